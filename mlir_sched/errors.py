@@ -1,0 +1,46 @@
+"""The exceptions of mlir-sched and the classes a failed candidate is recorded under.
+
+A caller's mistake is an exception; a candidate that fails is a value (:class:`Failure`) and never ends a run.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class MlirSchedError(Exception):
+    """Base of every exception that mlir-sched raises on purpose."""
+
+
+class UserError(MlirSchedError):
+    """The caller's input is at fault: the message says what, where and what to do next (exit code 2)."""
+
+
+class IllegalTraceError(MlirSchedError):
+    """The decisions of a trace break a rule of the design space; the message names the rule and the values."""
+
+
+class ScriptError(MlirSchedError):
+    """A transform script cannot be parsed, is not the one its decisions produce, or does not apply."""
+
+
+class FailureClass(StrEnum):
+    """Why a candidate has no valid measurement; the value is what the record store keeps."""
+
+    ILLEGAL_TRACE = "illegal_trace"
+    SCRIPT_ERROR = "script_error"
+    NOT_APPLIED = "not_applied"
+    COMPILE_ERROR = "compile_error"
+    COMPILE_TIMEOUT = "compile_timeout"
+    COMPILE_CRASH = "compile_crash"
+    RUN_ERROR = "run_error"
+    RUN_TIMEOUT = "run_timeout"
+    RUN_CRASH = "run_crash"
+    WRONG_RESULT = "wrong_result"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One candidate's failure: its class and the text that explains it."""
+
+    kind: FailureClass
+    message: str

@@ -1,0 +1,61 @@
+"""What is known of one candidate after it was compiled, run and checked: plain data, and the record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mlir_sched.errors import Failure
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Robust summary of the times of one program, measured interleaved with a baseline.
+
+    Attributes:
+        median_s: Median seconds per call.
+        low_s, high_s: 95 % confidence interval of the median, seconds.
+        samples: Number of samples kept.
+        ratio: Median of baseline time / own time over paired samples; above 1 is faster than the baseline.
+        ratio_low, ratio_high: 95 % confidence interval of ``ratio``.
+        disturbed: Samples thrown away because the machine was busy.
+    """
+
+    median_s: float
+    low_s: float
+    high_s: float
+    samples: int
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    disturbed: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Timing:
+        """Return the timing that ``to_json`` described."""
+        return Timing(**data)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A timing or a failure, never both.
+
+    Attributes:
+        timing: Present when the candidate is applied, right and timed.
+        failure: Present when it is not.
+        binary_hash: SHA-256 of the compiled executable code, empty when it was not compiled. Two candidates with
+            equal hashes are the same program.
+    """
+
+    timing: Timing | None
+    failure: Failure | None
+    binary_hash: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.timing is None) == (self.failure is None):
+            raise ValueError("an outcome has a timing or a failure, and not both")

@@ -1,0 +1,177 @@
+"""The payload as plain data: the linalg ops of one dispatch, their loops and how they read and write tensors.
+
+Filled by ``analysis.py`` from IR; read by transform modules, legality checks and features, none of which need MLIR.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+ELEMENT_BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "i1": 1, "index": 8}
+"""Size of a scalar in memory, by MLIR type."""
+
+
+class OpKind(StrEnum):
+    """The op classes that transform modules tell apart."""
+
+    FILL = "fill"
+    CONTRACTION = "contraction"
+    REDUCTION = "reduction"
+    ELEMENTWISE = "elementwise"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Shape and MLIR element type of one tensor."""
+
+    shape: tuple[int, ...]
+    element_type: str
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Size in bytes."""
+        return self.elements * ELEMENT_BYTES[self.element_type]
+
+
+@dataclass(frozen=True)
+class LinearExpr:
+    """One result of an indexing map: ``sum(coefficients[i] * d_i) + constant``."""
+
+    coefficients: tuple[int, ...]
+    constant: int = 0
+
+    @cached_property
+    def dims(self) -> tuple[int, ...]:
+        """The loops it depends on, ascending."""
+        return tuple(i for i, c in enumerate(self.coefficients) if c)
+
+    def is_dim(self) -> bool:
+        """Say whether it is exactly one loop index."""
+        return self.constant == 0 and len(self.dims) == 1 and self.coefficients[self.dims[0]] == 1
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of a linalg op.
+
+    Attributes:
+        tensor: Its shape (``()`` for a scalar) and element type.
+        indexing_map: One expression per tensor dimension, over the op's loops.
+        producer: Index of the op of this dispatch that makes it, or None when it is loaded, a constant or empty.
+    """
+
+    tensor: TensorSpec
+    indexing_map: tuple[LinearExpr, ...]
+    producer: int | None = None
+
+    @cached_property
+    def dims(self) -> tuple[int, ...]:
+        """The loops it depends on, ascending."""
+        return tuple(sorted({dim for expr in self.indexing_map for dim in expr.dims}))
+
+    def footprint_bytes(self, tile: tuple[int, ...]) -> int:
+        """Return the bytes it touches while each loop ``i`` runs over ``tile[i]`` iterations."""
+        size = ELEMENT_BYTES[self.tensor.element_type]
+        for expr in self.indexing_map:
+            size *= 1 + sum(abs(expr.coefficients[dim]) * (tile[dim] - 1) for dim in expr.dims)
+        return size
+
+
+@dataclass(frozen=True)
+class ContractionDims:
+    """The loops of a contraction by role, each ascending (as MLIR's ``inferContractionDims``)."""
+
+    batch: tuple[int, ...]
+    m: tuple[int, ...]
+    n: tuple[int, ...]
+    k: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LinalgOp:
+    """One structured op of a dispatch.
+
+    Attributes:
+        index: Position among the dispatch's linalg ops, in program order (the order a transform match returns).
+        name: MLIR op name, e.g. ``linalg.matmul``.
+        kind: Its class.
+        iterator_types: ``parallel`` or ``reduction`` per loop.
+        extents: Trip count per loop, >= 1.
+        inputs, outputs: Operands in order.
+        body: Names of the scalar ops of its body, in order, without the yield.
+    """
+
+    index: int
+    name: str
+    kind: OpKind
+    iterator_types: tuple[str, ...]
+    extents: tuple[int, ...]
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    body: tuple[str, ...]
+
+    @cached_property
+    def parallel_dims(self) -> tuple[int, ...]:
+        """Its parallel loops, ascending."""
+        return tuple(i for i, kind in enumerate(self.iterator_types) if kind == "parallel")
+
+    @cached_property
+    def reduction_dims(self) -> tuple[int, ...]:
+        """Its reduction loops, ascending."""
+        return tuple(i for i, kind in enumerate(self.iterator_types) if kind == "reduction")
+
+    @cached_property
+    def iterations(self) -> int:
+        """Product of its extents."""
+        return math.prod(self.extents)
+
+    @cached_property
+    def scalar_ops(self) -> int:
+        """Scalar operations of one execution: iterations times body length."""
+        return self.iterations * len(self.body)
+
+    @cached_property
+    def contraction_dims(self) -> ContractionDims:
+        """The roles of its loops; meaningful only when ``kind`` is CONTRACTION."""
+        lhs, rhs, out = (set(operand.dims) for operand in (*self.inputs[:2], self.outputs[0]))
+        loops = range(len(self.extents))
+        return ContractionDims(
+            batch=tuple(d for d in loops if d in lhs and d in rhs and d in out),
+            m=tuple(d for d in loops if d in lhs and d not in rhs and d in out),
+            n=tuple(d for d in loops if d not in lhs and d in rhs and d in out),
+            k=tuple(d for d in loops if d in lhs and d in rhs and d not in out),
+        )
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """The linalg ops of one dispatch, in program order; the last one makes the result.
+
+    Attributes:
+        ops: All its linalg ops.
+        results: Indices of the ops whose results the dispatch stores.
+        other_ops: Names of the remaining tensor ops that are neither linalg, loads, stores, constants nor empties
+            (``tensor.extract_slice`` and the like); transform modules that do not know them leave such a dispatch.
+    """
+
+    ops: tuple[LinalgOp, ...]
+    results: tuple[int, ...]
+    other_ops: tuple[str, ...] = ()
+
+    def consumers(self, index: int) -> tuple[LinalgOp, ...]:
+        """Return the ops that read the result of op ``index``."""
+        return tuple(op for op in self.ops if any(o.producer == index for o in (*op.inputs, *op.outputs)))
+
+    @property
+    def root(self) -> LinalgOp:
+        """The op that makes the (last) stored result."""
+        return self.ops[self.results[-1]]
