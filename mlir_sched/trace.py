@@ -155,6 +155,10 @@ class Recorder:
         self._decisions[name] = Decision(name, distribution, value)
         return value
 
+    def decision(self, name: str) -> Decision:
+        """Return a decision already made."""
+        return self._decisions[name]
+
     def finish(self, sketch: str) -> Trace:
         """Return the trace recorded so far.
 

@@ -1,0 +1,1 @@
+"""Transform modules that every backend uses."""

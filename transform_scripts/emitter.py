@@ -1,0 +1,161 @@
+"""What a schedule program emits through: the verbs of the transform dialect that modules use.
+
+Two emitters exist. :class:`DryEmitter` makes nothing, so that a program can be sampled, checked and featurised
+thousands of times per second; :class:`~mlir_sched.transform_scripts.script.ScriptEmitter` builds the transform ops.
+Both run the same program, so a trace and its script cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+from mlir_sched.trace import Decision
+
+Handle: TypeAlias = Any
+"""A transform-dialect value (``None`` when emitting nothing)."""
+
+
+class Sampled(int):
+    """A sampled number: an ``int`` that remembers its decision, so that it prints as a parameter of the script.
+
+    Arithmetic on it gives plain numbers, which the script then holds as literals.
+
+    Attributes:
+        decision: The random variable it belongs to.
+        element: Its position when the decision is a tuple, else 0.
+        handle: The ``transform.param.constant`` it stands for; None when it is static (an attribute of the op that
+            uses it) or nothing is emitted.
+    """
+
+    decision: Decision
+    element: int
+    handle: Handle
+
+    def __new__(cls, value: int, decision: Decision, element: int = 0, handle: Handle = None) -> Sampled:
+        self = super().__new__(cls, value)
+        self.decision, self.element, self.handle = decision, element, handle
+        return self
+
+
+class Emitter(Protocol):
+    """Emits transform ops; every method that makes a handle returns it."""
+
+    def param(self, decision: Decision, element: int) -> Handle:
+        """Emit the number at ``element`` of a decision as a parameter."""
+
+    def choice(self, decision: Decision) -> None:
+        """Emit a decision that no op consumes (it decides which ops follow)."""
+
+    def match_linalg_ops(self, count: int) -> tuple[Handle, ...]:
+        """Match all linalg ops of the function and split them, in program order, into ``count`` handles."""
+
+    def match_ops(self, names: Sequence[str]) -> Handle:
+        """Match all ops of the function that have one of the names."""
+
+    def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
+        """Split a handle of ``count`` ops."""
+
+    def tile_using_forall(self, target: Handle, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[Handle, Handle]:
+        """Emit ``structured.tile_using_forall``: (tiled op, forall)."""
+
+    def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
+        """Emit ``structured.tile_using_for``: (tiled op, one loop per non-zero size)."""
+
+    def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
+        """Emit ``structured.tile_reduction_using_for``: (fill, partial, combine, loop)."""
+
+    def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
+        """Emit ``structured.fuse`` (tile, then fuse producers greedily): (tiled op, loops)."""
+
+    def fuse_into_containing_op(self, producer: Handle, loop: Handle) -> tuple[Handle, Handle]:
+        """Emit ``structured.fuse_into_containing_op``: (fused op, new loop)."""
+
+    def peel(self, loop: Handle) -> None:
+        """Emit ``loop.peel`` of a loop whose step does not divide its trip."""
+
+    def unroll(self, loop: Handle, factor: int) -> None:
+        """Emit ``loop.unroll``."""
+
+    def vectorize(self, target: Handle, sizes: Sequence[int] = ()) -> None:
+        """Emit ``structured.vectorize``; with sizes the vectors are masked."""
+
+    def apply_patterns(self, *patterns: str) -> None:
+        """Apply the named pattern sets to the function, e.g. ``canonicalization``, ``vector.sink_ops``."""
+
+    def cse(self) -> None:
+        """Emit ``apply_cse`` on the function."""
+
+    def run_pass(self, name: str) -> None:
+        """Emit ``apply_registered_pass`` on the function."""
+
+    def op(self, name: str, target: Handle | None = None) -> None:
+        """Emit an op without results on a handle, by default on the function."""
+
+    def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
+        """Annotate a handle (None: the function) with an attribute in MLIR syntax, or with a unit attribute."""
+
+
+class DryEmitter:
+    """Emits nothing; handles are None. Satisfies :class:`Emitter`."""
+
+    def param(self, decision: Decision, element: int) -> Handle:
+        """Emit nothing."""
+
+    def choice(self, decision: Decision) -> None:
+        """Emit nothing."""
+
+    def match_linalg_ops(self, count: int) -> tuple[Handle, ...]:
+        """Return ``count`` empty handles."""
+        return (None,) * count
+
+    def match_ops(self, names: Sequence[str]) -> Handle:
+        """Emit nothing."""
+
+    def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
+        """Return ``count`` empty handles."""
+        return (None,) * count
+
+    def tile_using_forall(self, target: Handle, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[Handle, Handle]:
+        """Return empty handles."""
+        return None, None
+
+    def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
+        """Return empty handles, one loop per non-zero size."""
+        return None, (None,) * sum(size != 0 for size in sizes)
+
+    def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
+        """Return empty handles."""
+        return None, None, None, None
+
+    def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
+        """Return empty handles, one loop per non-zero size."""
+        return None, (None,) * sum(size != 0 for size in sizes)
+
+    def fuse_into_containing_op(self, producer: Handle, loop: Handle) -> tuple[Handle, Handle]:
+        """Return empty handles."""
+        return None, None
+
+    def peel(self, loop: Handle) -> None:
+        """Emit nothing."""
+
+    def unroll(self, loop: Handle, factor: int) -> None:
+        """Emit nothing."""
+
+    def vectorize(self, target: Handle, sizes: Sequence[int] = ()) -> None:
+        """Emit nothing."""
+
+    def apply_patterns(self, *patterns: str) -> None:
+        """Emit nothing."""
+
+    def cse(self) -> None:
+        """Emit nothing."""
+
+    def run_pass(self, name: str) -> None:
+        """Emit nothing."""
+
+    def op(self, name: str, target: Handle | None = None) -> None:
+        """Emit nothing."""
+
+    def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
+        """Emit nothing."""

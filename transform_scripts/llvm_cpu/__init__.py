@@ -1,0 +1,1 @@
+"""Transform modules for IREE's llvm-cpu backend."""

@@ -1,0 +1,109 @@
+"""The transform module: Python code that looks at an op and extends a sketch, and what sketches are made of.
+
+A sketch is a schedule program in named stages. Modules are asked in their list's order about every op of the
+dispatch, producers first; each may leave a sketch as it is, extend it, or extend it in several ways (MetaSchedule's
+post-order apply, ``post_order_apply.cc``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import ClassVar
+
+from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.target import Target
+from mlir_sched.transform_scripts.schedule import Schedule
+
+
+class Stage(IntEnum):
+    """The order in which a sketch's steps run, whatever order modules added them in."""
+
+    DISTRIBUTE = 0
+    TILE = 1
+    LOWER = 2
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part of a schedule program, added by one module."""
+
+    stage: Stage
+    module: str
+    run: Callable[[Schedule], None]
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A schedule program under construction.
+
+    Attributes:
+        name: The modules and variants that made it, joined by ``+``.
+        steps: Its steps, in the order they were added.
+        claimed: Indices of the ops whose schedule is decided; a later module leaves those alone.
+        parallel: Loops of the dispatch's root that may be distributed over workgroups, outermost first; None when
+            distribution is decided (or is nobody's business, as with a lowering_config).
+        complete: Whether the script it makes can be compiled.
+    """
+
+    name: str = ""
+    steps: tuple[Step, ...] = ()
+    claimed: tuple[int, ...] = ()
+    parallel: tuple[int, ...] | None = None
+    complete: bool = False
+
+    def extended(self, name: str, step: Step, **changes: object) -> Sketch:
+        """Return a copy with one more step; ``name`` is appended unless empty."""
+        full = "+".join(part for part in (self.name, name) if part)
+        return replace(self, name=full, steps=(*self.steps, step), **changes)  # type: ignore[arg-type]
+
+    def run(self, schedule: Schedule) -> None:
+        """Run all steps, by stage and then in the order they were added."""
+        for step in sorted(self.steps, key=lambda step: step.stage):
+            step.run(schedule)
+
+
+class TransformModule(ABC):
+    """A piece of a design space. Subclass it, or :class:`ScheduleModule` for the common case.
+
+    Attributes:
+        name: Unique in a space; part of the names of the sketches it makes.
+        backends: IREE backends it is for; empty for all.
+    """
+
+    name: ClassVar[str]
+    backends: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
+        """Return what becomes of a sketch at an op: ``(sketch,)`` to leave it, or one or more extensions of it."""
+
+
+class ScheduleModule(TransformModule):
+    """A transform module that schedules a whole dispatch in one function.
+
+    Distribution over workgroups and lowering are left to the modules that follow in the space.
+    """
+
+    @abstractmethod
+    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
+        """Say whether the dispatch is to be scheduled from this op."""
+
+    @abstractmethod
+    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+        """Draw decisions and tile and vectorize every op of the dispatch (they are inside a workgroup already)."""
+
+    def parallel(self, op: LinalgOp, dispatch: Dispatch) -> tuple[int, ...]:
+        """Return the loops of the dispatch's root that may be distributed; all parallel ones by default."""
+        del op
+        return dispatch.root.parallel_dims
+
+    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
+        """Extend untouched sketches at ops it applies to, and keep the untouched sketch for other modules."""
+        if sketch.steps or not self.applies(op, dispatch, target):
+            return (sketch,)
+        step = Step(Stage.TILE, self.name, lambda s: self.schedule(s, op))
+        claimed = tuple(o.index for o in dispatch.ops)
+        return (sketch, sketch.extended(self.name, step, claimed=claimed, parallel=self.parallel(op, dispatch)))

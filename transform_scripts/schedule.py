@@ -1,0 +1,279 @@
+"""The schedule: what a transform module's program runs against. It draws decisions, emits ops and checks legality.
+
+Beside emitting, it follows the loop nest of every op that is tiled (:class:`TiledOp`), in plain data; static legality
+and cost-model features are read from there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.payload import Dispatch, LinalgOp, Operand
+from mlir_sched.sampling import (
+    Categorical,
+    ComputeLocation,
+    Distribution,
+    IntRange,
+    PerfectTile,
+    Permutation,
+    PowerOfTwo,
+)
+from mlir_sched.target import Target
+from mlir_sched.trace import Decision, Recorder
+from mlir_sched.transform_scripts.emitter import DryEmitter, Emitter, Handle, Sampled
+
+
+@dataclass(frozen=True)
+class Level:
+    """One tiling level of a loop nest: what runs it, and the tile that one of its iterations covers."""
+
+    kind: str
+    tile: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TiledOp:
+    """A payload op as it stands at this point of the schedule.
+
+    Attributes:
+        handle: Its transform handle.
+        op: The payload op.
+        tile: Iterations per loop that one instance of it covers; the op's extents before any tiling.
+        levels: The tiling levels around it, outermost first; kinds are ``workgroup``, ``loop``, ``lanes``, ``vector``.
+    """
+
+    handle: Handle
+    op: LinalgOp
+    tile: tuple[int, ...]
+    levels: tuple[Level, ...] = ()
+
+    def tiled(self, handle: Handle, kind: str, sizes: Sequence[int]) -> TiledOp:
+        """Return it inside one more level; a size of 0 leaves a loop whole, a size above the tile covers it."""
+        tile = tuple(min(s, t) if s else t for s, t in zip(_padded(sizes, len(self.tile)), self.tile, strict=True))
+        return TiledOp(handle, self.op, tile, (*self.levels, Level(kind, tile)))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop that tiling made.
+
+    Attributes:
+        handle: Its transform handle.
+        owner: The op whose tiling made it, as tiled by this loop.
+        divides: Whether its step divides its trip, so that every iteration is a full tile.
+    """
+
+    handle: Handle
+    owner: TiledOp
+    divides: bool = True
+
+
+class Schedule:
+    """One run of a schedule program.
+
+    Args:
+        dispatch: The payload.
+        target: What is compiled for.
+        recorder: Draws or replays the decisions.
+        emitter: Receives the transform ops; by default none are made.
+
+    Attributes:
+        ops: Every op of the dispatch as it stands now; steps read and replace entries.
+        nests: The ops that were vectorized, with the loop nest each ended in.
+        notes: Named numbers for the cost model that the loop nest does not show.
+    """
+
+    def __init__(
+        self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None
+    ) -> None:
+        self.dispatch = dispatch
+        self.target = target
+        self.recorder = recorder
+        self.emit: Emitter = emitter or DryEmitter()
+        handles = self.emit.match_linalg_ops(len(dispatch.ops))
+        self.ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
+        self.nests: list[TiledOp] = []
+        self.notes: dict[str, float] = {}
+
+    # Sampling ---------------------------------------------------------------------------------------------------
+
+    def sample_perfect_tile(
+        self,
+        name: str,
+        extent: int,
+        levels: int,
+        *,
+        max_innermost: int = 0,
+        multiple_of: int = 1,
+        max_outermost: int = 0,
+        static: bool = False,
+    ) -> tuple[Sampled, ...]:
+        """Draw nested tile sizes of a loop, outermost first (see :class:`PerfectTile`).
+
+        Args:
+            name: Name of the random variable, unique in the trace.
+            extent: Loop extent.
+            levels: Number of sizes.
+            max_innermost, multiple_of, max_outermost: As in :class:`PerfectTile`.
+            static: The consuming op takes a static number only.
+        """
+        return self._numbers(
+            name, PerfectTile(int(extent), levels, max_innermost, multiple_of, max_outermost), static
+        )
+
+    def sample_int(self, name: str, low: int, high: int, *, step: int = 1, static: bool = False) -> Sampled:
+        """Draw an integer of ``low..high``."""
+        return self._numbers(name, IntRange(low, high, step), static)[0]
+
+    def sample_power_of_two(self, name: str, low: int, high: int, *, static: bool = False) -> Sampled:
+        """Draw a power of two of ``low..high``."""
+        return self._numbers(name, PowerOfTwo(low, high), static)[0]
+
+    def sample_number(
+        self, name: str, choices: Sequence[int], *, weights: Sequence[float] = (), static: bool = False
+    ) -> Sampled:
+        """Draw one of several numbers."""
+        return self._numbers(name, Categorical(tuple(map(int, choices)), tuple(weights)), static)[0]
+
+    def sample_choice(self, name: str, choices: Sequence[str], *, weights: Sequence[float] = ()) -> str:
+        """Draw one of several words; it decides which ops are emitted."""
+        return cast(str, self._structural(name, Categorical(tuple(choices), tuple(weights))).value)
+
+    def sample_permutation(self, name: str, items: Sequence[str]) -> tuple[str, ...]:
+        """Draw an order of the items."""
+        return cast("tuple[str, ...]", self._structural(name, Permutation(tuple(items))).value)
+
+    def sample_compute_location(self, name: str, locations: Sequence[str]) -> str:
+        """Draw the loop to fuse at, from places named outermost first."""
+        return cast(str, self._structural(name, ComputeLocation(tuple(locations))).value)
+
+    def require(self, legal: bool, rule: str) -> None:
+        """Refuse the trace unless a static rule holds.
+
+        Raises:
+            IllegalTraceError: The rule does not hold; ``rule`` is the message, with the values.
+        """
+        if not legal:
+            raise IllegalTraceError(rule)
+
+    # Transformations --------------------------------------------------------------------------------------------
+
+    def distribute(self, op: TiledOp, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[TiledOp, Loop]:
+        """Tile an op into an ``scf.forall`` over workgroups.
+
+        Before: ``op`` over (M, N).  After: ``forall (m, n) in (M/sm, N/sn): op`` over (sm, sn).
+
+        Args:
+            op: The op.
+            sizes: One size per loop; 0 leaves it whole.
+            mapping: One mapping attribute per non-zero size, outermost first.
+        """
+        handle, forall = self.emit.tile_using_forall(op.handle, sizes, mapping)
+        tiled = op.tiled(handle, "workgroup", sizes)
+        return self._update(tiled), Loop(forall, tiled)
+
+    def tile(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
+        """Tile an op into ``scf.for`` loops, one per non-zero size, outermost first."""
+        handle, loops = self.emit.tile_using_for(op.handle, sizes)
+        tiled = op.tiled(handle, "loop", sizes)
+        divides = [t % s == 0 for s, t in zip(_padded(sizes, len(op.tile)), op.tile, strict=True) if s]
+        return self._update(tiled), tuple(Loop(h, tiled, d) for h, d in zip(loops, divides, strict=True))
+
+    def fuse_into(self, producer: TiledOp, loop: Loop) -> tuple[TiledOp, Loop]:
+        """Compute a producer inside a loop of its consumer, tile by tile."""
+        handle, new_loop = self.emit.fuse_into_containing_op(producer.handle, loop.handle)
+        tile = producer_tile(loop.owner, producer)
+        levels = (*loop.owner.levels[: -1], Level(loop.owner.levels[-1].kind, tile))
+        fused = TiledOp(handle, producer.op, tile, tuple(_seen_from(loop.owner, producer, level) for level in levels))
+        return self._update(fused), replace(loop, handle=new_loop)
+
+    def fuse_producers(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
+        """Tile an op into ``scf.for`` loops and fuse its producers greedily; their handles are lost."""
+        handle, loops = self.emit.fuse(op.handle, sizes)
+        tiled = op.tiled(handle, "loop", sizes)
+        for other in self.ops:
+            if other.op.index != op.op.index:
+                tile = producer_tile(tiled, other)
+                self._update(TiledOp(None, other.op, tile, (*other.levels, Level("loop", tile))))
+        return self._update(tiled), tuple(Loop(h, tiled) for h in loops)
+
+    def split_reduction_into_lanes(self, op: TiledOp, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle]:
+        """Keep partial results in lanes and combine them at the end (rfactor): (fill, partial, combine).
+
+        Before: ``for k: acc += a[k]``.  After: ``for k step s: acc[0:s] += a[k:k+s]``, then ``sum(acc[0:s])``.
+        """
+        fill, partial, combine, _ = self.emit.tile_reduction_using_for(op.handle, sizes)
+        self._update(op.tiled(partial, "lanes", sizes))
+        return fill, partial, combine
+
+    def vectorize(self, op: TiledOp, masked: bool = False) -> None:
+        """Turn an op into vector code of its tile; masked where the tile may be cut by an edge."""
+        self.emit.vectorize(op.handle, op.tile if masked else ())
+        self.finish(op)
+
+    def finish(self, op: TiledOp) -> None:
+        """Note that an op's loop nest is complete (for ops that are vectorized through a shared handle)."""
+        self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
+
+    # Helpers ----------------------------------------------------------------------------------------------------
+
+    def _numbers(self, name: str, distribution: Distribution, static: bool) -> tuple[Sampled, ...]:
+        self.recorder.decide(name, distribution)
+        decision = self.recorder.decision(name)
+        values = decision.value if isinstance(decision.value, tuple) else (decision.value,)
+        return tuple(
+            Sampled(int(value), decision, element, None if static else self.emit.param(decision, element))
+            for element, value in enumerate(values)
+        )
+
+    def _structural(self, name: str, distribution: Distribution) -> Decision:
+        self.recorder.decide(name, distribution)
+        decision = self.recorder.decision(name)
+        self.emit.choice(decision)
+        return decision
+
+    def _update(self, op: TiledOp) -> TiledOp:
+        self.ops[op.op.index] = op
+        return op
+
+
+def producer_tile(consumer: TiledOp, producer: TiledOp) -> tuple[int, ...]:
+    """Return the producer's iterations that one tile of its (direct or indirect) consumer needs.
+
+    Loops that the consumer does not reach (reductions) keep the producer's tile.
+    """
+    operand = _operand_from(consumer.op, producer.op)
+    if operand is None:
+        return producer.tile
+    tile = list(producer.tile)
+    result = producer.op.outputs[0].indexing_map
+    for read, made in zip(operand.indexing_map, result, strict=False):
+        if made.is_dim():
+            needed = 1 + sum(abs(read.coefficients[d]) * (consumer.tile[d] - 1) for d in read.dims)
+            tile[made.dims[0]] = min(tile[made.dims[0]], needed)
+    return tuple(tile)
+
+
+def _seen_from(consumer: TiledOp, producer: TiledOp, level: Level) -> Level:
+    if len(level.tile) == len(producer.tile) and level.tile == producer.tile:
+        return level
+    at_level = replace(consumer, tile=level.tile if len(level.tile) == len(consumer.tile) else consumer.tile)
+    return Level(level.kind, producer_tile(at_level, replace(producer, tile=producer.op.extents)))
+
+
+def _operand_from(consumer: LinalgOp, producer: LinalgOp) -> Operand | None:
+    operands = (*consumer.inputs, *consumer.outputs)
+    return next((o for o in operands if o.producer == producer.index), None)
+
+
+def _padded(sizes: Sequence[int], count: int) -> list[int]:
+    return [*sizes, *[0] * (count - len(sizes))]
+
+
+def product(numbers: Sequence[int]) -> int:
+    """Return the product of plain numbers."""
+    return math.prod(int(n) for n in numbers)
