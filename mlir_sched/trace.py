@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -102,16 +102,26 @@ class Trace:
             return Trace(
                 data["sketch"],
                 tuple(
-                    Decision(
+                    _decision(
                         d["name"],
-                        distribution_from_json(d["distribution"]),
-                        tuple(d["value"]) if isinstance(d["value"], list) else d["value"],
+                        _hashable(d["value"]),
+                        *((key, _hashable(value)) for key, value in d["distribution"].items()),
                     )
                     for d in data["decisions"]
                 ),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a trace: {error!r}") from error
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=65536, typed=True)
+def _decision(name: str, value: Value, *distribution: tuple[str, Any]) -> Decision:
+    """Return the decision of JSON data; the same few come back in thousands of stored traces."""
+    return Decision(name, distribution_from_json(dict(distribution)), value)
 
 
 class OnIllegal(Enum):

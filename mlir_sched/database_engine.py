@@ -1,0 +1,182 @@
+"""Connections of the record store: SQLite made durable and shareable, and database errors as user errors."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
+
+from mlir_sched.errors import UserError
+
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_WRITE = "mlir_sched_write"
+
+_ADVICE = (
+    ("locked", "another process holds it: wait until it is done, or give another store"),
+    ("busy", "another process holds it: wait until it is done, or give another store"),
+    ("not a database", "it is not an SQLite database, or it is damaged: restore a copy, or give another store"),
+    ("malformed", "it is damaged: save what is left with `sqlite3 FILE .recover`, or give another store"),
+    ("readonly", "it cannot be written: check the permissions of the file and its directory, or give another store"),
+    ("unable to open", "it cannot be opened: check the permissions of the file and its directory"),
+    ("full", "the disk is full: make room and run again; what was stored before is safe"),
+)
+
+
+def parse_url(url_or_path: str | Path) -> URL:
+    """Return the URL of a store; what has no ``://`` is the path of an SQLite file.
+
+    Raises:
+        UserError: It is neither a path nor a database URL.
+    """
+    text = str(url_or_path)
+    if isinstance(url_or_path, Path) or "://" not in text:
+        return URL.create("sqlite", database=str(Path(text).expanduser().absolute()))
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise UserError("the store is neither a path nor a URL such as postgresql://user@host/name") from None
+    if url.get_backend_name() == "sqlite" and url.query:
+        raise UserError("options are not supported in the URL of an SQLite store: give the path alone")
+    return url
+
+
+def store_name(url: URL) -> str:
+    """Return how messages call the store: its file, or its URL without the password."""
+    return url.database or "memory" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+
+
+def is_file(url: URL) -> bool:
+    """Say whether the store is an SQLite file."""
+    return url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:")
+
+
+def make_engine(url: URL, *, read_only: bool, timeout_s: float) -> Engine:
+    """Return an engine whose transactions are explicit.
+
+    SQLite commits with a full sync, waits ``timeout_s`` for locks, and takes the write lock when a writing transaction
+    begins, so that two writers wait for each other and never deadlock.
+
+    Raises:
+        UserError: The path cannot be a store, or no driver is installed for the URL.
+    """
+    if url.get_backend_name() != "sqlite":
+        return _make_server_engine(url)
+    if is_file(url):
+        path = Path(str(url.database))
+        _check_file(path, read_only=read_only)
+        address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+        engine = create_engine(url, creator=lambda: _connect(address, timeout_s))
+    else:
+        engine = create_engine(url, creator=lambda: _connect(":memory:", timeout_s), poolclass=StaticPool)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _make_server_engine(url: URL) -> Engine:
+    try:
+        return create_engine(url, pool_pre_ping=True)
+    except (ImportError, NoSuchModuleError) as error:
+        raise UserError(f"no driver for {store_name(url)}: {error}; install it with pip") from None
+
+
+def _check_file(path: Path, *, read_only: bool) -> None:
+    """Refuse what cannot become or is not an SQLite file, before SQLite touches it."""
+    if path.is_dir():
+        raise UserError(f"the store {path} is a directory: give a file in it")
+    if not path.parent.is_dir():
+        raise UserError(f"the store {path} cannot be made: the directory {path.parent} does not exist")
+    if not path.exists():
+        if read_only:
+            raise UserError(f"the store {path} does not exist")
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE_MAGIC))
+    except OSError as error:
+        raise UserError(f"the store {path} cannot be read: {error.strerror}") from None
+    if head and head != _SQLITE_MAGIC:
+        raise UserError(f"{path} is not a record store: it is not an SQLite database; give another file")
+
+
+def _connect(address: str, timeout_s: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def transaction(engine: Engine, *, write: bool = False) -> Iterator[Connection]:
+    """Yield a connection inside one transaction, committed at the end and rolled back on an error.
+
+    Raises:
+        UserError: The database refuses; the message says what to do.
+    """
+    with user_errors(engine.url), engine.connect() as connection:
+        prepared = connection.execution_options(**{_WRITE: write})
+        with prepared.begin():
+            yield prepared
+
+
+def enable_wal(engine: Engine, *, timeout_s: float) -> None:
+    """Put an SQLite file into write-ahead mode, in which readers and the writer do not wait for each other.
+
+    SQLite does not wait for locks in this step, so it is tried until ``timeout_s`` have passed.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            _driver_pragma(engine, "PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise _user_error(engine.url, error) from None
+            time.sleep(0.01)
+
+
+def check_integrity(engine: Engine) -> None:
+    """Raise a UserError when the structure of an SQLite file is damaged."""
+    with user_errors(engine.url):
+        result = _driver_pragma(engine, "PRAGMA quick_check(1)")
+    if result != "ok":
+        raise UserError(f"the record store {store_name(engine.url)}: {_ADVICE[3][1]} ({result})")
+
+
+def _driver_pragma(engine: Engine, statement: str) -> Any:
+    """Run a pragma outside of any transaction."""
+    connection = engine.raw_connection()
+    try:
+        return connection.cursor().execute(statement).fetchone()[0]
+    finally:
+        connection.close()
+
+
+@contextmanager
+def user_errors(url: URL) -> Iterator[None]:
+    """Turn the errors of a database into user errors that say what to do."""
+    try:
+        yield
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.IntegrityError) or type(error).__name__ == "IntegrityError":
+            raise
+        raise _user_error(url, error.orig or error) from error
+    except sqlite3.DatabaseError as error:
+        raise _user_error(url, error) from error
+
+
+def _user_error(url: URL, error: BaseException) -> UserError:
+    text = str(error).strip()
+    advice = next((advice for word, advice in _ADVICE if word in text), "check the store, or give another one")
+    return UserError(f"the record store {store_name(url)}: {advice} ({text})")

@@ -1,0 +1,226 @@
+"""Tables of the record store, their version, and how records become rows.
+
+A change of the tables raises ``SCHEMA_VERSION`` and adds the step from the version before to ``MIGRATIONS``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    RowMapping,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from mlir_sched.errors import Failure, FailureClass, UserError
+from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.record import Origin, Record, StoredTask, utc_now
+from mlir_sched.trace import Trace
+
+SCHEMA_VERSION = 1
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+"""From a version to the step that makes the next one of it, run inside the transaction that changes the version."""
+
+METADATA = MetaData()
+_KEY = String(255)
+_ROW_ID = BigInteger().with_variant(Integer(), "sqlite")
+
+SCHEMA = Table("mlir_sched_schema", METADATA, Column("version", Integer, nullable=False))
+
+TASKS = Table(
+    "tasks",
+    METADATA,
+    Column("id", _ROW_ID, primary_key=True),
+    Column("key", _KEY, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("target_key", _KEY, nullable=False),
+    Column("target_description", Text, nullable=False),
+    Column("compiler", Text, nullable=False),
+    Column("flags", Text, nullable=False),
+    Column("created", Text, nullable=False),
+)
+
+RECORDS = Table(
+    "records",
+    METADATA,
+    Column("id", _ROW_ID, primary_key=True),
+    Column("task_key", _KEY, ForeignKey("tasks.key"), nullable=False),
+    Column("context_key", _KEY, nullable=False),
+    Column("candidate_key", _KEY, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("median_s", Float(53)),
+    Column("ratio", Float(53)),
+    Column("failure", Text),
+    Column("failure_message", Text),
+    Column("timing", Text),
+    Column("binary_hash", Text, nullable=False),
+    Column("batch", Integer, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("compiler", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("flags", Text, nullable=False),
+    Column("trace", Text),
+    Column("script", Text, nullable=False),
+    UniqueConstraint("task_key", "context_key", "candidate_key"),
+)
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("id", _ROW_ID, primary_key=True),
+    Column("key", _KEY, nullable=False, unique=True),
+    Column("settings", Text, nullable=False),
+    Column("created", Text, nullable=False),
+)
+
+ROUNDS = Table(
+    "rounds",
+    METADATA,
+    Column("run_key", _KEY, ForeignKey("runs.key"), primary_key=True),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("data", Text, nullable=False),
+)
+
+MODELS = Table(
+    "models",
+    METADATA,
+    Column("key", _KEY, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("created", Text, nullable=False),
+)
+
+
+def stored_version(connection: Connection, name: str) -> int | None:
+    """Return the schema version of a store, or None when the database has no table at all.
+
+    Raises:
+        UserError: The database is something else, or its schema is newer than this program's.
+    """
+    tables = inspect(connection).get_table_names()
+    if not tables:
+        return None
+    version = connection.scalar(select(SCHEMA.c.version)) if SCHEMA.name in tables else None
+    if version is None:
+        raise UserError(f"{name} is a database but not a record store of mlir-sched: give another file or URL")
+    if version > SCHEMA_VERSION:
+        raise UserError(
+            f"{name} has schema version {version}, this mlir-sched reads up to version {SCHEMA_VERSION}: "
+            "update mlir-sched, or give another store"
+        )
+    return int(version)
+
+
+def create_or_migrate(connection: Connection, name: str) -> None:
+    """Bring the database to ``SCHEMA_VERSION`` inside the caller's transaction.
+
+    Raises:
+        UserError: No migration leads from the stored version to this program's.
+    """
+    version = stored_version(connection, name)
+    if version is None:
+        METADATA.create_all(connection)
+        connection.execute(insert(SCHEMA).values(version=SCHEMA_VERSION))
+        return
+    for step in range(version, SCHEMA_VERSION):
+        if step not in MIGRATIONS:
+            raise UserError(
+                f"{name} has schema version {version}, which this mlir-sched (schema version {SCHEMA_VERSION}) can no "
+                "longer read: give another store, or use the mlir-sched that wrote it"
+            )
+        MIGRATIONS[step](connection)
+    if version < SCHEMA_VERSION:
+        connection.execute(update(SCHEMA).values(version=SCHEMA_VERSION))
+
+
+def dump_json(data: object) -> str:
+    """Return JSON text; numpy scalars become plain numbers."""
+    return json.dumps(data, default=lambda scalar: scalar.item())
+
+
+def task_row(task: StoredTask) -> dict[str, Any]:
+    """Return the columns of a task."""
+    return vars(task) | {"flags": dump_json(task.flags), "created": utc_now()}
+
+
+def row_task(row: RowMapping) -> StoredTask:
+    """Return the task of a row."""
+    return StoredTask(
+        key=row["key"],
+        name=row["name"],
+        description=row["description"],
+        target_key=row["target_key"],
+        target_description=row["target_description"],
+        compiler=row["compiler"],
+        flags=tuple(json.loads(row["flags"])),
+    )
+
+
+def record_row(record: Record) -> dict[str, Any]:
+    """Return the columns of a record."""
+    timing, failure = record.outcome.timing, record.outcome.failure
+    return {
+        "task_key": record.task_key,
+        "context_key": record.context_key,
+        "candidate_key": record.candidate_key,
+        "origin": record.origin.value,
+        "median_s": float(timing.median_s) if timing else None,
+        "ratio": float(timing.ratio) if timing else None,
+        "failure": failure.kind.value if failure else None,
+        "failure_message": _storable(failure.message) if failure else None,
+        "timing": dump_json(timing.to_json()) if timing else None,
+        "binary_hash": record.outcome.binary_hash,
+        "batch": int(record.batch),
+        "seed": int(record.seed),
+        "compiler": record.compiler,
+        "tool": record.tool,
+        "created": record.created,
+        "flags": dump_json(record.flags),
+        "trace": dump_json(record.trace.to_json()) if record.trace else None,
+        "script": record.script,
+    }
+
+
+def row_record(row: RowMapping) -> Record:
+    """Return the record of a row."""
+    timing = Timing.from_json(json.loads(row["timing"])) if row["timing"] is not None else None
+    failure = Failure(FailureClass(row["failure"]), row["failure_message"]) if row["failure"] is not None else None
+    return Record(
+        task_key=row["task_key"],
+        context_key=row["context_key"],
+        candidate_key=row["candidate_key"],
+        origin=Origin(row["origin"]),
+        trace=Trace.from_json(json.loads(row["trace"])) if row["trace"] is not None else None,
+        script=row["script"],
+        outcome=Outcome(timing, failure, row["binary_hash"]),
+        batch=row["batch"],
+        seed=row["seed"],
+        flags=tuple(json.loads(row["flags"])),
+        compiler=row["compiler"],
+        tool=row["tool"],
+        created=row["created"],
+    )
+
+
+def _storable(text: str) -> str:
+    """Return the text with what no database takes (lone surrogates, NUL) written as escapes."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,53 @@
+"""Statements that mean the same on every database SQLAlchemy knows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Table, delete, insert, select
+
+Row: TypeAlias = Mapping[str, Any]
+"""Column values by name."""
+
+_CHUNK = 500
+"""Keys asked for in one statement; databases limit the parameters of a statement."""
+
+
+def insert_missing(connection: Connection, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
+    """Insert the rows whose key columns are not in the table yet, and return their positions, ascending.
+
+    Of rows with the same key the first is taken.
+
+    Raises:
+        sqlalchemy.exc.IntegrityError: Another transaction inserted one of them at the same moment (never on SQLite,
+            where a writing transaction is alone); run it again in a new transaction.
+    """
+    first = {tuple(row[key] for key in keys): position for position, row in reversed(list(enumerate(rows)))}
+    known = _known_keys(connection, table, keys, first)
+    missing = sorted(position for key, position in first.items() if key not in known)
+    if missing:
+        connection.execute(insert(table), [rows[position] for position in missing])
+    return missing
+
+
+def _known_keys(
+    connection: Connection, table: Table, keys: Sequence[str], wanted: Mapping[tuple[Any, ...], int]
+) -> set[tuple[Any, ...]]:
+    """Return which of the wanted keys are in the table."""
+    columns = [table.c[key] for key in keys]
+    known: set[tuple[Any, ...]] = set()
+    for leading, group in itertools.groupby(sorted(wanted), key=lambda key: key[:-1]):
+        last = [key[-1] for key in group]
+        same_leading = [column == value for column, value in zip(columns, leading, strict=False)]
+        for start in range(0, len(last), _CHUNK):
+            query = select(columns[-1]).where(*same_leading, columns[-1].in_(last[start : start + _CHUNK]))
+            known.update((*leading, value) for value in connection.scalars(query))
+    return known
+
+
+def replace_row(connection: Connection, table: Table, keys: Sequence[str], row: Row) -> None:
+    """Insert a row in place of the one with the same key columns, if there is one."""
+    connection.execute(delete(table).where(*(table.c[key] == row[key] for key in keys)))
+    connection.execute(insert(table), row)
