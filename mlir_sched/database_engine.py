@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -71,7 +72,7 @@ def make_engine(url: URL, *, read_only: bool, timeout_s: float) -> Engine:
     if is_file(url):
         path = Path(str(url.database))
         _check_file(path, read_only=read_only)
-        address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+        address = f"{path.absolute().as_uri()}?{_open_mode(path, read_only=read_only)}"
         engine = create_engine(url, creator=lambda: _connect(address, timeout_s))
     else:
         engine = create_engine(url, creator=lambda: _connect(":memory:", timeout_s), poolclass=StaticPool)
@@ -103,6 +104,18 @@ def _check_file(path: Path, *, read_only: bool) -> None:
         raise UserError(f"the store {path} cannot be read: {error.strerror}") from None
     if head and head != _SQLITE_MAGIC:
         raise UserError(f"{path} is not a record store: it is not an SQLite database; give another file")
+
+
+def _open_mode(path: Path, *, read_only: bool) -> str:
+    """Return SQLite's options for opening a file.
+
+    To read a file in write-ahead mode, SQLite makes an index beside it; where it cannot, and no log is left to read,
+    the file is declared unchanging instead.
+    """
+    if not read_only:
+        return "mode=rwc"
+    log = path.with_name(f"{path.name}-wal")
+    return "mode=ro" if os.access(path.parent, os.W_OK) or log.exists() else "mode=ro&immutable=1"
 
 
 def _connect(address: str, timeout_s: float) -> sqlite3.Connection:

@@ -1,0 +1,33 @@
+"""A process that writes a record store until it is killed; ``test_database.py`` runs it.
+
+Arguments: the store, a tag that makes the candidate keys unique, the number of batches. It prints ``ready`` before it
+opens the store, and the number of each batch of 16 once ``add`` returned.
+"""
+
+import sys
+
+from mlir_sched.database import Origin, Record, RecordStore, StoredTask
+from mlir_sched.measurement import Outcome, Timing
+
+BATCH = 16
+TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3",))
+
+
+def record(tag: str, batch: int, index: int) -> Record:
+    timing = Timing(1e-3 / 3, 1e-3 / 7, 1e-3 / 2, 10, 1.0 + index / 3, 1.0, 2.0)
+    outcome = Outcome(timing, None, "ab" * 32)
+    key = f"{tag}-{batch}-{index}"
+    return Record("task", "threads=1", key, Origin.SCRIPT, None, "// script\n" * 300, outcome, batch, seed=0)
+
+
+def main(store_path: str, tag: str, batches: int) -> None:
+    print("ready", flush=True)
+    with RecordStore.open(store_path) as store:
+        store.add_task(TASK)
+        for batch in range(batches):
+            store.add(record(tag, batch, index) for index in range(BATCH))
+            print(batch, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
