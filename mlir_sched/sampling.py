@@ -105,9 +105,11 @@ class PerfectTile(Distribution):
             raise ValueError(f"extent, levels and multiple_of must be >= 1, but got {self}")
 
     def support(self) -> tuple[Value, ...]:
+        """Return every chain of divisors within the bounds, larger sizes last."""
         return _divisor_chains(self.extent, self.levels, self.max_innermost, self.multiple_of, self.max_outermost)
 
     def distance(self, first: Value, second: Value) -> float:
+        """Return the sum of |log2| ratios of the sizes; infinite for another number of levels."""
         return _log_distance(first, second)
 
 
@@ -122,18 +124,19 @@ class Categorical(Distribution):
     def __post_init__(self) -> None:
         if not self.choices or len(set(self.choices)) != len(self.choices):
             raise ValueError(f"choices must be distinct and at least one, but got {self.choices}")
-        if self.choice_weights and (
-            len(self.choice_weights) != len(self.choices) or min(self.choice_weights) <= 0
-        ):
+        if self.choice_weights and (len(self.choice_weights) != len(self.choices) or min(self.choice_weights) <= 0):
             raise ValueError(f"there must be one positive weight per choice, but got {self.choice_weights}")
 
     def support(self) -> tuple[Value, ...]:
+        """Return the choices in their order."""
         return self.choices
 
     def weights(self) -> tuple[float, ...] | None:
+        """Return the weights of the choices, if there are any."""
         return self.choice_weights or None
 
     def distance(self, first: Value, second: Value) -> float:
+        """Return the |log2| ratio of numbers, 0 or 1 for words; infinite for what is no choice at all."""
         if isinstance(first, int) and isinstance(second, int):
             return _log_distance((first,), (second,))
         return 0.0 if first == second else (1.0 if first in self.choices else math.inf)
@@ -153,9 +156,11 @@ class IntRange(Distribution):
             raise ValueError(f"low <= high and step >= 1 must hold, but got {self}")
 
     def support(self) -> tuple[Value, ...]:
+        """Return the integers in ascending order."""
         return tuple(range(self.low, self.high + 1, self.step))
 
     def distance(self, first: Value, second: Value) -> float:
+        """Return the number of steps between two integers; infinite for anything else."""
         if isinstance(first, int) and isinstance(second, int):
             return abs(first - second) / self.step
         return math.inf
@@ -174,9 +179,11 @@ class PowerOfTwo(Distribution):
             raise ValueError(f"low and high must be powers of two, low <= high, but got {self}")
 
     def support(self) -> tuple[Value, ...]:
+        """Return the powers in ascending order."""
         return tuple(1 << exponent for exponent in range(self.low.bit_length() - 1, self.high.bit_length()))
 
     def distance(self, first: Value, second: Value) -> float:
+        """Return the |log2| ratio of two integers; infinite for anything else."""
         return _log_distance((first,) if isinstance(first, int) else first, (second,))
 
 
@@ -192,9 +199,11 @@ class Permutation(Distribution):
             raise ValueError(f"there must be 1 to 7 distinct items, but got {self.items}")
 
     def support(self) -> tuple[Value, ...]:
+        """Return every order of the items."""
         return _permutations(self.items)
 
     def distance(self, first: Value, second: Value) -> float:
+        """Return the number of pairs in another order; infinite for other items."""
         if not isinstance(first, tuple) or not isinstance(second, tuple) or set(first) != set(second):
             return math.inf
         position = {item: index for index, item in enumerate(first)}
@@ -214,9 +223,11 @@ class ComputeLocation(Distribution):
             raise ValueError(f"locations must be distinct and at least one, but got {self.locations}")
 
     def support(self) -> tuple[Value, ...]:
+        """Return the locations, outermost first."""
         return self.locations
 
     def distance(self, first: Value, second: Value) -> float:
+        """Return the number of loops between two locations; infinite for an unknown one."""
         if first not in self.locations or second not in self.locations:
             return math.inf
         return float(abs(self.locations.index(str(first)) - self.locations.index(str(second))))
@@ -262,9 +273,7 @@ def _divisor_chains(
         return size % multiple == 0 and size <= cap
 
     multiple = multiple_of if any(legal_innermost(d, multiple_of) for d in divisors(extent)) else 1
-    chains: list[tuple[int, ...]] = [
-        (d,) for d in divisors(extent) if not max_outermost or d <= max_outermost
-    ]
+    chains: list[tuple[int, ...]] = [(d,) for d in divisors(extent) if not max_outermost or d <= max_outermost]
     for _ in range(levels - 1):
         chains = [(*chain, d) for chain in chains for d in divisors(chain[-1])]
     return tuple(chain for chain in chains if legal_innermost(chain[-1], multiple))
@@ -307,7 +316,7 @@ def _log_distance(first: Value, second: Value) -> float:
         return math.inf
     total = 0.0
     for a, b in zip(first, second, strict=True):
-        if isinstance(a, str) or isinstance(b, str):
+        if not isinstance(a, int) or not isinstance(b, int):
             return math.inf
         total += abs(math.log2(max(a, 0.5)) - math.log2(max(b, 0.5)))
     return total
