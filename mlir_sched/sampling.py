@@ -46,8 +46,9 @@ class Distribution(ABC):
         return None
 
     def contains(self, value: Value) -> bool:
-        """Say whether the value is in the support."""
-        return value in _support_set(self)
+        """Say whether the value is in the support; 4.0 and True are not 4 and 1, which they equal."""
+        member = _support_table(self).get(value)
+        return member is not None and _same_types(member, value)
 
     def sample(self, rng: np.random.Generator) -> Value:
         """Draw one value."""
@@ -184,7 +185,9 @@ class PowerOfTwo(Distribution):
 
     def distance(self, first: Value, second: Value) -> float:
         """Return the |log2| ratio of two integers; infinite for anything else."""
-        return _log_distance((first,) if isinstance(first, int) else first, (second,))
+        if isinstance(first, int) and isinstance(second, int):
+            return _log_distance((first,), (second,))
+        return math.inf
 
 
 @dataclass(frozen=True)
@@ -285,8 +288,14 @@ def _permutations(items: tuple[str, ...]) -> tuple[Value, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _support_set(distribution: Distribution) -> frozenset[Value]:
-    return frozenset(distribution.support())
+def _support_table(distribution: Distribution) -> dict[Value, Value]:
+    return {value: value for value in distribution.support()}
+
+
+def _same_types(first: Value, second: Value) -> bool:
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return type(second) is tuple and all(map(_same_types, first, second))
+    return type(first) is type(second)
 
 
 @lru_cache(maxsize=8192)
