@@ -1,0 +1,125 @@
+"""How often one run of a model calls each dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+
+
+@dataclass(frozen=True)
+class DispatchCall:
+    """The calls of one dispatch with the same constant operands.
+
+    Attributes:
+        entry: The dispatch's symbol.
+        op: The first ``flow.dispatch``.
+        weight: Calls per run, >= 1.
+        text: What tells it from calls of the same dispatch with other constants.
+    """
+
+    entry: str
+    op: Any
+    weight: int
+    text: str
+
+
+_UNKNOWN_COUNT = frozenset({"scf.while", "scf.if", "scf.index_switch", "scf.parallel", "scf.forall"})
+
+
+def count_calls(module: Any) -> tuple[tuple[DispatchCall, ...], tuple[str, ...]]:
+    """Return the dispatch calls of the public functions, in program order, and notes on what was not exact.
+
+    Initializers run once, when the program is loaded, and do not count.
+    """
+    functions = functions_of(module)
+    found: dict[tuple[str, str], DispatchCall] = {}
+    notes: list[str] = []
+    for name in uncalled(functions):
+        if is_public(functions[name]):
+            _count(functions[name], 1, functions, found, notes)
+    return tuple(call for call in found.values() if call.weight), tuple(dict.fromkeys(notes))
+
+
+def functions_of(module: Any) -> dict[str, Any]:
+    """Return the host functions by name."""
+    operations = [op.operation for op in module.regions[0].blocks[0]]
+    return {str(ir.StringAttr(op.attributes["sym_name"]).value): op for op in operations if op.name == "util.func"}
+
+
+def uncalled(functions: dict[str, Any]) -> list[str]:
+    """Return the functions that no other one calls, in program order."""
+    called = {callee_of(inner) for function in functions.values() for inner in operations_below(function)}
+    return [name for name in functions if name not in called]
+
+
+def operations_below(op: Any) -> Iterator[Any]:
+    """Yield every operation inside another, in program order."""
+    for inner, _ in _walk(op, 1, []):
+        yield inner
+
+
+def callee_of(op: Any) -> str | None:
+    """Return the name of the function that a call calls, None for another operation."""
+    return str(ir.FlatSymbolRefAttr(op.attributes["callee"]).value) if op.name == "util.call" else None
+
+
+def is_public(function: Any) -> bool:
+    """Say whether a function can be called from outside."""
+    return "sym_visibility" not in function.attributes or "public" in str(function.attributes["sym_visibility"])
+
+
+def constant_value(value: Any) -> str | None:
+    """Return the text of a constant operand, such as ``5 : index``, or None when it is not constant."""
+    owner = getattr(value.owner, "operation", None)
+    if owner is None or owner.name != "arith.constant":
+        return None
+    return str(owner.attributes["value"])
+
+
+def _count(
+    function: Any,
+    times: int,
+    functions: dict[str, Any],
+    found: dict[tuple[str, str], DispatchCall],
+    notes: list[str],
+) -> None:
+    for op, count in _walk(function, times, notes):
+        callee = callee_of(op)
+        if callee is not None and callee in functions:
+            _count(functions[callee], count, functions, found, notes)
+        if op.name == "flow.dispatch":
+            _add(op, count, found)
+
+
+def _add(op: Any, count: int, found: dict[tuple[str, str], DispatchCall]) -> None:
+    entry = str(ir.SymbolRefAttr(op.attributes["entry_points"][0]).value[-1])
+    constants = ",".join(text for value in op.operands if (text := constant_value(value)) is not None)
+    key = (str(op.attributes["entry_points"][0]), constants)
+    weight = count + (found[key].weight if key in found else 0)
+    found[key] = DispatchCall(entry, found[key].op if key in found else op, weight, str(key))
+
+
+def _walk(op: Any, times: int, notes: list[str]) -> Iterator[tuple[Any, int]]:
+    """Yield every op below with how often it runs."""
+    for region in op.regions:
+        for block in region:
+            for child in block:
+                inner = child.operation
+                yield inner, times
+                if inner.regions:
+                    yield from _walk(inner, times * _trip_count(inner, notes), notes)
+
+
+def _trip_count(op: Any, notes: list[str]) -> int:
+    if op.name == "scf.for":
+        bounds = [constant_value(value) for value in op.operands[:3]]
+        if None not in bounds:
+            low, high, step = (int(str(bound).split(" ")[0]) for bound in bounds)
+            return max(0, -(-(high - low) // step))
+        notes.append("a loop's trip count is not constant: its dispatches count as run once")
+    if op.name in _UNKNOWN_COUNT:
+        notes.append(f"{op.name} in the program: the dispatches inside count as run once")
+    return 1

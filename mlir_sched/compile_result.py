@@ -1,0 +1,29 @@
+"""What compiling one candidate gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_sched.errors import Failure, FailureClass
+
+
+@dataclass(frozen=True)
+class CompileResult:
+    """A compiled program or a failure, never both.
+
+    Attributes:
+        vmfb: The program, ready to run; None when it failed.
+        failure: Why there is none.
+        binary_hash: SHA-256 of the program; equal for candidates that give equal code. Empty when it failed.
+        seconds: Wall-clock time that the candidate took, without waiting for a free worker.
+    """
+
+    vmfb: bytes | None
+    failure: Failure | None
+    binary_hash: str
+    seconds: float
+
+
+def failed(kind: FailureClass, message: str, seconds: float) -> CompileResult:
+    """Return the result of a candidate that failed."""
+    return CompileResult(None, Failure(kind, message), "", seconds)

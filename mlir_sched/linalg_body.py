@@ -1,0 +1,56 @@
+"""Questions about the scalar body of a structured op."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_CASTS = frozenset(
+    {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "arith.truncf", "arith.trunci"}
+)
+_MULTIPLY_ADD = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
+_INDEX_DEPENDENT = frozenset({"linalg.index", "tensor.extract"})
+
+
+def body_names(op: Any) -> tuple[str, ...]:
+    """Return the names of the body's scalar ops in order, without constants and the yield."""
+    names = [inner.operation.name for inner in _block(op)][:-1]
+    return tuple(name for name in names if name != "arith.constant")
+
+
+def reads_loop_index(op: Any) -> bool:
+    """Say whether the body looks at loop indices or gathers, so that maps do not tell what it reads."""
+    return not _INDEX_DEPENDENT.isdisjoint(body_names(op))
+
+
+def is_multiply_accumulate(op: Any) -> bool:
+    """Say whether the body is ``out + cast(a) * cast(b)`` with the two inputs as factors (casts optional)."""
+    lhs, rhs, out = _block(op).arguments
+    total = _defining(_block(op).operations[len(_block(op).operations) - 1].operation.operands[0])
+    if total is None or total.name not in _MULTIPLY_ADD:
+        return False
+    products = [value for value in total.operands if value != out]
+    if len(products) != 1:
+        return False
+    product = _defining(products[0])
+    if product is None or product.name != _MULTIPLY_ADD[total.name]:
+        return False
+    factors = [_through_casts(value) for value in product.operands]
+    return factors in ([lhs, rhs], [rhs, lhs])
+
+
+def _block(op: Any) -> Any:
+    return op.regions[0].blocks[0]
+
+
+def _defining(value: Any) -> Any:
+    """Return the operation that makes a value, or None for a block argument."""
+    owner = value.owner
+    return owner.operation if hasattr(owner, "operation") else (owner if hasattr(owner, "results") else None)
+
+
+def _through_casts(value: Any) -> Any:
+    defining = _defining(value)
+    while defining is not None and defining.name in _CASTS:
+        value = defining.operands[0]
+        defining = _defining(value)
+    return value
