@@ -1,0 +1,76 @@
+"""A fixed computation whose time is known when the machine is quiet: the thermometer of every timing.
+
+A neighbour on the same core shows as wall time without CPU time; a neighbour on the other hardware thread of the
+core, or a lower frequency, only shows as the same work taking longer. The kernel is a small matrix product: it lives
+in the first-level cache and is bound by the multiply-add units, which hardware threads share.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+SIZE = 64
+REPEATS = 8
+"""The kernel multiplies two 64x64 f32 matrices 8 times: 48 KB and 4 MFLOP, some 50 us on one AVX-512 core."""
+
+HISTORY = 512
+"""Measurements the quiet time is taken from: a change of frequency for good is forgotten after so many."""
+
+
+class Calibration:
+    """Measures the kernel on some cores and knows what it takes when nothing disturbs it.
+
+    Args:
+        cores: Cores to check; the calling thread moves between them when there are several.
+        tolerance: Relative excess over the quiet time that still counts as quiet, > 0.
+    """
+
+    def __init__(self, cores: Sequence[int], tolerance: float) -> None:
+        self._cores = tuple(cores)
+        self._tolerance = tolerance
+        self._left = np.full((SIZE, SIZE), 0.5, dtype=np.float32)
+        self._right = np.full((SIZE, SIZE), 0.25, dtype=np.float32)
+        self._product = np.empty((SIZE, SIZE), dtype=np.float32)
+        self._history: deque[float] = deque(maxlen=HISTORY)
+        for _ in range(64):
+            self.kernel_s()
+        self._history.clear()
+        for _ in range(128):
+            self.is_quiet()
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds of the kernel on a quiet machine: the 5th percentile of the recent history."""
+        ordered = sorted(self._history)
+        return ordered[len(ordered) // 20]
+
+    def kernel_s(self) -> float:
+        """Return the seconds of one run of the kernel on the current core."""
+        start = time.perf_counter_ns()
+        for _ in range(REPEATS):
+            np.matmul(self._left, self._right, out=self._product)
+        return (time.perf_counter_ns() - start) * 1e-9
+
+    def is_quiet(self) -> bool:
+        """Measure every core and say whether all took their usual time; one slow run of two is forgiven."""
+        if len(self._cores) == 1:
+            return self._is_core_quiet()
+        quiet = True
+        for core in self._cores:
+            os.sched_setaffinity(0, {core})
+            quiet &= self._is_core_quiet()
+        os.sched_setaffinity(0, self._cores)
+        return quiet
+
+    def _is_core_quiet(self) -> bool:
+        for _ in range(2):
+            seconds = self.kernel_s()
+            self._history.append(seconds)
+            if seconds <= self.quiet_s * (1 + self._tolerance):
+                return True
+        return False

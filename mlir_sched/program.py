@@ -1,0 +1,27 @@
+"""A compiled program as data, ready to be run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_sched.payload import TensorSpec
+
+
+@dataclass(frozen=True)
+class Program:
+    """One compiled program and how to call it.
+
+    Attributes:
+        vmfb: IREE's compiled module.
+        entry: Name of the function to call, e.g. ``task``.
+        inputs: Tensors it takes, in order.
+        outputs: Tensors it makes, in order.
+        writes_into_arguments: True for task programs, which take one destination buffer per output after the
+            inputs; False for whole models, which return new buffers.
+    """
+
+    vmfb: bytes
+    entry: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    writes_into_arguments: bool

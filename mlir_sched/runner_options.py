@@ -1,0 +1,45 @@
+"""What a user can decide about running and timing programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """Options of the runner.
+
+    Attributes:
+        threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
+            pinned worker per core.
+        race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races; 1 is off.
+        race_calls: Calls of that check.
+        call_timeout_s: Shortest patience for one call; a slower baseline raises it.
+        timeout_factor: A candidate may take this many times the baseline's time per call.
+        baseline_timeout_s: Patience for preparing a task: inputs, the baseline's results and their repetition.
+        sample_s: Shortest sample: short programs are called often enough to fill it.
+        min_samples: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
+        budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
+        precision: Relative width of the interval of the ratio at which a candidate is known well enough.
+        slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
+        calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
+        seed: Decides the order inside pairs and of candidates.
+    """
+
+    threads: int = 1
+    race_threads: int = 4
+    race_calls: int = 2
+    call_timeout_s: float = 1.0
+    timeout_factor: float = 20.0
+    baseline_timeout_s: float = 120.0
+    sample_s: float = 2e-3
+    min_samples: int = 6
+    budget_s: float = 0.25
+    precision: float = 0.01
+    slow_factor: float = 2.0
+    calibration_tolerance: float = 0.08
+    seed: int = 0
+
+    def timeout_s(self, baseline_call_s: float) -> float:
+        """Return how long one call of a candidate may take."""
+        return max(self.call_timeout_s, self.timeout_factor * baseline_call_s)
