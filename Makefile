@@ -1,0 +1,53 @@
+# make tune and make test do all the set-up they need; `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TRIALS ?= 32
+
+.PHONY: help tune test lint pytest bench clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+tune: $(VENV)/.installed ## Set up, then tune examples/matmul.mlir into tuned/ (TRIALS=32)
+	$(BIN)/mlir-sched tune examples/matmul.mlir -o tuned --trials $(TRIALS)
+
+test: lint pytest ## Set up, then run every check and test
+
+lint: $(VENV)/.installed-test ## Check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/mypy tests
+
+pytest: $(VENV)/.installed-test ## Run the tests alone
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
+	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+clean: ## Remove the environment and everything that was made
+	rm -rf $(VENV) build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache
+
+# The environment is brought up to date whenever pyproject.toml changes. The install is editable, so that changed code
+# needs no other step.
+$(VENV)/.installed: pyproject.toml $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.made:
+	@command -v $(PYTHON) > /dev/null || { echo "error: $(PYTHON) not found: install Python 3.11 or newer" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $$($(PYTHON) --version) is too old: Python 3.11 or newer is needed, e.g. make PYTHON=python3.12" >&2; \
+	  exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
+	  echo "error: $(PYTHON) cannot make environments: install its venv package, e.g. apt-get install python3-venv" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@

@@ -1,0 +1,10 @@
+# Build step: cmake -DIREE_COMPILE= -DSOURCE= -DTUNED= -DOUTPUT= -P mlir_sched_run_compiler.cmake -- [flag...]
+cmake_minimum_required(VERSION 3.22)
+include("${CMAKE_CURRENT_LIST_DIR}/mlir_sched_tuned_flags.cmake")
+
+mlir_sched_tuned_flags()
+execute_process(COMMAND "${IREE_COMPILE}" ${flags} "${SOURCE}" -o "${OUTPUT}" RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  file(REMOVE "${OUTPUT}")
+  message(FATAL_ERROR "iree-compile failed on ${SOURCE} with the scripts of ${TUNED}: ${status}")
+endif()

@@ -1,0 +1,38 @@
+# Shared by the scripts that run iree-compile.
+
+# Set `flags` in the caller: the flags of TUNED/flags.txt with its files found where the folder stands now, then the
+# arguments of this script after `--`.
+#
+# A response file cannot say where it lies: iree-compile takes relative paths in it from its own working directory, and
+# absolute ones break when the folder is moved. So a flag whose value names a file of the folder gets that file's path,
+# and library.mlir is passed whether or not flags.txt has it.
+function(mlir_sched_tuned_flags)
+  file(READ "${TUNED}/flags.txt" text)
+  separate_arguments(words UNIX_COMMAND "${text}")
+  set(library_flag --iree-codegen-transform-dialect-library)
+  set(result "")
+  foreach(word IN LISTS words)
+    if(word MATCHES "^(--[^=]+)=(.+\\.mlir)$")
+      set(flag "${CMAKE_MATCH_1}")
+      get_filename_component(name "${CMAKE_MATCH_2}" NAME)
+      if(EXISTS "${TUNED}/${name}")
+        set(word "${flag}=${TUNED}/${name}")
+      endif()
+    endif()
+    list(APPEND result "${word}")
+  endforeach()
+  if(EXISTS "${TUNED}/library.mlir" AND NOT result MATCHES "${library_flag}=")
+    list(APPEND result "${library_flag}=${TUNED}/library.mlir")
+  endif()
+
+  set(after_separator FALSE)
+  math(EXPR last "${CMAKE_ARGC} - 1")
+  foreach(index RANGE ${last})
+    if(after_separator)
+      list(APPEND result "${CMAKE_ARGV${index}}")
+    elseif(CMAKE_ARGV${index} STREQUAL "--")
+      set(after_separator TRUE)
+    endif()
+  endforeach()
+  set(flags "${result}" PARENT_SCOPE)
+endfunction()

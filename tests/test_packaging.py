@@ -1,0 +1,100 @@
+"""What a built wheel contains, and what importing the package costs."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CODE_FOLDERS = ("transform_scripts", "search", "models")
+HEAVY = ("iree", "numpy", "sqlalchemy", "xgboost", "matplotlib")
+
+NO_CLI_YET = pytest.mark.xfail(
+    not (ROOT / "mlir_sched" / "cli.py").exists(), strict=True, reason="the command line is not written yet"
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy, so that nothing is left in the checkout and nothing old gets in."""
+    folder = tmp_path_factory.mktemp("wheel")
+    made = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "tuned", "__pycache__")
+    shutil.copytree(ROOT, folder / "source", symlinks=True, ignore=made)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    result = subprocess.run([*command, str(folder / "source")], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def source_files() -> set[str]:
+    """Return what belongs into the wheel, by its path there."""
+    folders = {ROOT / "mlir_sched": "mlir_sched"} | {ROOT / name: f"mlir_sched/{name}" for name in CODE_FOLDERS}
+    return {
+        f"{package}/{file.relative_to(folder).as_posix()}"
+        for folder, package in folders.items()
+        for file in folder.rglob("*")
+        if file.is_file() and (file.suffix in (".py", ".mlir") or file.name == "py.typed")
+    }
+
+
+def test_the_wheel_has_every_module_fragment_and_the_type_marker(wheel: Path) -> None:
+    contents = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("mlir_sched/")}
+    expected = source_files()
+    assert "mlir_sched/py.typed" in expected
+    assert all(any(name.startswith(f"mlir_sched/{folder}/") for name in expected) for folder in CODE_FOLDERS)
+    assert contents == expected
+
+
+def test_the_wheel_has_the_licence_and_the_command(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+    (licence,) = (name for name in archive.namelist() if name.endswith("LICENSE"))
+    assert "mlir-sched = mlir_sched.cli:main" in archive.read(entry_points).decode()
+    assert "LLVM Exceptions to the Apache 2.0 License" in archive.read(licence).decode()
+
+
+def test_every_module_of_the_wheel_can_be_imported_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    program = f"""
+import importlib, pathlib, pkgutil, sys
+sys.path.insert(0, {str(site)!r})
+import mlir_sched
+for module in pkgutil.walk_packages(mlir_sched.__path__, "mlir_sched."):
+    if not module.name.endswith("__main__"):
+        assert importlib.import_module(module.name).__file__.startswith({str(site)!r}), module.name
+print("imported")
+"""
+    result = run_python(program, tmp_path)
+    assert result.stdout == "imported\n", result.stderr
+
+
+def test_importing_the_package_loads_nothing_heavy(tmp_path: Path) -> None:
+    result = run_python(f"import sys, mlir_sched; print(sorted({set(HEAVY)} & set(sys.modules)))", tmp_path)
+    assert result.stdout == "[]\n", result.stderr
+
+
+@NO_CLI_YET
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    program = f"""
+import sys
+sys.argv = ["mlir-sched", "--help"]
+from mlir_sched.cli import main
+try:
+    code = main()
+except SystemExit as exit:
+    code = exit.code
+print(code or 0, sorted({set(HEAVY)} & set(sys.modules)), file=sys.stderr)
+"""
+    result = run_python(program, tmp_path)
+    assert "tune" in result.stdout, result.stderr
+    assert result.stderr.splitlines()[-1] == "0 []"
+
+
+def run_python(program: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a program in another folder, so that the checkout is not on its path."""
+    return subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
