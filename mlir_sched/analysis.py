@@ -64,12 +64,19 @@ def tensor_spec(type_: Any) -> TensorSpec:
     """
     if not isinstance(type_, ir.RankedTensorType):
         return TensorSpec((), _element_type(type_))
-    for dim in range(type_.rank):
-        if type_.is_dynamic_dim(dim):
-            raise NotTunableError(f"dynamic shapes are not supported yet: dimension {dim} of {type_} is dynamic")
+    dim = dynamic_dim(type_)
+    if dim is not None:
+        raise NotTunableError(f"dynamic shapes are not supported yet: dimension {dim} of {type_} is dynamic")
     if type_.encoding is not None:
         raise NotTunableError(f"its tensors are encoded (data tiling): {type_}")
     return TensorSpec(tuple(type_.shape), _element_type(type_.element_type))
+
+
+def dynamic_dim(type_: Any) -> int | None:
+    """Return the first dynamic dimension of a type, or None."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return None
+    return next((dim for dim in range(type_.rank) if type_.is_dynamic_dim(dim)), None)
 
 
 def _element_type(type_: Any) -> str:

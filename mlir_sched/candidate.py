@@ -93,9 +93,9 @@ def apply_script(text: str, function: Any) -> None:
 
 def _strategy(script: Any) -> Any:
     for op in script.body:
-        if op.operation.name == "transform.named_sequence":
-            if ir.StringAttr(op.operation.attributes["sym_name"]).value == STRATEGY:
-                return op
+        is_sequence = op.operation.name == "transform.named_sequence"
+        if is_sequence and ir.StringAttr(op.operation.attributes["sym_name"]).value == STRATEGY:
+            return op
     raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script has no transform.named_sequence @{STRATEGY}")
 
 

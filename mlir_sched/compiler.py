@@ -10,10 +10,18 @@ from types import TracebackType
 
 from mlir_sched.compile_result import CompileResult, failed
 from mlir_sched.errors import FailureClass
+from mlir_sched.model_compiler import ModelCompileError, applied_strategies, compile_model
 from mlir_sched.task import Task
 from mlir_sched.workers import POLL_S, Worker, WorkerCrashError, WorkerLimits, WorkerTimeoutError
 
-__all__ = ["CompileResult", "CompilerPool", "WorkerLimits"]
+__all__ = [
+    "CompileResult",
+    "CompilerPool",
+    "ModelCompileError",
+    "WorkerLimits",
+    "applied_strategies",
+    "compile_model",
+]
 
 _JOB = "mlir_sched.candidate:compile_candidate"
 

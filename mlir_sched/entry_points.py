@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlir_sched.analysis import NotTunableError, tensor_spec
+from iree.compiler import ir
+
+from mlir_sched.analysis import dynamic_dim
 from mlir_sched.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
@@ -33,11 +35,20 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
 def _specs(path: str, name: str, role: str, types: list[Any]) -> tuple[TensorSpec, ...]:
     specs = []
     for index, type_ in enumerate(types):
-        try:
-            specs.append(tensor_spec(type_))
-        except NotTunableError as error:
-            raise UserError(f"{path}: {role} {index} of @{name}: {error}") from None
+        dim = dynamic_dim(type_)
+        if dim is not None:
+            raise UserError(
+                f"{path}: dynamic shapes are not supported yet: dimension {dim} of {role} {index} of @{name}, "
+                f"{type_}, is dynamic; give the program a static shape"
+            )
+        specs.append(_spec(type_))
     return tuple(specs)
+
+
+def _spec(type_: Any) -> TensorSpec:
+    if isinstance(type_, ir.RankedTensorType):
+        return TensorSpec(tuple(type_.shape), str(type_.element_type))
+    return TensorSpec((), str(type_))
 
 
 def _inputs(function: Any, functions: dict[str, Any]) -> list[Any]:
