@@ -14,7 +14,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
@@ -75,8 +75,9 @@ class Distribution(ABC):
         return others[int(np.searchsorted(probabilities, rng.random(), side="right"))]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the distribution as JSON data, ``kind`` first; lists stand for tuples."""
-        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        """Return the distribution as JSON data, ``kind`` first, without defaults; lists stand for tuples."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
 
 
 @dataclass(frozen=True)

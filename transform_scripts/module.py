@@ -59,10 +59,9 @@ class Sketch:
         full = "+".join(part for part in (self.name, name) if part)
         return replace(self, name=full, steps=(*self.steps, step), **changes)  # type: ignore[arg-type]
 
-    def run(self, schedule: Schedule) -> None:
-        """Run all steps, by stage and then in the order they were added."""
-        for step in sorted(self.steps, key=lambda step: step.stage):
-            step.run(schedule)
+    def ordered_steps(self) -> list[Step]:
+        """Return the steps in the order to run them: by stage, then as they were added."""
+        return sorted(self.steps, key=lambda step: step.stage)
 
 
 class TransformModule(ABC):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.payload import Dispatch, LinalgOp, Operand
+from mlir_sched.payload import Dispatch, LinalgOp, Operand, OpKind
 from mlir_sched.sampling import (
     Categorical,
     ComputeLocation,
@@ -63,12 +63,10 @@ class Loop:
 
     Attributes:
         handle: Its transform handle.
-        owner: The op whose tiling made it, as tiled by this loop.
         divides: Whether its step divides its trip, so that every iteration is a full tile.
     """
 
     handle: Handle
-    owner: TiledOp
     divides: bool = True
 
 
@@ -173,33 +171,40 @@ class Schedule:
             mapping: One mapping attribute per non-zero size, outermost first.
         """
         handle, forall = self.emit.tile_using_forall(op.handle, sizes, mapping)
-        tiled = op.tiled(handle, "workgroup", sizes)
-        return self._update(tiled), Loop(forall, tiled)
+        return self._update(op.tiled(handle, "workgroup", sizes)), Loop(forall)
 
     def tile(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
         """Tile an op into ``scf.for`` loops, one per non-zero size, outermost first."""
         handle, loops = self.emit.tile_using_for(op.handle, sizes)
         tiled = op.tiled(handle, "loop", sizes)
         divides = [t % s == 0 for s, t in zip(_padded(sizes, len(op.tile)), op.tile, strict=True) if s]
-        return self._update(tiled), tuple(Loop(h, tiled, d) for h, d in zip(loops, divides, strict=True))
+        return self._update(tiled), tuple(Loop(h, d) for h, d in zip(loops, divides, strict=True))
 
     def fuse_into(self, producer: TiledOp, loop: Loop) -> tuple[TiledOp, Loop]:
         """Compute a producer inside a loop of its consumer, tile by tile."""
         handle, new_loop = self.emit.fuse_into_containing_op(producer.handle, loop.handle)
-        tile = producer_tile(loop.owner, producer)
-        levels = (*loop.owner.levels[: -1], Level(loop.owner.levels[-1].kind, tile))
-        fused = TiledOp(handle, producer.op, tile, tuple(_seen_from(loop.owner, producer, level) for level in levels))
+        fused = self._as_seen_by_consumer(producer, handle)
         return self._update(fused), replace(loop, handle=new_loop)
 
     def fuse_producers(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
         """Tile an op into ``scf.for`` loops and fuse its producers greedily; their handles are lost."""
         handle, loops = self.emit.fuse(op.handle, sizes)
-        tiled = op.tiled(handle, "loop", sizes)
-        for other in self.ops:
+        tiled = self._update(op.tiled(handle, "loop", sizes))
+        for other in reversed(self.ops):
             if other.op.index != op.op.index:
-                tile = producer_tile(tiled, other)
-                self._update(TiledOp(None, other.op, tile, (*other.levels, Level("loop", tile))))
-        return self._update(tiled), tuple(Loop(h, tiled) for h in loops)
+                self._update(self._as_seen_by_consumer(other, None))
+        return tiled, tuple(Loop(h) for h in loops)
+
+    def rematch(self) -> None:
+        """Match the dispatch's ops afresh, in program order, where fusion lost their handles; fills have none after."""
+        named = [op for op in self.ops if op.op.kind is not OpKind.FILL]
+        handles = self.emit.split(self.emit.match_ops(sorted({op.op.name for op in named})), len(named))
+        for op, handle in zip(named, handles, strict=True):
+            self._update(replace(op, handle=handle))
+
+    def vectorize_fills(self) -> None:
+        """Vectorize every fill, wherever fusion and tiling put it."""
+        self.emit.vectorize(self.emit.match_ops(["linalg.fill"]))
 
     def split_reduction_into_lanes(self, op: TiledOp, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle]:
         """Keep partial results in lanes and combine them at the end (rfactor): (fill, partial, combine).
@@ -236,33 +241,36 @@ class Schedule:
         self.emit.choice(decision)
         return decision
 
+    def _as_seen_by_consumer(self, producer: TiledOp, handle: Handle) -> TiledOp:
+        """Return the producer inside the loops of its last consumer, with the tiles that those ask of it."""
+        consumers = self.dispatch.consumers(producer.op.index)
+        if not consumers:
+            return replace(producer, handle=handle)
+        consumer = self.ops[consumers[-1].index]
+        levels = tuple(
+            Level(level.kind, producer_tile(replace(consumer, tile=level.tile), producer.op))
+            for level in consumer.levels
+        )
+        return TiledOp(handle, producer.op, levels[-1].tile if levels else producer.tile, levels)
+
     def _update(self, op: TiledOp) -> TiledOp:
         self.ops[op.op.index] = op
         return op
 
 
-def producer_tile(consumer: TiledOp, producer: TiledOp) -> tuple[int, ...]:
-    """Return the producer's iterations that one tile of its (direct or indirect) consumer needs.
+def producer_tile(consumer: TiledOp, producer: LinalgOp) -> tuple[int, ...]:
+    """Return the producer's iterations that one tile of a direct consumer needs.
 
-    Loops that the consumer does not reach (reductions) keep the producer's tile.
+    Loops that the consumer does not reach (reductions) are whole.
     """
-    operand = _operand_from(consumer.op, producer.op)
-    if operand is None:
-        return producer.tile
-    tile = list(producer.tile)
-    result = producer.op.outputs[0].indexing_map
-    for read, made in zip(operand.indexing_map, result, strict=False):
-        if made.is_dim():
-            needed = 1 + sum(abs(read.coefficients[d]) * (consumer.tile[d] - 1) for d in read.dims)
-            tile[made.dims[0]] = min(tile[made.dims[0]], needed)
+    operand = _operand_from(consumer.op, producer)
+    tile = list(producer.extents)
+    if operand is not None:
+        for read, made in zip(operand.indexing_map, producer.outputs[0].indexing_map, strict=True):
+            if made.is_dim():
+                needed = 1 + sum(abs(read.coefficients[d]) * (consumer.tile[d] - 1) for d in read.dims)
+                tile[made.dims[0]] = min(tile[made.dims[0]], needed)
     return tuple(tile)
-
-
-def _seen_from(consumer: TiledOp, producer: TiledOp, level: Level) -> Level:
-    if len(level.tile) == len(producer.tile) and level.tile == producer.tile:
-        return level
-    at_level = replace(consumer, tile=level.tile if len(level.tile) == len(consumer.tile) else consumer.tile)
-    return Level(level.kind, producer_tile(at_level, replace(producer, tile=producer.op.extents)))
 
 
 def _operand_from(consumer: LinalgOp, producer: LinalgOp) -> Operand | None:

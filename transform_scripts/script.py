@@ -147,10 +147,16 @@ class ScriptEmitter:
     def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
         """Emit ``structured.tile_reduction_using_for``; its sizes are static, so sampled ones describe themselves."""
         with ir.Location.name("partial"):
-            op = structured.TileReductionUsingForOp(
-                [self._any_op], self._any_op, self._any_op, [self._any_op], target, tile_sizes=[int(s) for s in sizes]
+            op = ir.Operation.create(
+                "transform.structured.tile_reduction_using_for",
+                operands=[target],
+                results=[self._any_op] * 4,
+                attributes={
+                    "reduction_dims": ir.ArrayAttr.get([]),  # all of them; printing crashes without it
+                    "tile_sizes": _to_attribute([int(s) for s in sizes]),
+                },
             )
-        _describe_static(op.operation, "tile_sizes", sizes)
+        _describe_static(op, "tile_sizes", sizes)
         fill, partial, combine, loop = op.results
         return fill, partial, combine, loop
 

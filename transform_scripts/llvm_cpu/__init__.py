@@ -1,1 +1,24 @@
 """Transform modules for IREE's llvm-cpu backend."""
+
+from mlir_sched.transform_scripts.llvm_cpu.contraction import Contraction
+from mlir_sched.transform_scripts.llvm_cpu.elementwise import Elementwise
+from mlir_sched.transform_scripts.llvm_cpu.lowering import Lowering
+from mlir_sched.transform_scripts.llvm_cpu.lowering_config import LoweringConfig
+from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import ParallelDistribution
+from mlir_sched.transform_scripts.llvm_cpu.reduction import Reduction
+from mlir_sched.transform_scripts.module import TransformModule
+
+__all__ = [
+    "Contraction",
+    "Elementwise",
+    "Lowering",
+    "LoweringConfig",
+    "ParallelDistribution",
+    "Reduction",
+    "default_modules",
+]
+
+
+def default_modules() -> list[TransformModule]:
+    """Return the backend's modules in the order in which they are asked."""
+    return [LoweringConfig(), Contraction(), Reduction(), Elementwise(), ParallelDistribution(), Lowering()]

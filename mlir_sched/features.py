@@ -1,0 +1,120 @@
+"""Cost-model features of one schedule: numbers read from its loop nest, in microseconds and without a compiler.
+
+The groups follow MetaSchedule's per-store features (TVM ``per_store_feature.cc``): extents and parallelism, memory
+footprints and reuse per tiling level, vector and register use. Counts are ``log2(x + 1)`` scaled as there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from mlir_sched.payload import LinalgOp
+from mlir_sched.transform_scripts.schedule import Schedule, TiledOp
+
+LEVELS = 8
+"""Tiling levels of the main nest that are kept, counted from the innermost."""
+PER_LEVEL = 7
+NOTES = ("accumulator_registers", "unrolled_vectors", "edges_peel", "edges_mask")
+"""Notes that become features; a module may note anything, the rest is ignored."""
+KINDS = ("contraction.registers", "contraction.cache", "reduction", "elementwise", "lowering_config")
+"""Sketches that have a column of their own."""
+GLOBAL = 14
+COUNT = GLOBAL + LEVELS * PER_LEVEL + len(NOTES) + len(KINDS)
+"""Number of features."""
+
+
+def featurise(schedule: Schedule, sketch: str) -> np.ndarray:
+    """Return float32 [COUNT]; all finite.
+
+    Args:
+        schedule: A finished run of a schedule program (emitting nothing is enough).
+        sketch: Name of its sketch.
+    """
+    nest = max(schedule.nests, key=lambda n: n.op.scalar_ops, default=None)
+    values: list[float] = [*_global(schedule, nest)]
+    levels = [] if nest is None else _levels(schedule, nest)
+    kept = levels[-LEVELS:]
+    for level in kept:
+        values.extend(level)
+    values.extend([0.0] * (PER_LEVEL * (LEVELS - len(kept))))
+    values.extend(_log(schedule.notes.get(name, 0.0)) for name in NOTES)
+    values.extend(float(sketch.startswith(kind)) for kind in KINDS)
+    return np.asarray(values, dtype=np.float32)
+
+
+def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
+    ops = schedule.dispatch.ops
+    operations = sum(op.scalar_ops for op in ops)
+    if nest is None:
+        return [_log(operations)] + [0.0] * (GLOBAL - 1)
+    op, target = nest.op, schedule.target
+    workgroups = _workgroups(nest)
+    waves = math.ceil(workgroups / target.cores)
+    vector = nest.tile[_contiguous(op)] if _contiguous(op) is not None else 1
+    width = target.vector_elements(max(1, op.outputs[0].tensor.bytes // max(1, op.outputs[0].tensor.elements)))
+    volume = math.prod(nest.tile)
+    reduction = math.prod(nest.tile[d] for d in op.reduction_dims)
+    return [
+        _log(operations),
+        _log(_footprint(op, op.extents)),
+        _log(workgroups),
+        workgroups / (waves * target.cores),
+        _log(len(nest.levels)),
+        _log(vector),
+        float(vector % width == 0),
+        _log(vector / width),
+        _log(volume),
+        _log(volume / reduction),
+        _log(reduction),
+        _log(len(ops)),
+        _log(sum(math.prod(n.tile) for n in schedule.nests)),
+        _log(op.iterations / max(1, volume)),
+    ]
+
+
+def _levels(schedule: Schedule, nest: TiledOp) -> list[list[float]]:
+    op, target = nest.op, schedule.target
+    tiles = [op.extents, *(level.tile for level in nest.levels)]
+    rows = []
+    for outer, inner in pairwise(tiles):
+        if outer == inner:
+            continue  # a loop of one iteration
+        trips = math.prod(-(-o // i) for o, i in zip(outer, inner, strict=True))
+        reduction_trips = math.prod(-(-outer[d] // inner[d]) for d in op.reduction_dims)
+        footprint = _footprint(op, inner)
+        rows.append(
+            [
+                _log(trips),
+                _log(reduction_trips),
+                _log(footprint),
+                _log(math.prod(inner) / max(1, footprint)),
+                footprint / max(1, target.l1_bytes) if footprint < 8 * max(1, target.l1_bytes) else 8.0,
+                min(8.0, footprint / max(1, target.l2_bytes)),
+                _log(op.outputs[0].footprint_bytes(inner)),
+            ]
+        )
+    return rows
+
+
+def _workgroups(nest: TiledOp) -> int:
+    first = nest.levels[0] if nest.levels else None
+    if first is None or first.kind != "workgroup":
+        return 1
+    return math.prod(-(-e // t) for e, t in zip(nest.op.extents, first.tile, strict=True))
+
+
+def _contiguous(op: LinalgOp) -> int | None:
+    expressions = op.outputs[0].indexing_map
+    return expressions[-1].dims[0] if expressions and expressions[-1].is_dim() else None
+
+
+def _footprint(op: LinalgOp, tile: Sequence[int]) -> int:
+    return sum(operand.footprint_bytes(tuple(tile)) for operand in (*op.inputs, *op.outputs))
+
+
+def _log(number: float) -> float:
+    return math.log2(number + 1.0)

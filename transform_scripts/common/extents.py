@@ -1,0 +1,35 @@
+"""Small facts about loop extents that several modules need."""
+
+from __future__ import annotations
+
+from mlir_sched.payload import LinalgOp
+from mlir_sched.target import Target
+
+
+def vector_multiple(extent: int, vector_elements: int) -> int:
+    """Return the largest power of two that divides the extent, at most one vector register of elements."""
+    return min(vector_elements, extent & -extent)
+
+
+def element_bytes(op: LinalgOp) -> int:
+    """Return the size of an element of the op's result."""
+    tensor = op.outputs[0].tensor
+    return max(1, tensor.bytes // max(1, tensor.elements))
+
+
+def vector_elements(op: LinalgOp, target: Target) -> int:
+    """Return how many elements of the op's result one vector register holds."""
+    return target.vector_elements(element_bytes(op))
+
+
+def sizes_for(op: LinalgOp, by_loop: dict[int, int]) -> list[int]:
+    """Return one size per loop of the op: the given one, or 0 (leave whole)."""
+    return [by_loop.get(loop, 0) for loop in range(len(op.extents))]
+
+
+def innermost_output_loop(op: LinalgOp) -> int | None:
+    """Return the loop that walks the result's contiguous dimension; None for a scalar or a computed index."""
+    indexing_map = op.outputs[0].indexing_map
+    if not indexing_map or not indexing_map[-1].is_dim():
+        return None
+    return indexing_map[-1].dims[0]

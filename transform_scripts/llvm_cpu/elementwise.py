@@ -1,0 +1,110 @@
+"""Element-wise dispatches on CPUs: walk memory in order, one vector tile at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.target import Target
+from mlir_sched.transform_scripts.common.extents import (
+    innermost_output_loop,
+    sizes_for,
+    vector_elements,
+    vector_multiple,
+)
+from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up
+from mlir_sched.transform_scripts.module import ScheduleModule
+from mlir_sched.transform_scripts.schedule import Loop, Schedule, product
+
+MAX_CONTIGUOUS_IN_VECTORS = 16
+MAX_STRIDED = 16
+MAX_VECTORS = 64
+
+
+class Elementwise(ScheduleModule):
+    """Tiles element-wise ops for vectors: the result's contiguous loop, and loops contiguous in an input.
+
+    Draws the order of the loops, so that a transposing op may walk its input or its result in order.
+    """
+
+    name: ClassVar[str] = "elementwise"
+    backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
+
+    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
+        """Say whether every op is element-wise and all are read by the root alone."""
+        del target
+        if op.index != dispatch.root.index or dispatch.other_ops or len(dispatch.results) != 1:
+            return False
+        if innermost_output_loop(op) is None or op.iterations == 1:
+            return False
+        return all(o.kind in (OpKind.ELEMENTWISE, OpKind.FILL) for o in dispatch.ops)
+
+    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+        """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize."""
+        tile, edges = _sample_tile(s, op)
+        order = list(tile)
+        if 2 <= len(order) <= 4 and _transposes(op):
+            order = [int(loop) for loop in s.sample_permutation("order", tuple(str(loop) for loop in order))]
+        root = s.ops[op.index]
+        loops: tuple[Loop, ...] = ()
+        for loop in order:
+            root, made = s.tile(root, sizes_for(op, {loop: tile[loop]}))
+            loops = (*loops, *made)
+        innermost = loops[-1]
+        for other in reversed(s.dispatch.ops):
+            if other.index != op.index:
+                _, innermost = s.fuse_into(s.ops[other.index], innermost)
+        _vectorize(s, (*loops[:-1], innermost), edges)
+
+
+def _sample_tile(s: Schedule, op: LinalgOp) -> tuple[dict[int, int], str]:
+    contiguous = innermost_output_loop(op)
+    strided = {o.indexing_map[-1].dims[0] for o in op.inputs if o.indexing_map and o.indexing_map[-1].is_dim()}
+    width = vector_elements(op, s.target)
+    tile: dict[int, int] = {}
+    edges = "divisor"
+    for loop in op.parallel_dims:
+        extent = s.ops[op.index].tile[loop]
+        if op.extents[loop] == 1:
+            continue
+        if loop == contiguous:
+            if extent % width and extent > width:
+                edges = s.sample_choice("edges", ("divisor", "peel"), weights=(1.0, 3.0))
+            if edges == "peel":
+                tile[loop] = s.sample_number("vector", [width * v for v in (1, 2, 4) if width * v <= extent])
+            else:
+                (tile[loop],) = s.sample_perfect_tile(
+                    "vector",
+                    extent,
+                    1,
+                    max_innermost=width * MAX_CONTIGUOUS_IN_VECTORS,
+                    multiple_of=vector_multiple(extent, width),
+                )
+        else:
+            most = MAX_STRIDED if loop in strided else 4
+            (tile[loop],) = s.sample_perfect_tile(f"tile_{loop}", extent, 1, max_innermost=most)
+    vectors = product(list(tile.values())) / width
+    s.require(vectors <= MAX_VECTORS, f"a tile of {vectors:.0f} vectors is above {MAX_VECTORS}")
+    s.notes["unrolled_vectors"] = vectors
+    s.notes["edges_peel"] = edges == "peel"
+    return tile, edges
+
+
+def _transposes(op: LinalgOp) -> bool:
+    """Say whether some operand walks the loops in another order than the result."""
+    ordered = [list(o.dims) == [d for e in o.indexing_map for d in e.dims] for o in (*op.inputs, *op.outputs)]
+    return not all(ordered)
+
+
+def _vectorize(s: Schedule, loops: tuple[Loop, ...], edges: str) -> None:
+    if edges == "peel" and not all(loop.divides for loop in loops):
+        for loop in reversed(loops):
+            if not loop.divides:
+                s.emit.peel(loop.handle)
+        clean_up(s)
+        s.emit.vectorize(s.emit.match_ops(sorted({o.name for o in s.dispatch.ops})))
+        for op in s.ops:
+            s.finish(op)
+        return
+    for op in s.ops:
+        s.vectorize(op)

@@ -1,0 +1,101 @@
+"""IREE's own CPU pipeline under other tile sizes: the script sets a ``lowering_config`` and IREE does the rest.
+
+Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleTilingExpert>`` (LLVMCPU/KernelDispatch.cpp);
+the meaning of the lists is that of ``IREECPUAttrs.td``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.target import Target
+from mlir_sched.transform_scripts.common.extents import innermost_output_loop, sizes_for, vector_elements
+from mlir_sched.transform_scripts.llvm_cpu.reduction import reduces
+from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformModule
+from mlir_sched.transform_scripts.schedule import Schedule, TiledOp
+
+MAX_REGISTER_ROWS = 16
+ACCUMULATOR_SHARE = 0.75
+
+
+class LoweringConfig(TransformModule):
+    """Draws distribution, register and reduction tiles for IREE's DoubleTilingExpert pipeline."""
+
+    name: ClassVar[str] = "lowering_config"
+    backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
+
+    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
+        """Add one program for a dispatch with exactly one reducing op."""
+        del target
+        reducing = [o for o in dispatch.ops if reduces(o)]
+        if sketch.steps or dispatch.other_ops or len(reducing) != 1 or op.index != reducing[0].index:
+            return (sketch,)
+        if any(o.kind is OpKind.OTHER for o in dispatch.ops) or not op.parallel_dims:
+            return (sketch,)
+        step = Step(Stage.LOWER, self.name, lambda s: configure(s, op))
+        return (sketch, sketch.extended(self.name, step, claimed=tuple(o.index for o in dispatch.ops), complete=True))
+
+
+def configure(s: Schedule, op: LinalgOp) -> None:
+    """Annotate the reducing op and the ops beside it, and choose the pipeline for the function."""
+    columns, lanes = innermost_output_loop(op), vector_elements(op, s.target)
+    distribution: dict[int, int] = {}
+    registers: dict[int, int] = {}
+    peel = False
+    for loop in op.parallel_dims:
+        extent = op.extents[loop]
+        if extent == 1:
+            continue
+        distribution[loop] = s.sample_power_of_two(f"distribution_{loop}", 1, _floor_power_of_two(extent))
+        most = lanes * 4 if loop == columns else MAX_REGISTER_ROWS
+        registers[loop] = s.sample_power_of_two(f"register_{loop}", 1, min(most, _floor_power_of_two(extent)))
+        s.require(registers[loop] <= distribution[loop], f"register tile {registers[loop]} > {distribution[loop]}")
+        peel = peel or extent % registers[loop] != 0
+    reduction = op.reduction_dims[-1]
+    step = s.sample_power_of_two("reduction_step", 1, min(64, _floor_power_of_two(op.extents[reduction])))
+    _check_accumulators(s, op, registers, columns, lanes)
+    config = {
+        "distribution": sizes_for(op, distribution),
+        "vector_common_parallel": sizes_for(op, registers),
+        "vector_reduction": sizes_for(op, dict.fromkeys(op.reduction_dims[:-1], 1) | {reduction: step}),
+    }
+    s.emit.annotate(s.ops[op.index].handle, "lowering_config", _config(config))
+    if peel:
+        peel = s.sample_choice("peel", ("yes", "no"), weights=(2.0, 1.0)) == "yes"
+    options = ", {enable_loop_peeling}" if peel else ""
+    s.notes["edges_peel"] = peel
+    s.emit.annotate(
+        None,
+        "translation_info",
+        f"#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>{options}>",
+    )
+    _note_nest(s, op, config)
+
+
+def _check_accumulators(
+    s: Schedule, op: LinalgOp, registers: dict[int, int], columns: int | None, lanes: int
+) -> None:
+    vectors = 1
+    for loop, size in registers.items():
+        vectors *= max(1, size // lanes) if loop == columns else int(size)
+    most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
+    s.require(vectors <= most, f"{vectors} accumulator registers are more than {most} for {op.name}")
+    s.notes["accumulator_registers"] = vectors
+
+
+def _note_nest(s: Schedule, op: LinalgOp, config: dict[str, list[int]]) -> None:
+    nest = TiledOp(None, op, op.extents)
+    for kind, key in (("workgroup", "distribution"), ("loop", "vector_common_parallel"), ("loop", "vector_reduction")):
+        nest = nest.tiled(None, kind, config[key])
+    s.finish(nest)
+
+
+def _config(lists: dict[str, list[int]]) -> str:
+    text = ", ".join(f"{key} = [{', '.join(str(int(size)) for size in sizes)}]" for key, sizes in lists.items())
+    return f"#iree_cpu.lowering_config<{text}>"
+
+
+def _floor_power_of_two(number: int) -> int:
+    return 1 << (number.bit_length() - 1)

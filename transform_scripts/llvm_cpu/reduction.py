@@ -1,0 +1,178 @@
+"""Row reductions and normalisations on CPUs: sums, softmax, layer norm, matrix times vector.
+
+Rows are distributed over workgroups and tiled; inside a row tile every op of the dispatch runs one after the other on
+values that stay in cache. Each reduction keeps partial results in vector lanes and combines them once per row
+(rfactor): in order, a floating-point sum would run at the latency of one addition per element.
+
+Source: MetaSchedule's AddRFactor (TVM ``add_rfactor.cc``); ``transform.structured.tile_reduction_using_for``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.target import Target
+from mlir_sched.transform_scripts.common.extents import (
+    element_bytes,
+    innermost_output_loop,
+    sizes_for,
+    vector_elements,
+    vector_multiple,
+)
+from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up
+from mlir_sched.transform_scripts.module import ScheduleModule
+from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
+
+MAX_ROWS = 16
+MAX_LANES_IN_VECTORS = 8
+MAX_COLUMNS_IN_VECTORS = 16
+
+
+class Reduction(ScheduleModule):
+    """Schedules a dispatch whose reductions all run along the rows of one result."""
+
+    name: ClassVar[str] = "reduction"
+    backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
+
+    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
+        """Say whether this is the dispatch's first reduction and all its ops fit the scheme."""
+        del target
+        reductions = [o for o in dispatch.ops if reduces(o)]
+        if not reductions or op.index != reductions[0].index or dispatch.other_ops or len(dispatch.results) != 1:
+            return False
+        known = all(reduces(o) or o.kind in (OpKind.FILL, OpKind.ELEMENTWISE) for o in dispatch.ops)
+        return known and row_loops(dispatch) is not None and not _is_matrix_product(dispatch)
+
+    def parallel(self, op: LinalgOp, dispatch: Dispatch) -> tuple[int, ...]:
+        """Return the row loops of the root."""
+        del op
+        return row_loops(dispatch) or ()
+
+    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+        """Tile rows, fuse the whole dispatch into them, split every reduction into lanes, vectorize."""
+        del op
+        _tile_rows(s)
+        clean_up(s)
+        s.rematch()
+        lanes: dict[int, int] = {}
+        for payload in s.dispatch.ops:
+            if reduces(payload):
+                _split_into_lanes(s, payload, lanes)
+            elif payload.kind is not OpKind.FILL:
+                s.vectorize(_tile_columns(s, s.ops[payload.index]))
+        s.vectorize_fills()
+
+
+def reduces(op: LinalgOp) -> bool:
+    """Say whether the op has a reduction loop longer than 1."""
+    return op.kind in (OpKind.REDUCTION, OpKind.CONTRACTION) and any(op.extents[d] > 1 for d in op.reduction_dims)
+
+
+def row_loops(dispatch: Dispatch) -> tuple[int, ...] | None:
+    """Return the loops of the root that no reduction of the dispatch runs along, or None if there is no such split.
+
+    For a root that reduces these are its parallel loops; for an element-wise root, the loops it shares with the
+    reduced values it reads.
+    """
+    root = dispatch.root
+    if reduces(root):
+        return root.parallel_dims
+    rows = set(root.parallel_dims)
+    reads_reduced = False
+    for operand in root.inputs:
+        if operand.producer is not None and reduces(dispatch.ops[operand.producer]):
+            reads_reduced = True
+            rows &= set(operand.dims)
+    return tuple(sorted(rows)) if reads_reduced else None
+
+
+def _is_matrix_product(dispatch: Dispatch) -> bool:
+    """Say whether a contraction reuses both inputs: then registers tile it better than lanes."""
+    for op in dispatch.ops:
+        if op.kind is OpKind.CONTRACTION:
+            dims = op.contraction_dims
+            longest = [max((op.extents[d] for d in loops), default=1) for loops in (dims.m, dims.n)]
+            if min(longest) > 1:
+                return True
+    return False
+
+
+def _tile_rows(s: Schedule) -> None:
+    root = s.ops[s.dispatch.root.index]
+    loops = [d for d in row_loops(s.dispatch) or () if root.op.extents[d] > 1]
+    if not loops:
+        return
+    (rows,) = s.sample_perfect_tile("rows", root.tile[loops[-1]], 1, max_innermost=MAX_ROWS)
+    sizes = {loop: 1 for loop in loops[:-1]} | {loops[-1]: rows}
+    s.fuse_producers(root, sizes_for(root.op, sizes))
+    _check_temporaries(s)
+
+
+def _split_into_lanes(s: Schedule, op: LinalgOp, lanes: dict[int, int]) -> None:
+    """Split a reduction into lanes, as many as other reductions of the same extent."""
+    innermost = op.reduction_dims[-1]
+    extent = op.extents[innermost]
+    if extent not in lanes:
+        lanes[extent] = _sample_lanes(s, op, f"lanes_{extent}")
+    sizes = dict.fromkeys(op.reduction_dims[:-1], 1) | {innermost: lanes[extent]}
+    _, partial, combine = s.split_reduction_into_lanes(s.ops[op.index], sizes_for(op, sizes))
+    s.emit.vectorize(partial)
+    s.emit.vectorize(combine)
+    s.finish(s.ops[op.index])
+
+
+def _sample_lanes(s: Schedule, op: LinalgOp, name: str) -> int:
+    width = vector_elements(op, s.target)
+    extent = op.extents[op.reduction_dims[-1]]
+    (lanes,) = s.sample_perfect_tile(
+        name,
+        extent,
+        1,
+        max_innermost=width * MAX_LANES_IN_VECTORS,
+        multiple_of=vector_multiple(extent, width),
+        static=True,
+    )
+    rows = product([s.ops[op.index].tile[d] for d in op.parallel_dims])
+    registers = rows * max(1, lanes // width)
+    s.require(registers <= 2 * s.target.vector_registers, f"{rows} rows x {lanes} lanes take {registers} registers")
+    s.notes["accumulator_registers"] = registers
+    return lanes
+
+
+def _tile_columns(s: Schedule, op: TiledOp) -> TiledOp:
+    """Tile an element-wise op of a row tile along its contiguous loop, and its other column loops by 1."""
+    innermost = innermost_output_loop(op.op)
+    if innermost is None or op.tile[innermost] == 1 or not _has_columns(s, op.op, innermost):
+        return op
+    width = vector_elements(op.op, s.target)
+    extent = op.tile[innermost]
+    (columns,) = s.sample_perfect_tile(
+        f"columns_{op.op.index}",
+        extent,
+        1,
+        max_innermost=width * MAX_COLUMNS_IN_VECTORS,
+        multiple_of=vector_multiple(extent, width),
+    )
+    outer = [d for d in op.op.parallel_dims if d != innermost and op.tile[d] > 1 and _has_columns(s, op.op, d)]
+    tiled, _ = s.tile(op, sizes_for(op.op, {**dict.fromkeys(outer, 1), innermost: columns}))
+    rows = product([tiled.tile[d] for d in op.op.parallel_dims if d != innermost])
+    vectors = rows * max(1, columns // width)
+    s.require(vectors <= 4 * s.target.vector_registers, f"{rows} rows x {columns} columns are {vectors} vectors")
+    return tiled
+
+
+def _has_columns(s: Schedule, op: LinalgOp, loop: int) -> bool:
+    """Say whether a loop of an element-wise op is a column loop: not tiled as a row."""
+    return op.extents[loop] == s.ops[op.index].tile[loop]
+
+
+def _check_temporaries(s: Schedule) -> None:
+    """Every value between ops of a row tile lives on the stack."""
+    temporaries = [
+        product([s.ops[o.index].tile[d] for d in o.parallel_dims]) * element_bytes(o)
+        for o in s.dispatch.ops
+        if o.index != s.dispatch.root.index and o.kind is not OpKind.FILL
+    ]
+    total = sum(temporaries)
+    s.require(total <= s.target.stack_bytes, f"temporaries of {total} bytes are above {s.target.stack_bytes}")
