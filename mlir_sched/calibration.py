@@ -56,6 +56,15 @@ class Calibration:
             np.matmul(self._left, self._right, out=self._product)
         return (time.perf_counter_ns() - start) * 1e-9
 
+    def watch(self, core: int, seconds: float) -> list[float]:
+        """Move to a core and return the seconds of every run of the kernel there for so long (at least one run)."""
+        os.sched_setaffinity(0, {core})
+        end = time.perf_counter() + seconds
+        times = [self.kernel_s()]
+        while time.perf_counter() < end:
+            times.append(self.kernel_s())
+        return times
+
     def is_quiet(self) -> bool:
         """Measure every core and say whether all took their usual time; one slow run of two is forgiven."""
         if len(self._cores) == 1:

@@ -121,6 +121,9 @@ def _reads_indirectly(dispatch: Dispatch) -> bool:
 
 
 def _reduction_length(op: LinalgOp) -> int:
+    """Return how many terms one result sums; where the loops are unknown, all that the op reads."""
+    if op.kind == OpKind.OTHER:
+        return max(operand.tensor.elements for operand in (*op.inputs, *op.outputs))
     return math.prod(op.extents[dim] for dim in op.reduction_dims)
 
 

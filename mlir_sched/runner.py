@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -39,12 +40,12 @@ class Noise:
 
     Attributes:
         spread: (95th - 5th percentile) / 5th percentile of the calibration kernel's time.
-        disturbed: Share of runs that took longer than the tolerance allows, 0 to 1.
+        lost: Share of the time that the kernel took beyond its 5th percentile, 0 to 1: what others took away.
         verdict: One sentence for the user.
     """
 
     spread: float
-    disturbed: float
+    lost: float
     verdict: str
 
 
@@ -61,6 +62,7 @@ class Runner:
         self._check_races = self.options.threads == 1 and len(race_cores) > 1
         self._client = RunnerClient(protocol.Setup(self.cores, race_cores, self.options.calibration_tolerance))
         self._prepared_in = 0
+        self._prepare_s = 0.0
         self._task: protocol.Prepare | None = None
         self._prepared = protocol.Prepared(0.0, 0.0, None)
         self._loaded: dict[int, int] = {}
@@ -91,8 +93,10 @@ class Runner:
         contenders = {i: Contender(i + 1, candidates[i]) for i in right}
         race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
         race.run(list(contenders.values()), decide=decide)
+        for contender in contenders.values():
+            contender.failure = contender.failure or self._check_once_more(contender)
         own = Contender(protocol.BASELINE, baseline)
-        if not any(c.pairs for c in contenders.values()):
+        if not any(contender.pairs for contender in contenders.values()):
             race.run([own], decide=False)
             if own.failure is not None:
                 raise BaselineError(f"the baseline fails while it is timed: {own.failure.message}")
@@ -106,9 +110,8 @@ class Runner:
         times = self._client.ask(protocol.MeasureNoise(seconds), seconds + self.options.call_timeout_s)
         ordered = sorted(times)
         low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
-        limit = low * (1 + self.options.calibration_tolerance)
-        disturbed = sum(t > limit for t in times) / len(times)
-        return Noise((high - low) / low, disturbed, _verdict(disturbed))
+        lost = max(0.0, 1 - low * len(times) / sum(times))
+        return Noise((high - low) / low, lost, _verdict(lost))
 
     def close(self) -> None:
         """End the process; the runner starts a new one when it is used again."""
@@ -125,12 +128,14 @@ class Runner:
     def _prepare(self) -> None:
         """Have the baseline and its references in the process that runs now."""
         assert self._task is not None
+        start = time.monotonic()
         try:
             self._prepared = self._client.ask(self._task, self.options.baseline_timeout_s)
         except RequestFailed as failed:
             raise BaselineError(f"the baseline fails ({failed.failure.kind}): {failed}") from failed
         if self._prepared.error is not None:
             raise BaselineError(f"the baseline cannot serve as a reference: {self._prepared.error}")
+        self._prepare_s = max(self._prepare_s, time.monotonic() - start)
         self._prepared_in = self._client.generation
         self._loaded = {protocol.BASELINE: self._prepared_in}
 
@@ -159,10 +164,20 @@ class Runner:
             return failed.failure
         return None
 
+    def _check_once_more(self, contender: Contender) -> Failure | None:
+        """Check a program after its thousands of calls: what it keeps between calls may have gone wrong by then."""
+        request = protocol.Verify(contender.handle, 0)
+        try:
+            self._ensure_loaded(contender.handle, contender.program)
+            message = self._client.ask(request, self._check_timeout_s(request))
+        except RequestFailed as failed:
+            return failed.failure
+        return Failure(FailureClass.WRONG_RESULT, f"after timing: {message}") if message else None
+
     def _check_timeout_s(self, request: protocol.Verify) -> float:
         """Return the patience for one check: a call, the comparison, and for races a second workspace once."""
         patience = self.options.timeout_s(self._prepared.call_s) + 3 * self._prepared.check_s
-        return patience + self.options.call_timeout_s if request.races else patience
+        return patience + 3 * self._prepare_s if request.races else patience
 
     def _warm(self, contender: Contender) -> float:
         self._ensure_loaded(contender.handle, contender.program)
@@ -204,9 +219,9 @@ def choose_cores(threads: int) -> tuple[int, ...]:
     return tuple(sorted(order[:threads]))
 
 
-def _verdict(disturbed: float) -> str:
-    if disturbed < 0.05:
+def _verdict(lost: float) -> str:
+    if lost < 0.03:
         return "quiet: timings can be trusted"
-    if disturbed < 0.3:
+    if lost < 0.2:
         return "somewhat busy: disturbed samples will be dropped, tuning takes longer"
     return "busy: stop other work on this machine, or expect wide intervals and wrong rankings"

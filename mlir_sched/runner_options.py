@@ -13,7 +13,7 @@ class RunnerOptions:
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core.
         race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races; 1 is off.
-        race_calls: Calls of that check.
+        race_calls: Calls of that check; a race shows in only some of them.
         call_timeout_s: Shortest patience for one call; a slower baseline raises it.
         timeout_factor: A candidate may take this many times the baseline's time per call.
         baseline_timeout_s: Patience for preparing a task: inputs, the baseline's results and their repetition.
@@ -28,7 +28,7 @@ class RunnerOptions:
 
     threads: int = 1
     race_threads: int = 4
-    race_calls: int = 2
+    race_calls: int = 4
     call_timeout_s: float = 1.0
     timeout_factor: float = 20.0
     baseline_timeout_s: float = 120.0

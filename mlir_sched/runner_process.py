@@ -11,7 +11,6 @@ import queue
 import sys
 import threading
 import time
-import traceback
 from functools import singledispatchmethod
 from typing import Any
 
@@ -97,10 +96,9 @@ class Server:
 
     @answer.register
     def _(self, request: protocol.MeasureNoise) -> tuple[float, ...]:
-        end = time.perf_counter() + request.seconds
-        times = [self._calibration.kernel_s()]
-        while time.perf_counter() < end:
-            times.append(self._calibration.kernel_s())
+        share_s = request.seconds / len(self._setup.cores)
+        times = [t for core in self._setup.cores for t in self._calibration.watch(core, share_s)]
+        os.sched_setaffinity(0, self._setup.cores)
         return tuple(times)
 
     def _load(self, handle: int, program: Program) -> None:
@@ -134,7 +132,6 @@ def main() -> None:
         try:
             reply = server.answer(request)
         except Exception as exception:
-            traceback.print_exc()
             reply = protocol.Raised(f"{type(exception).__name__}: {exception}")
         protocol.write_frame(replies, reply)
 

@@ -117,7 +117,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class MeasureNoise:
-    """Run the calibration kernel for so many seconds. Reply: tuple of seconds per run."""
+    """Run the calibration kernel for so many seconds, shared by the cores. Reply: tuple of seconds per run."""
 
     seconds: float
 
