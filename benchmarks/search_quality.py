@@ -1,0 +1,158 @@
+"""How many trials each search strategy needs: evolution with and without the model against random search.
+
+Runs on recorded measurements (files of ``mlir_sched.search.measured_space``), so that neither compiler nor device is
+needed and repeated runs print the same. Without a file the synthetic space of ``mlir_sched.search.testing`` is searched.
+
+    python benchmarks/search_quality.py benchmarks/data/*.jsonl.gz --seeds 10 --json out.json --png out.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
+from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, Strategy
+from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
+from mlir_sched.search.testing import SyntheticMatmulSpace
+
+SYNTHETIC_SHAPES = ((64, 96, 48), (48, 64, 128))
+
+
+@dataclass(frozen=True)
+class SearchRun:
+    """One search.
+
+    Attributes:
+        task, strategy, seed: What ran.
+        best_s: Best seconds per call after each trial; infinite while all failed.
+        optimum_s: Seconds per call of the fastest candidate of the table.
+    """
+
+    task: str
+    strategy: str
+    seed: int
+    best_s: tuple[float, ...]
+    optimum_s: float
+
+    def trials_to_reach(self, within: float) -> float:
+        """Return the trials until the best is at most ``1 + within`` times the optimum; infinite for never."""
+        limit = (1.0 + within) * self.optimum_s
+        return next((float(trial) for trial, best in enumerate(self.best_s, 1) if best <= limit), math.inf)
+
+    def slowdown_at(self, trial: int) -> float:
+        """Return best / optimum after a number of trials, or after the last one."""
+        return self.best_s[min(trial, len(self.best_s)) - 1] / self.optimum_s
+
+
+def _evolution(model: CostModel, space: MeasuredSpace, seed: int) -> Strategy:
+    return EvolutionarySearch(space, np.random.default_rng(seed), SharedCostModel(model))
+
+
+STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], Strategy]] = {
+    "evolution+model": lambda space, seed: _evolution(XGBoostModel(), space, seed),
+    "evolution": lambda space, seed: _evolution(RandomModel(seed), space, seed),
+    "random": lambda space, seed: RandomSearch(space, np.random.default_rng(seed)),
+}
+
+
+def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, batch: int) -> SearchRun:
+    """Return the course of one search over a measured space."""
+    strategy = STRATEGIES[strategy_name](space, seed)
+    best_s: list[float] = []
+    while len(best_s) < trials:
+        traces = strategy.suggest(min(batch, trials - len(best_s)))
+        if not traces:
+            break
+        results = [Observation(trace, space.seconds(trace)) for trace in traces]
+        strategy.observe(results)
+        for result in results:
+            best_s.append(min(result.seconds or math.inf, best_s[-1] if best_s else math.inf))
+    return SearchRun(space.task, strategy_name, seed, tuple(best_s), space.best_s)
+
+
+def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
+    """Return the fully enumerated synthetic space of a matrix multiplication."""
+    space = SyntheticMatmulSpace(*shape)
+    traces = [trace for sketch in space.sketches for trace in space.all_traces(sketch)]
+    rows = space.features(traces).tolist()
+    points = [MeasuredPoint(trace, tuple(row), space.seconds(trace)) for trace, row in zip(traces, rows, strict=True)]
+    return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), points)
+
+
+def search_all(source: Path | tuple[int, int, int], seeds: int, trials: int, batch: int) -> list[SearchRun]:
+    """Return the searches of every strategy and seed over one table."""
+    space = read_measured(source) if isinstance(source, Path) else synthetic_space(source)
+    return [search(space, name, seed, trials=trials, batch=batch) for name in STRATEGIES for seed in range(seeds)]
+
+
+def table(runs: Sequence[SearchRun], within: float) -> str:
+    """Return the summary as text: per task and strategy the median and, in brackets, lowest and highest."""
+    lines = [
+        f"{'task':34} {'strategy':16} {f'trials to {within:.0%}':>20} {'best/optimum @32':>22} {'@64':>22} {'@end':>22}"
+    ]
+    for task in dict.fromkeys(run.task for run in runs):
+        for name in STRATEGIES:
+            own = [run for run in runs if (run.task, run.strategy) == (task, name)]
+            hits = _spread([run.trials_to_reach(within) for run in own], ".0f")
+            curves = [_spread([run.slowdown_at(at) for run in own], ".3f") for at in (32, 64, 10**9)]
+            lines.append(f"{task:34} {name:16} {hits:>20} " + " ".join(f"{text:>22}" for text in curves))
+    return "\n".join(lines)
+
+
+def _spread(values: Sequence[float], form: str) -> str:
+    ordered = sorted(values)
+    middle = ordered[len(ordered) // 2]
+    return f"{middle:{form}} [{ordered[0]:{form}} {ordered[-1]:{form}}]"
+
+
+def draw(runs: Sequence[SearchRun], path: Path) -> None:
+    """Write a picture: the median of best / optimum over trials, one panel per task, with its quartiles."""
+    from matplotlib.figure import Figure
+
+    tasks = list(dict.fromkeys(run.task for run in runs))
+    figure = Figure(figsize=(6 * len(tasks), 4), layout="constrained")
+    for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
+        for name in STRATEGIES:
+            own = [run for run in runs if (run.task, run.strategy) == (task, name)]
+            length = max(len(run.best_s) for run in own)
+            curves = np.array([[run.slowdown_at(trial) for trial in range(1, length + 1)] for run in own])
+            low, middle, high = np.percentile(curves, (25, 50, 75), axis=0, method="nearest")
+            axes.plot(range(1, length + 1), middle, label=name)
+            axes.fill_between(range(1, length + 1), low, high, alpha=0.2)
+        axes.set(title=task, xlabel="trials", ylabel="best time / optimum", yscale="log")
+        axes.legend()
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", type=Path, help="measured spaces; none: two synthetic ones")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--within", type=float, default=0.05, help="how near the optimum counts as reached")
+    parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--png", type=Path)
+    args = parser.parse_args()
+    sources: list[Path | tuple[int, int, int]] = args.tables or list(SYNTHETIC_SHAPES)
+    with ProcessPoolExecutor(args.jobs) as pool:
+        futures = [pool.submit(search_all, source, args.seeds, args.trials, args.batch) for source in sources]
+        runs = [run for future in futures for run in future.result()]
+    print(table(runs, args.within))
+    if args.json:
+        args.json.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
+    if args.png:
+        draw(runs, args.png)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A control: scores that know nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlir_sched.models.cost_model import CostModel, FloatArray, IntArray, check_rows
+
+
+class RandomModel(CostModel):
+    """Uniform random scores in 0..1; a search with it shows what the search is worth without a model.
+
+    Args:
+        seed: Seed of the scores.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self._fitted = False
+
+    @property
+    def fitted(self) -> bool:
+        """True once ``fit`` saw at least one row."""
+        return self._fitted
+
+    def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
+        """Learn nothing."""
+        check_rows(features, throughput, groups)
+        self._fitted = len(features) > 0
+
+    def predict(self, features: FloatArray) -> NDArray[np.float64]:
+        """Return one random score per row."""
+        if not self._fitted:
+            raise RuntimeError("the model is not fitted")
+        return self._rng.random(len(features))
+
+    def save(self, path: Path) -> None:
+        """Write the seed."""
+        if not self._fitted:
+            raise RuntimeError("the model is not fitted")
+        path.write_text(json.dumps({"model": "random", "seed": self._seed}))
+
+    def load(self, path: Path) -> None:
+        """Read the seed and start its sequence of scores."""
+        data = json.loads(path.read_text())
+        if not isinstance(data, dict) or data.get("model") != "random":
+            raise ValueError(f"{path} is not a random model")
+        self._seed = int(data["seed"])
+        self._rng = np.random.default_rng(self._seed)
+        self._fitted = True

@@ -1,0 +1,144 @@
+"""The tests that every search strategy must pass; subclass them for your own (pytest collects the subclass).
+
+::
+
+    class TestMySearch(StrategyTests):
+        def make(self, space, seed):
+            return MySearch(space, np.random.default_rng(seed))
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.search.strategy import DesignSpace, Observation, Strategy
+from mlir_sched.search.testing import SyntheticMatmulSpace
+from mlir_sched.trace import Trace
+
+SEEDS = range(5)
+SPACE = SyntheticMatmulSpace(64, 48, 32)
+
+
+def run_search(strategy: Strategy, space: SyntheticMatmulSpace, rounds: int, batch: int = 16) -> list[Observation]:
+    """Return what a search observed, in order."""
+    observed: list[Observation] = []
+    for _ in range(rounds):
+        results = [Observation(trace, space.seconds(trace)) for trace in strategy.suggest(batch)]
+        strategy.observe(results)
+        observed += results
+    return observed
+
+
+class StrategyTests(ABC):
+    """The contract of ``Strategy`` as tests."""
+
+    @abstractmethod
+    def make(self, space: DesignSpace, seed: int) -> Strategy:
+        """Return a new strategy."""
+
+    def test_suggestions_are_distinct_and_legal(self) -> None:
+        """No trace comes twice, and replaying it changes nothing."""
+        for seed in SEEDS:
+            traces = [o.trace for o in run_search(self.make(SPACE, seed), SPACE, 4)]
+            assert traces
+            assert len({trace.key for trace in traces}) == len(traces)
+            assert all(SPACE.replay(trace) == trace for trace in traces)
+
+    def test_no_more_than_asked_for(self) -> None:
+        """``suggest`` returns at most ``count`` traces, and none for 0."""
+        for seed in SEEDS:
+            strategy = self.make(SPACE, seed)
+            for count in (0, 1, 3, 16):
+                assert len(strategy.suggest(count)) <= count
+
+    def test_a_negative_count_is_refused(self) -> None:
+        """The caller's mistake is named."""
+        try:
+            self.make(SPACE, 0).suggest(-1)
+        except ValueError as error:
+            assert "-1" in str(error)
+        else:
+            raise AssertionError("a negative count was accepted")
+
+    def test_the_same_seed_and_measurements_give_the_same_suggestions(self) -> None:
+        """Two runs agree, also when the results of a round arrive in another order."""
+        for seed in SEEDS:
+            first, second = self.make(SPACE, seed), self.make(SPACE, seed)
+            for _ in range(3):
+                traces = first.suggest(16)
+                assert second.suggest(16) == traces
+                results = [Observation(trace, SPACE.seconds(trace)) for trace in traces]
+                first.observe(results)
+                second.observe(results[::-1])
+
+    def test_what_was_observed_or_excluded_before_is_never_suggested(self) -> None:
+        """A resumed run does not measure again."""
+        for seed in SEEDS:
+            likely = [o.trace for o in run_search(self.make(SPACE, seed), SPACE, 2)]
+            strategy = self.make(SPACE, seed)
+            strategy.observe([Observation(trace, SPACE.seconds(trace)) for trace in likely[::2]])
+            strategy.exclude(likely[1::2])
+            suggested = {o.trace.key for o in run_search(strategy, SPACE, 2)}
+            assert not suggested & {trace.key for trace in likely}
+
+    def test_a_search_where_all_fail_goes_on(self) -> None:
+        """Failures are no reason to stop or to raise."""
+        strategy = self.make(SPACE, 0)
+        first = strategy.suggest(16)
+        for _ in range(3):
+            strategy.observe([Observation(trace, None) for trace in first])
+            first = strategy.suggest(16)
+        strategy.observe([Observation(trace, None) for trace in first])
+
+    def test_an_exhausted_space_gives_fewer_and_then_none(self) -> None:
+        """The search ends by itself and has found every trace."""
+        space = TinySpace()
+        for seed in SEEDS:
+            strategy = self.make(space, seed)
+            found = [trace for batch in self._batches(strategy) for trace in batch]
+            assert len({trace.key for trace in found}) == len(found)
+            assert self.finds_all_of(len(found))
+            assert strategy.suggest(5) == []
+
+    def test_a_space_without_any_legal_trace_gives_none(self) -> None:
+        """The search for a legal trace is bounded."""
+        assert self.make(HopelessSpace(), 0).suggest(16) == []
+
+    def finds_all_of(self, found: int) -> bool:
+        """Say whether the number of traces found in :class:`TinySpace` is right; override for a partial search."""
+        return found == TinySpace.size
+
+    def _batches(self, strategy: Strategy) -> Iterator[list[Trace]]:
+        while batch := strategy.suggest(5):
+            strategy.observe([Observation(trace, 1.0 + index) for index, trace in enumerate(batch)])
+            yield batch
+
+
+class TinySpace(SyntheticMatmulSpace):
+    """Only the sketch without register tiles, of a tiny problem."""
+
+    size = 2 * 3 * 2 * 4
+
+    def __init__(self) -> None:
+        super().__init__(2, 4, 2)
+
+    @property
+    def sketches(self) -> tuple[str, ...]:
+        """The one sketch."""
+        return ("rows",)
+
+
+class HopelessSpace(SyntheticMatmulSpace):
+    """Every draw is illegal."""
+
+    def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
+        """Raise."""
+        raise IllegalTraceError("nothing is legal here")
+
+    def replay(self, trace: Trace) -> Trace:
+        """Raise."""
+        raise IllegalTraceError("nothing is legal here")

@@ -1,0 +1,80 @@
+"""Small changes of a trace: one decision mutated, or two traces of a sketch crossed.
+
+Nothing here replays: the results must go through ``DesignSpace.replay``, which repairs or rejects them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from mlir_sched.trace import Decision, Trace
+
+MUTATION_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "perfect_tile": 0.90,
+        "compute_location": 0.05,
+        "categorical": 0.03,
+        "int_range": 0.03,
+        "power_of_two": 0.03,
+        "permutation": 0.03,
+    }
+)
+"""Chance of mutating a decision by the kind of its distribution, renormalised over the kinds of a trace."""
+
+
+def mutate_trace(trace: Trace, rng: np.random.Generator, weights: Mapping[str, float]) -> Trace | None:
+    """Return a copy with one decision changed to another value of its support, mostly a near one.
+
+    Before: tile_m = (64, 8), unroll = 4    After: tile_m = (32, 8), unroll = 4
+
+    Args:
+        trace: It is not changed.
+        rng: Source of every choice.
+        weights: Relative chance of a decision by its distribution's kind, >= 0; an absent kind never mutates.
+
+    Returns:
+        The new trace, or None when no decision has another value.
+    """
+    movable = [d for d in trace.decisions if weights.get(d.distribution.kind, 0.0) > 0 and _has_choice(d)]
+    if not movable:
+        return None
+    bounds = np.cumsum([weights[d.distribution.kind] for d in movable])
+    decision = movable[int(np.searchsorted(bounds[:-1], rng.random() * bounds[-1], side="right"))]
+    value = decision.distribution.mutate(decision.value, rng)
+    return None if value is None else trace.with_value(decision.name, value)
+
+
+def cross_traces(first: Trace, second: Trace, rng: np.random.Generator) -> Trace:
+    """Return a copy of the first trace in which about half of the decisions take the second one's values.
+
+    Before: tile_m = (64, 8), unroll = 4  x  tile_m = (32, 4), unroll = 1    After: tile_m = (32, 4), unroll = 4
+
+    A value that is not in the support of the first trace's decision is not taken.
+
+    Raises:
+        ValueError: The traces are of different sketches.
+
+    Source: uniform crossover (Syswerda, ICGA 1989); MetaSchedule has none.
+    """
+    if first.sketch != second.sketch:
+        raise ValueError(f"only traces of one sketch can be crossed, but got {first.sketch} and {second.sketch}")
+    take = rng.random(len(first.decisions)) < 0.5
+    return Trace(
+        first.sketch,
+        tuple(
+            replace(decision, value=second.values[decision.name]) if taken and _fits(decision, second) else decision
+            for decision, taken in zip(first.decisions, take, strict=True)
+        ),
+    )
+
+
+def _has_choice(decision: Decision) -> bool:
+    return len(decision.distribution.support()) > 1
+
+
+def _fits(decision: Decision, donor: Trace) -> bool:
+    return decision.name in donor.values and decision.distribution.contains(donor.values[decision.name])

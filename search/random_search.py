@@ -1,0 +1,13 @@
+"""Random search: the control that every other strategy must beat."""
+
+from __future__ import annotations
+
+from mlir_sched.search.strategy import Strategy
+from mlir_sched.trace import Trace
+
+
+class RandomSearch(Strategy):
+    """Draws from the space's own prior and never twice the same trace."""
+
+    def _propose(self, count: int) -> list[Trace]:
+        return self._sample_unseen(count, (None,))

@@ -1,0 +1,48 @@
+"""Replay of given candidates: measure these and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.search.strategy import DesignSpace, Strategy
+from mlir_sched.trace import Trace
+
+
+class ReplaySearch(Strategy):
+    """Suggests given traces in their order, each replayed in the space; repairs are kept, illegal ones are dropped.
+
+    Args:
+        space: Where the traces are replayed; it may be that of another shape or target than they came from.
+        rng: Not used; every strategy takes one.
+        traces: The candidates, for instance the best of another machine.
+
+    Source: MetaSchedule's ReplayTrace (TVM ``replay_trace.cc``), which redraws the decisions instead.
+    """
+
+    def __init__(self, space: DesignSpace, rng: np.random.Generator, traces: Sequence[Trace]) -> None:
+        super().__init__(space, rng)
+        self._waiting = list(reversed(traces))
+        self._rejected: list[tuple[Trace, str]] = []
+
+    @property
+    def rejected(self) -> tuple[tuple[Trace, str], ...]:
+        """The traces dropped so far and why."""
+        return tuple(self._rejected)
+
+    def _propose(self, count: int) -> list[Trace]:
+        proposed: dict[str, Trace] = {}
+        while self._waiting and len(proposed) < count:
+            trace = self._replay(self._waiting.pop())
+            if trace is not None and trace.key not in self._seen:
+                proposed.setdefault(trace.key, trace)
+        return list(proposed.values())
+
+    def _replay(self, trace: Trace) -> Trace | None:
+        try:
+            return self._space.replay(trace)
+        except IllegalTraceError as error:
+            self._rejected.append((trace, str(error)))
+            return None

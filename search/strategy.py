@@ -1,0 +1,140 @@
+"""The contract between a search strategy, the design space it searches and the measurements it learns from."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.trace import Trace
+
+
+class DesignSpace(Protocol):
+    """The candidates of one task on one target."""
+
+    @property
+    def sketches(self) -> tuple[str, ...]:
+        """Names of the sketches, in a fixed order; at least one."""
+        ...
+
+    def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
+        """Draw a legal trace of the given sketch, or of one the space chooses.
+
+        Raises:
+            IllegalTraceError: This draw is not legal; another may be.
+        """
+        ...
+
+    def replay(self, trace: Trace) -> Trace:
+        """Return the legal trace nearest to one whose decisions were changed; the same every time.
+
+        Raises:
+            IllegalTraceError: The decisions cannot be repaired.
+        """
+        ...
+
+    def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
+        """Return one row per trace, ``[n_traces, n_features]``, finite."""
+        ...
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What became of one candidate.
+
+    Attributes:
+        trace: The candidate.
+        seconds: Seconds per call, > 0, lower is better; None when it failed.
+    """
+
+    trace: Trace
+    seconds: float | None
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise ValueError(f"seconds must be positive and finite, or None for a failure, but got {self.seconds}")
+
+
+class Strategy(ABC):
+    """Chooses the candidates to measure next.
+
+    Suggestions depend on the space, the rng's state and what was observed, and on nothing else: a run repeated with
+    the same seed and the same measurements suggests the same traces in any process. (A run that was cut off goes on
+    exactly where it stopped when its rounds are suggested again and answered from the records.) The order of
+    observations between two calls of ``suggest`` does not matter.
+
+    Args:
+        space: What to search.
+        rng: Source of every choice.
+    """
+
+    def __init__(self, space: DesignSpace, rng: np.random.Generator) -> None:
+        self._space = space
+        self._rng = rng
+        self._observed: dict[str, Observation] = {}
+        self._seen: set[str] = set()  # for membership only: its order is not reproducible
+
+    def suggest(self, count: int) -> list[Trace]:
+        """Return up to ``count`` distinct legal traces that were never suggested, observed or excluded.
+
+        Fewer come back when the space runs out of new traces, none when it is exhausted as far as the strategy can
+        tell: its search for a new trace is bounded, so a handful of hidden ones may remain.
+
+        Raises:
+            ValueError: ``count`` is negative.
+        """
+        if count < 0:
+            raise ValueError(f"count must be >= 0, but got {count}")
+        traces = self._propose(count) if count else []
+        self._seen.update(trace.key for trace in traces)
+        return traces
+
+    def observe(self, observations: Sequence[Observation]) -> None:
+        """Learn what became of candidates, suggested or not (older records may come before the first ``suggest``).
+
+        A later observation of the same trace replaces the earlier one.
+        """
+        self._observed |= {observation.trace.key: observation for observation in observations}
+        self._seen.update(observation.trace.key for observation in observations)
+
+    def exclude(self, traces: Iterable[Trace]) -> None:
+        """Never suggest these traces, for instance because they make a program that is already known."""
+        self._seen.update(trace.key for trace in traces)
+
+    @abstractmethod
+    def _propose(self, count: int) -> list[Trace]:
+        """Return what ``suggest`` promises, for ``count`` >= 1."""
+
+    def _sample_unseen(self, count: int, sketches: Sequence[str | None], taken: Iterable[str] = ()) -> list[Trace]:
+        """Return up to ``count`` distinct new traces, the sketches taking turns.
+
+        A draw that is illegal or known is repeated. The draws are bounded by ``count`` and the number of known
+        traces, so that the last new trace of a small space is found with a chance above 98 %.
+
+        Args:
+            count: How many.
+            sketches: Sketches to draw from; None lets the space choose.
+            taken: Keys of traces not to return, besides the known ones.
+        """
+        taken_keys = {*taken, *self._seen}
+        traces: list[Trace] = []
+        for attempt in range(64 + 8 * count + 4 * len(taken_keys)):
+            if len(traces) == count:
+                break
+            trace = self._try_sample(sketches[attempt % len(sketches)])
+            if trace is not None and trace.key not in taken_keys:
+                taken_keys.add(trace.key)
+                traces.append(trace)
+        return traces
+
+    def _try_sample(self, sketch: str | None) -> Trace | None:
+        try:
+            return self._space.sample(self._rng, sketch)
+        except IllegalTraceError:
+            return None

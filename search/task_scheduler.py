@@ -1,0 +1,149 @@
+"""Which task gets the next round of measurements.
+
+Schedulers are pure functions of the tasks' progress: nothing is drawn and nothing is kept, so the same progress gives
+the same choice in any process and a resumed run goes on as it would have.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TaskProgress:
+    """What is known of one task.
+
+    Attributes:
+        weight: How often the model runs it, > 0.
+        best_s: Best seconds per call after each round spent on it, None while no candidate was valid.
+        exhausted: Whether its strategy has nothing left to suggest.
+        flops: Floating-point operations per call, 0 for unknown; only tasks of one family compare.
+        family: Tasks with the same name are alike (for instance all 3x3 convolutions); empty for none.
+    """
+
+    weight: float
+    best_s: tuple[float | None, ...] = ()
+    exhausted: bool = False
+    flops: float = 0.0
+    family: str = ""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds spent on it."""
+        return len(self.best_s)
+
+    @property
+    def latest_s(self) -> float | None:
+        """Best seconds per call so far, or None."""
+        return self.best_s[-1] if self.best_s else None
+
+
+class TaskScheduler(ABC):
+    """Chooses the next task."""
+
+    @abstractmethod
+    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
+        """Return the index of the task to spend the next round on, or None when all are exhausted."""
+
+
+class RoundRobinScheduler(TaskScheduler):
+    """The control: the task with the fewest rounds, the first of equals."""
+
+    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
+        """Return the index of a task that is not exhausted and has had the fewest rounds."""
+        return min(_open(tasks), key=lambda index: tasks[index].rounds, default=None)
+
+
+@dataclass(frozen=True)
+class GradientOptions:
+    """Parameters of the gradient.
+
+    Attributes:
+        alpha: Weight of the past gain against the hoped-for one, 0..1. Source: 0.2 in Ansor and MetaSchedule.
+        window: Rounds that the past gain is measured over, >= 1. Source: 3 in Ansor and MetaSchedule.
+        beta: How many times faster than a task of its family a task is hoped to get, at most. Source: 2 in Ansor.
+        patience: Rounds in a row that a task without a valid candidate may take at first. Source: 5 empty iterations
+            end a task in MetaSchedule.
+        floor: Share of a fair number of rounds that such a task gets afterwards, 0..1. Ours: it must not starve.
+    """
+
+    alpha: float = 0.2
+    window: int = 3
+    beta: float = 2.0
+    patience: int = 5
+    floor: float = 0.5
+
+
+class GradientScheduler(TaskScheduler):
+    """Spends each round where the weighted sum of times is expected to fall the most.
+
+    1. Every task gets one round, and further ones up to ``patience`` until it has a valid candidate.
+    2. A task that still has none is served whenever it has less than ``floor`` of a fair share of rounds.
+    3. Else the task with the largest gain of ``f = sum of weight * best`` per round::
+
+        gain = weight * (alpha * (best[t - w] - best[t]) / w + (1 - alpha) * hope)
+        hope = best / t, or, if larger, best - beta * flops / (fastest flops per second of its family)
+
+    Args:
+        options: Parameters of the gradient.
+
+    Source: Ansor (Zheng et al., OSDI 2020, section 6 and appendix A); MetaSchedule (TVM ``gradient_based.cc``) has it
+    without ``beta`` and gives -1e9 to a task without a valid candidate, which then starves.
+    """
+
+    def __init__(self, options: GradientOptions | None = None) -> None:
+        self._options = options or GradientOptions()
+
+    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
+        """Return the index of the task with the largest expected gain, the first of equals."""
+        candidates = _open(tasks)
+        unstarted = [index for index in candidates if not tasks[index].rounds]
+        invalid = [index for index in candidates if tasks[index].latest_s is None]
+        if unstarted:
+            return unstarted[0]
+        urgent = [index for index in invalid if self._is_urgent(tasks[index], tasks)]
+        if urgent:
+            return min(urgent, key=lambda index: tasks[index].rounds)
+        valid = [index for index in candidates if tasks[index].latest_s is not None]
+        if valid:
+            return max(valid, key=lambda index: self.gain(tasks[index], tasks))
+        return min(invalid, key=lambda index: tasks[index].rounds, default=None)
+
+    def gain(self, task: TaskProgress, tasks: Sequence[TaskProgress]) -> float:
+        """Return the seconds by which one more round is expected to shorten the whole, >= 0.
+
+        Args:
+            task: Has a valid candidate.
+            tasks: All tasks, for those alike.
+        """
+        options, best = self._options, task.latest_s
+        assert best is not None
+        window = min(options.window, task.rounds - 1)
+        earlier = task.best_s[-1 - window]
+        past = (earlier - best) / window if window and earlier is not None else 0.0
+        return task.weight * (options.alpha * past + (1 - options.alpha) * self._hope(task, best, tasks))
+
+    def _hope(self, task: TaskProgress, best: float, tasks: Sequence[TaskProgress]) -> float:
+        rate = max((_rate(other) for other in tasks if task.family and other.family == task.family), default=0.0)
+        alike = best - self._options.beta * task.flops / rate if rate else 0.0
+        return max(best / task.rounds, alike if not self._is_outlier(task, rate, tasks) else 0.0)
+
+    def _is_outlier(self, task: TaskProgress, rate: float, tasks: Sequence[TaskProgress]) -> bool:
+        """Say whether a task had many more rounds than its family and is still slow: it is not alike after all."""
+        others = [t.rounds for t in tasks if t is not task and t.family == task.family]
+        return _rate(task) * self._options.beta < rate and task.rounds > 5 + max(others, default=0)
+
+    def _is_urgent(self, task: TaskProgress, tasks: Sequence[TaskProgress]) -> bool:
+        fair_share = sum(other.rounds for other in tasks) / len(tasks)
+        return task.rounds < max(self._options.patience, math.floor(self._options.floor * fair_share))
+
+
+def _open(tasks: Sequence[TaskProgress]) -> list[int]:
+    return [index for index, task in enumerate(tasks) if not task.exhausted]
+
+
+def _rate(task: TaskProgress) -> float:
+    return task.flops / task.latest_s if task.latest_s else 0.0

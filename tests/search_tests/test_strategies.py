@@ -1,0 +1,39 @@
+import numpy as np
+
+from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
+from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, RandomSearch, ReplaySearch, Strategy
+from mlir_sched.search.conformance import StrategyTests, TinySpace
+from mlir_sched.search.strategy import DesignSpace
+from mlir_sched.trace import Trace
+
+SMALL = EvolutionaryOptions(population=64, generations=2)
+
+
+def evolution(space: DesignSpace, seed: int, model: CostModel) -> EvolutionarySearch:
+    return EvolutionarySearch(space, np.random.default_rng(seed), SharedCostModel(model), SMALL)
+
+
+class TestRandomSearch(StrategyTests):
+    def make(self, space: DesignSpace, seed: int) -> Strategy:
+        return RandomSearch(space, np.random.default_rng(seed))
+
+
+class TestEvolutionarySearch(StrategyTests):
+    def make(self, space: DesignSpace, seed: int) -> Strategy:
+        return evolution(space, seed, XGBoostModel())
+
+
+class TestEvolutionWithoutModel(StrategyTests):
+    def make(self, space: DesignSpace, seed: int) -> Strategy:
+        return evolution(space, seed, RandomModel(seed))
+
+
+class TestReplaySearch(StrategyTests):
+    def make(self, space: DesignSpace, seed: int) -> Strategy:
+        given: list[Trace] = []
+        if not isinstance(space, TinySpace):
+            given = RandomSearch(space, np.random.default_rng(seed)).suggest(100)
+        return ReplaySearch(space, np.random.default_rng(seed), given)
+
+    def finds_all_of(self, found: int) -> bool:
+        return found == 0
