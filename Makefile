@@ -20,13 +20,13 @@ lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy tests
+	$(BIN)/mypy tests benchmarks
 
 pytest: $(VENV)/.installed-test ## Run the tests alone
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
-	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 clean: ## Remove the environment and everything that was made
 	rm -rf $(VENV) build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache

@@ -6,6 +6,7 @@ A change of the tables raises ``SCHEMA_VERSION`` and adds the step from the vers
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Connection,
     Float,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -82,6 +84,7 @@ RECORDS = Table(
     Column("trace", Text),
     Column("script", Text, nullable=False),
     UniqueConstraint("task_key", "context_key", "candidate_key"),
+    Index("records_in_order", "task_key", "context_key", "id"),
 )
 
 RUNS = Table(
@@ -183,8 +186,8 @@ def record_row(record: Record) -> dict[str, Any]:
         "context_key": record.context_key,
         "candidate_key": record.candidate_key,
         "origin": record.origin.value,
-        "median_s": float(timing.median_s) if timing else None,
-        "ratio": float(timing.ratio) if timing else None,
+        "median_s": _column(timing.median_s) if timing else None,
+        "ratio": _column(timing.ratio) if timing else None,
         "failure": failure.kind.value if failure else None,
         "failure_message": _storable(failure.message) if failure else None,
         "timing": dump_json(timing.to_json()) if timing else None,
@@ -219,6 +222,11 @@ def row_record(row: RowMapping) -> Record:
         tool=row["tool"],
         created=row["created"],
     )
+
+
+def _column(number: float) -> float | None:
+    """Return the number, or None for NaN, which databases do not agree on how to order."""
+    return None if math.isnan(number) else float(number)
 
 
 def _storable(text: str) -> str:

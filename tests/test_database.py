@@ -158,12 +158,13 @@ def test_best_is_the_first_of_the_fastest_valid_records(store: RecordStore) -> N
     records = [
         make_record("slow", timed(1, ratio=0.5)),
         make_record("wrong", failed(FailureClass.WRONG_RESULT)),
+        make_record("unknown", timed(5, ratio=math.nan)),
         make_record("fast", timed(2, ratio=3.5)),
         make_record("equal", timed(3, ratio=3.5)),
         make_record("other", timed(4, ratio=9.0), context_key="other"),
     ]
     store.add(records)
-    assert store.best(TASK.key, CONTEXT) == records[2]
+    assert store.best(TASK.key, CONTEXT) == records[3]
 
 
 def test_tasks_keep_their_first_description(store: RecordStore) -> None:
