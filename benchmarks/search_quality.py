@@ -1,7 +1,7 @@
 """How many trials each search strategy needs: evolution with and without the model against random search.
 
 Runs on recorded measurements (files of ``mlir_sched.search.measured_space``), so that neither compiler nor device is
-needed and repeated runs print the same. Without a file the synthetic space of ``mlir_sched.search.testing`` is searched.
+needed and repeated runs print the same. Without a file, small synthetic spaces are searched.
 
     python benchmarks/search_quality.py benchmarks/data/*.jsonl.gz --seeds 10 --json out.json --png out.png
 """

@@ -50,6 +50,17 @@ class CostModel(ABC):
             RuntimeError: The model is not fitted.
         """
 
+    def predict_with_spread(self, features: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return score and uncertainty (a standard deviation, >= 0) per row, both ``[n_rows]``.
+
+        A model that knows no uncertainty returns zeros.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
+        scores = self.predict(features)
+        return scores, np.zeros_like(scores)
+
     @abstractmethod
     def save(self, path: Path) -> None:
         """Write the fitted model to a file.
@@ -78,5 +89,5 @@ def check_rows(features: FloatArray, throughput: FloatArray, groups: IntArray) -
         raise ValueError(f"features [rows, n], throughput [rows] and groups [rows] are needed, but got {shapes}")
     if not np.isfinite(features).all():
         raise ValueError("features must be finite")
-    if throughput.size and not (0.0 <= float(throughput.min()) and float(throughput.max()) <= 1.0):
+    if throughput.size and (throughput.min() < 0.0 or throughput.max() > 1.0 or np.isnan(throughput).any()):
         raise ValueError(f"throughput must lie in 0..1, but got {throughput.min()} to {throughput.max()}")

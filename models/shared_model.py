@@ -73,6 +73,14 @@ class SharedCostModel:
         """
         return self._model.predict(features)
 
+    def predict_with_spread(self, features: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return score and uncertainty per row, both ``[n_rows]``.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
+        return self._model.predict_with_spread(features)
+
     @property
     def fitted(self) -> bool:
         """Whether the model can predict."""

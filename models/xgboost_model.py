@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,7 +94,7 @@ class XGBoostModel(CostModel):
         members = [json.loads(bytes(member.save_raw("json"))) for member in self._members]
         partial = path.with_name(path.name + ".partial")
         partial.write_text(json.dumps({"format": _FORMAT, "members": members}))
-        os.replace(partial, path)
+        partial.replace(path)
 
     def load(self, path: Path) -> None:
         """Read all members; ``options`` only matter for the next fit."""

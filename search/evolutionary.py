@@ -19,26 +19,60 @@ from mlir_sched.trace import Trace
 
 @dataclass(frozen=True)
 class EvolutionaryOptions:
-    """How the population is made, changed and picked from."""
+    """How the population is made, changed and picked from.
+
+    "Measured" means chosen with ``benchmarks/search_quality.py`` for budgets of 16 to 200 trials.
+
+    Attributes:
+        population: Traces per generation, >= 1. Source: 512, MetaSchedule.
+        measured_share: Share of the first generation taken by the fastest measured traces, 0..1; the rest are fresh
+            samples. Source: 0.2, MetaSchedule.
+        generations: Times the population is renewed, >= 0. Source: 4, MetaSchedule.
+        mutation_chance: Chance that a child is a mutant; without crossover, the rest are copies of their parent.
+            Source: 0.85, MetaSchedule.
+        crossover_chance: Chance that a child is a cross of two parents of one sketch. Source: measured.
+        random_share: Share of suggestions that are fresh samples, on average. Source: 0.05, MetaSchedule.
+        exploration: A trace's score is the mean prediction plus this times its spread. Source: measured.
+        batch_pool: The suggestions are a spread-out selection from this many times as many best scored traces, >= 1.
+            Source: measured.
+        first_pool: The same for the first suggestions, taken from fresh samples. Source: measured.
+        max_replays: Bound of the children tried in one ``suggest``; 0.3 ms each makes it less than a second.
+        mutation_weights: Relative chance of mutating a decision by the kind of its distribution.
+    """
 
     population: int = 512
     measured_share: float = 0.2
     generations: int = 4
     mutation_chance: float = 0.85
     crossover_chance: float = 0.0
-    selection: str = "score"
-    power: float = 1.0
     random_share: float = 0.05
-    first_pool: int = 4
-    first_mode: str = "spread"
+    exploration: float = 0.5
+    batch_pool: int = 3
+    first_pool: int = 1
     max_replays: int = 3000
-    batch_mode: str = "top"
-    kappa: float = 0.0
-    elite: int = 3
     mutation_weights: Mapping[str, float] = field(default_factory=lambda: MUTATION_WEIGHTS)
 
 
 class EvolutionarySearch(Strategy):
+    """Evolves a population towards high predicted scores and suggests the best unmeasured traces it met.
+
+    Until the model can predict, suggestions are fresh samples of all sketches in turn. Then each ``suggest``:
+
+    1. starts from the fastest measured traces and fresh samples,
+    2. renews the population some times: parents are drawn in proportion to their score, children are mutants,
+       crosses or copies, and no trace is twice in a generation,
+    3. returns traces far from each other among the best scored of all generations, and a few fresh samples.
+
+    Args:
+        space: What to search.
+        rng: Source of every choice.
+        model: Learns from this search and from others that share it.
+        options: How the population is made, changed and picked from.
+
+    Source: MetaSchedule (Shao et al., NeurIPS 2022; TVM ``evolutionary_search.cc``); the spread-out choice, the use
+    of the spread of predictions and crossover are ours.
+    """
+
     def __init__(
         self,
         space: DesignSpace,
@@ -51,121 +85,101 @@ class EvolutionarySearch(Strategy):
         self._task = model.add_task()
         self._options = options or EvolutionaryOptions()
         self._rows: dict[str, NDArray[np.float32]] = {}
-        self._accuracy: list[float] = []
+        self._rank_accuracy: list[float] = []
+
+    @property
+    def rank_accuracy(self) -> tuple[float, ...]:
+        """How well the model ranked each round before it learnt from it: ``pair_accuracy``, 0.5 for chance, 1 at best.
+
+        Rounds from before the model could predict are left out.
+        """
+        return tuple(self._rank_accuracy)
 
     def observe(self, observations: Sequence[Observation]) -> None:
-        new = [o for o in observations]
-        super().observe(new)
-        todo = [o.trace for o in new if o.trace.key not in self._rows]
-        if todo:
-            for t, row in zip(todo, self._space.features(todo), strict=True):
-                self._rows[t.key] = row
-        keys = sorted(self._observed)
-        if keys:
-            self._model.update(
-                self._task,
-                np.stack([self._rows[k] for k in keys]),
-                np.array([self._observed[k].seconds or np.inf for k in keys]),
-            )
+        """Learn what became of candidates; the model is refitted by the next ``suggest``."""
+        fresh = [o for o in observations if o.trace.key not in self._rows]
+        if fresh:
+            rows = self._space.features([o.trace for o in fresh])
+            self._rows |= {o.trace.key: row for o, row in zip(fresh, rows, strict=True)}
+            self._judge_model(rows, fresh)
+        super().observe(observations)
+        if self._observed:
+            keys = sorted(self._observed)  # the order of arrival must not matter
+            seconds = np.array([self._observed[key].seconds or np.inf for key in keys])
+            self._model.update(self._task, np.stack([self._rows[key] for key in keys]), seconds)
 
     def _propose(self, count: int) -> list[Trace]:
+        options = self._options
         if not self._model.refresh():
-            return self._first_batch(count)
-        ranked = self._evolve()
-        o = self._options
-        n_random = int(self._rng.binomial(count, o.random_share))
-        picks = self._pick(ranked, count - n_random)
-        picks += self._sample_unseen(count - len(picks), (None,), [t.key for t in picks])
-        return picks
+            pool = self._sample_unseen(count * options.first_pool, self._space.sketches)
+            return self._choose(pool, count)
+        wanted = count - int(self._rng.binomial(count, options.random_share))
+        chosen = self._choose(self._evolve()[: wanted * options.batch_pool], wanted)
+        return chosen + self._sample_unseen(count - len(chosen), (None,), [trace.key for trace in chosen])
 
-    def _pick(self, ranked: list[tuple[float, Trace]], n: int) -> list[Trace]:
-        o = self._options
-        if o.batch_mode == "top":
-            return [t for _, t in ranked[:n]]
-        if o.batch_mode == "spread":
-            top = [t for _, t in ranked[: o.elite * n]]
-            if len(top) <= n:
-                return top
-            return [top[i] for i in spread_out(self._space.features(top), n)]
-        raise ValueError
+    def _evolve(self) -> list[Trace]:
+        """Return the traces met that may be suggested, best score first."""
+        population = self._first_generation()
+        if not population:
+            return []
+        scores = self._scores(population)
+        met = self._unseen(population, scores)
+        for _ in range(self._options.generations):
+            population = self._next_generation(population, scores)
+            scores = self._scores(population)
+            met |= self._unseen(population, scores)
+        return [trace for _, trace in sorted(met.values(), key=lambda pair: (-pair[0], pair[1].key))]
 
-    def _first_batch(self, count: int) -> list[Trace]:
-        pool = self._sample_unseen(count * self._options.first_pool, self._space.sketches)
-        if len(pool) <= count or self._options.first_pool == 1:
-            return pool[:count]
-        return [pool[i] for i in spread_out(self._space.features(pool), count)]
+    def _unseen(self, traces: list[Trace], scores: NDArray[np.float64]) -> dict[str, tuple[float, Trace]]:
+        scored = zip(scores.tolist(), traces, strict=True)
+        return {trace.key: (score, trace) for score, trace in scored if trace.key not in self._seen}
 
-    def _score(self, pop: list[Trace]) -> NDArray[np.float64]:
-        f = self._space.features(pop)
-        if self._options.kappa and hasattr(self._model._model, "predict_with_spread"):
-            m, s = self._model._model.predict_with_spread(f)
-            return m + self._options.kappa * s
-        return self._model.predict(f)
+    def _first_generation(self) -> list[Trace]:
+        size = self._options.population
+        valid = [(o.seconds, key, o.trace) for key, o in self._observed.items() if o.seconds is not None]
+        best = [trace for *_, trace in sorted(valid, key=lambda entry: entry[:2])]
+        best = best[: int(size * self._options.measured_share)]
+        return best + self._sample_unseen(size - len(best), (None,), [trace.key for trace in best])
 
-    def _evolve(self) -> list[tuple[float, Trace]]:
-        o = self._options
-        self._replays = 0
-        pop = self._initial()
-        found: dict[str, tuple[float, Trace]] = {}
-        for generation in range(o.generations + 1):
-            if not pop:
+    def _next_generation(self, parents: list[Trace], scores: NDArray[np.float64]) -> list[Trace]:
+        chances = np.maximum(scores, 0.0) if (scores > 0.0).any() else np.ones(len(scores))
+        bounds = np.cumsum(chances)
+        children: dict[str, Trace] = {}
+        size = self._options.population
+        for _ in range(min(2 * size, self._options.max_replays // self._options.generations)):
+            if len(children) == size:
                 break
-            scores = self._score(pop)
-            for s, t in zip(scores.tolist(), pop, strict=True):
-                if t.key not in self._seen:
-                    found[t.key] = (s, t)
-            if generation < o.generations:
-                pop = self._next(pop, scores)
-        return sorted(found.values(), key=lambda p: (-p[0], p[1].key))
-
-    def _initial(self) -> list[Trace]:
-        o = self._options
-        best = sorted(
-            (x for x in self._observed.values() if x.seconds is not None), key=lambda x: (x.seconds, x.trace.key)
-        )
-        pop = [x.trace for x in best[: int(o.population * o.measured_share)]]
-        pop += self._sample_unseen(o.population - len(pop), (None,), [t.key for t in pop])
-        return pop
-
-    def _weights(self, scores):
-        o = self._options
-        if o.selection == "score":
-            w = np.maximum(scores, 0.0) ** o.power
-        elif o.selection == "rank":
-            r = np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
-            w = (1.0 + r) ** -o.power
-        if w.sum() <= 0:
-            w = np.ones(len(scores))
-        return np.cumsum(w)
-
-    def _next(self, pop, scores):
-        o = self._options
-        c = self._weights(scores)
-        kept: dict[str, Trace] = {}
-        for _ in range(2 * o.population):
-            if len(kept) >= o.population or self._replays >= o.max_replays:
-                break
-            parent = self._draw(pop, c)
-            u = self._rng.random()
-            if u < o.crossover_chance:
-                other = self._draw(pop, c)
-                child = cross_traces(parent, other, self._rng) if other.sketch == parent.sketch else parent
-                child = self._replay(child)
-            elif u < o.crossover_chance + o.mutation_chance:
-                child = mutate_trace(parent, self._rng, o.mutation_weights)
-                child = self._replay(child) if child else None
-            else:
-                child = parent
+            first, second = np.searchsorted(bounds[:-1], self._rng.random(2) * bounds[-1], side="right")
+            child = self._child(parents[first], parents[second])
             if child is not None:
-                kept.setdefault(child.key, child)
-        return list(kept.values())
+                children.setdefault(child.key, child)
+        return list(children.values()) or parents
 
-    def _draw(self, pop, c):
-        return pop[int(np.searchsorted(c[:-1], self._rng.random() * c[-1], side="right"))]
-
-    def _replay(self, t):
-        self._replays += 1
+    def _child(self, first: Trace, second: Trace) -> Trace | None:
+        options, fate = self._options, self._rng.random()
+        changed: Trace | None = first
+        if fate < options.mutation_chance:
+            changed = mutate_trace(first, self._rng, options.mutation_weights)
+        elif fate < options.mutation_chance + options.crossover_chance and first.sketch == second.sketch:
+            changed = cross_traces(first, second, self._rng)
+        if changed is None or changed is first:
+            return changed
         try:
-            return self._space.replay(t)
+            return self._space.replay(changed)
         except IllegalTraceError:
             return None
+
+    def _scores(self, traces: Sequence[Trace]) -> NDArray[np.float64]:
+        mean, spread = self._model.predict_with_spread(self._space.features(traces))
+        return np.asarray(mean + self._options.exploration * spread, dtype=np.float64)
+
+    def _choose(self, pool: list[Trace], count: int) -> list[Trace]:
+        """Return ``count`` traces far from each other, the first of the pool among them; all if there are fewer."""
+        if len(pool) <= count:
+            return pool
+        return [pool[index] for index in spread_out(self._space.features(pool), count)]
+
+    def _judge_model(self, rows: NDArray[np.float32], results: Sequence[Observation]) -> None:
+        if self._model.fitted and len(results) > 1:
+            throughput = np.array([1.0 / o.seconds if o.seconds else 0.0 for o in results])
+            self._rank_accuracy.append(pair_accuracy(self._model.predict(rows), throughput))

@@ -18,7 +18,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,11 +179,11 @@ def read_measured(path: Path) -> MeasuredSpace:
         raise UserError(f"{path} is not a measured space: {error}") from error
 
 
-def _open(path: Path, mode: str) -> IO[Any]:
+def _open(path: Path, mode: Literal["rt", "wt"]) -> IO[str]:
     return gzip.open(path, mode) if path.suffix == ".gz" else path.open(mode)
 
 
-def _numbered_json(path: Path, file: IO[Any]) -> Iterator[tuple[int, Any]]:
+def _numbered_json(path: Path, file: IO[str]) -> Iterator[tuple[int, Any]]:
     for number, line in enumerate(file, start=1):
         try:
             yield number, json.loads(line)

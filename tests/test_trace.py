@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.sampling import Categorical, PerfectTile, Permutation, PowerOfTwo
+from mlir_sched.sampling import Categorical, PerfectTile, Permutation, PowerOfTwo, Value
 from mlir_sched.trace import Decision, OnIllegal, Recorder, Trace
 
 seeds = st.integers(0, 2**32 - 1)
@@ -83,20 +83,20 @@ def test_a_value_that_compares_with_nothing_is_rejected() -> None:
 
 
 def test_rejecting_refuses_what_repairing_repairs() -> None:
-    values = {"tile": (64, 16), "order": ("m", "n", "k"), "pack": "no"}
+    values: dict[str, Value] = {"tile": (64, 16), "order": ("m", "n", "k"), "pack": "no"}
     with pytest.raises(IllegalTraceError, match="tile"):
         program(Recorder(values, on_illegal=OnIllegal.REJECT), extent=48)
 
 
 def test_a_missing_value_is_drawn_or_refused() -> None:
-    values = {"tile": (8, 8), "order": ("m", "n", "k"), "pack": "yes"}
+    values: dict[str, Value] = {"tile": (8, 8), "order": ("m", "n", "k"), "pack": "yes"}
     assert program(Recorder(values, np.random.default_rng(0))).values["width"] in (4, 8, 16, 32)
     with pytest.raises(IllegalTraceError, match="width"):
         program(Recorder(values))
 
 
 def test_a_value_that_is_never_asked_for_is_refused_only_when_rejecting() -> None:
-    values = {"tile": (8, 8), "order": ("m", "n", "k"), "pack": "no", "width": 8}
+    values: dict[str, Value] = {"tile": (8, 8), "order": ("m", "n", "k"), "pack": "no", "width": 8}
     assert "width" not in program(Recorder(values)).values
     with pytest.raises(IllegalTraceError, match="width"):
         program(Recorder(values, on_illegal=OnIllegal.REJECT))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 from mlir_sched.models.metrics import average_peak, kendall, pair_accuracy, spearman, top_recall
 

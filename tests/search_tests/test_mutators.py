@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,7 @@ def test_nothing_to_mutate_gives_none() -> None:
 def test_a_crossed_trace_takes_every_value_from_a_parent() -> None:
     rng = np.random.default_rng(3)
     traces = samples()
-    children = [cross_traces(first, second, rng) for first, second in zip(traces, traces[1:], strict=False)]
+    children = [cross_traces(first, second, rng) for first, second in itertools.pairwise(traces)]
     for first, second, child in zip(traces, traces[1:], children, strict=False):
         assert all(value in (first.values[name], second.values[name]) for name, value in child.values.items())
     assert sum(child not in pair for child, *pair in zip(children, traces, traces[1:], strict=False)) > 100
