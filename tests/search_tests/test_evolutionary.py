@@ -1,0 +1,122 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from mlir_sched.models import RandomModel, SharedCostModel, XGBoostModel
+from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, Observation, RandomSearch
+from mlir_sched.search.conformance import SPACE, run_search
+from mlir_sched.search.diversity import spread_out
+from mlir_sched.search.testing import SyntheticMatmulSpace
+from mlir_sched.trace import Trace
+
+SMALL = EvolutionaryOptions(population=128, generations=3)
+
+
+class CountingSpace(SyntheticMatmulSpace):
+    """Counts what a search costs."""
+
+    def __init__(self) -> None:
+        super().__init__(64, 48, 32)
+        self.__dict__.update(samples=0, replays=0)
+
+    def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
+        self.__dict__["samples"] += 1
+        return super().sample(rng, sketch)
+
+    def replay(self, trace: Trace) -> Trace:
+        self.__dict__["replays"] += 1
+        return super().replay(trace)
+
+
+def evolution(seed: int, options: EvolutionaryOptions = SMALL) -> EvolutionarySearch:
+    return EvolutionarySearch(SPACE, np.random.default_rng(seed), SharedCostModel(XGBoostModel()), options)
+
+
+def best(observed: Sequence[Observation]) -> float:
+    return min(o.seconds for o in observed if o.seconds is not None)
+
+
+def test_evolution_with_a_model_beats_random_search() -> None:
+    evolved = [best(run_search(evolution(seed), SPACE, 6)) for seed in range(5)]
+    drawn = [best(run_search(RandomSearch(SPACE, np.random.default_rng(seed)), SPACE, 6)) for seed in range(5)]
+    assert np.mean(np.log(evolved)) < np.mean(np.log(drawn)) - 0.1
+
+
+def test_the_first_batch_covers_every_sketch_evenly() -> None:
+    for seed in range(5):
+        sketches = [trace.sketch for trace in evolution(seed).suggest(15)]
+        counts = [sketches.count(sketch) for sketch in SPACE.sketches]
+        assert sum(counts) == 15
+        assert min(counts) >= 3
+
+
+def test_older_records_guide_the_first_suggestions() -> None:
+    rng = np.random.default_rng(0)
+    records = [Observation(trace, SPACE.seconds(trace)) for trace in RandomSearch(SPACE, rng).suggest(200)]
+    informed, uninformed = [], []
+    for seed in range(3):
+        search = evolution(seed)
+        uninformed += [SPACE.seconds(trace) or np.inf for trace in evolution(seed).suggest(16)]
+        search.observe(records)
+        informed += [SPACE.seconds(trace) or np.inf for trace in search.suggest(16)]
+    assert np.median(informed) < np.median(uninformed) / 2
+
+
+def test_a_model_of_another_task_guides_the_first_suggestions() -> None:
+    shared = SharedCostModel(XGBoostModel())
+    other = SyntheticMatmulSpace(96, 64, 64)
+    run_search(EvolutionarySearch(other, np.random.default_rng(0), shared, SMALL), other, 6)
+    guided = EvolutionarySearch(SPACE, np.random.default_rng(1), shared, SMALL).suggest(16)
+    alone = evolution(1).suggest(16)
+    median = [np.median([SPACE.seconds(trace) or np.inf for trace in traces]) for traces in (guided, alone)]
+    assert median[0] < median[1]
+
+
+def test_one_suggest_costs_a_bounded_number_of_samples_and_replays() -> None:
+    space = CountingSpace()
+    options = EvolutionaryOptions(population=64, generations=4, max_replays=100)
+    search = EvolutionarySearch(space, np.random.default_rng(0), SharedCostModel(XGBoostModel()), options)
+    run_search(search, space, 1)
+    space.__dict__.update(samples=0, replays=0)
+    search.suggest(16)
+    assert 0 < space.__dict__["replays"] <= 100
+    assert 0 < space.__dict__["samples"] < 300
+
+
+def test_the_quality_of_the_model_is_reported_for_rounds_it_had_not_seen() -> None:
+    search = evolution(0)
+    run_search(search, SPACE, 6)
+    assert len(search.rank_accuracy) == 5
+    assert np.mean(search.rank_accuracy) > 0.55
+
+
+def test_crossover_and_a_population_without_generations_work() -> None:
+    for options in (
+        EvolutionaryOptions(population=64, crossover_chance=0.5, mutation_chance=0.5),
+        EvolutionaryOptions(population=64, generations=0),
+        EvolutionaryOptions(population=64, random_share=1.0),
+    ):
+        assert len(run_search(evolution(0, options), SPACE, 3)) == 48
+
+
+def test_searches_that_share_a_model_repeat_themselves() -> None:
+    def run() -> list[str]:
+        shared = SharedCostModel(RandomModel(3))
+        searches = [EvolutionarySearch(SPACE, np.random.default_rng(seed), shared, SMALL) for seed in (0, 1)]
+        return [o.trace.key for _ in range(2) for search in searches for o in run_search(search, SPACE, 1)]
+
+    assert run() == run()
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_an_impossible_time_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        Observation(SPACE.sample(np.random.default_rng(0)), seconds)
+
+
+def test_spread_out_rows_are_distinct_and_include_the_extremes() -> None:
+    features = np.array([[0.0, 7.0], [0.1, 7.0], [10.0, 7.0], [5.0, 7.0], [0.2, 7.0]], dtype=np.float32)
+    assert spread_out(features, 3) == [0, 2, 3]
+    assert sorted(spread_out(features, 5)) == [0, 1, 2, 3, 4]
+    assert sorted(spread_out(np.zeros((4, 2), dtype=np.float32), 4)) == [0, 1, 2, 3]
