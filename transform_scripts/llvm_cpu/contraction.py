@@ -293,7 +293,7 @@ def _needed(s: Schedule, nest: Nest, root: TiledOp) -> tuple[int, ...]:
 
 
 def _tile_by_one(s: Schedule, op: TiledOp, loops: Iterable[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
-    sizes = {loop: 1 for loop in loops}
+    sizes = dict.fromkeys(loops, 1)
     return s.tile(op, sizes_for(op.op, sizes)) if sizes else (op, ())
 
 

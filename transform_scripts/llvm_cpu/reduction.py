@@ -104,7 +104,7 @@ def _tile_rows(s: Schedule) -> None:
     if not loops:
         return
     (rows,) = s.sample_perfect_tile("rows", root.tile[loops[-1]], 1, max_innermost=MAX_ROWS)
-    sizes = {loop: 1 for loop in loops[:-1]} | {loops[-1]: rows}
+    sizes = dict.fromkeys(loops[:-1], 1) | {loops[-1]: rows}
     s.fuse_producers(root, sizes_for(root.op, sizes))
     _check_temporaries(s)
 
