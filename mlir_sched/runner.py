@@ -63,6 +63,7 @@ class Runner:
         self._client = RunnerClient(protocol.Setup(self.cores, race_cores, self.options.calibration_tolerance))
         self._prepared_in = 0
         self._prepare_s = 0.0
+        self._last_used = 0
         self._task: protocol.Prepare | None = None
         self._prepared = protocol.Prepared(0.0, 0.0, None)
         self._loaded: dict[int, int] = {}
@@ -88,7 +89,7 @@ class Runner:
         self._task = protocol.Prepare(baseline, rule)
         self._batch += 1
         self._prepare()
-        failures = {i: f for i, program in enumerate(candidates) if (f := self._check(i + 1, program))}
+        failures = {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: Contender(i + 1, candidates[i]) for i in right}
         race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
@@ -130,7 +131,7 @@ class Runner:
         assert self._task is not None
         start = time.monotonic()
         try:
-            self._prepared = self._client.ask(self._task, self.options.baseline_timeout_s)
+            self._prepared = self._client.ask_again(self._task, self.options.baseline_timeout_s)
         except RequestFailed as failed:
             raise BaselineError(f"the baseline fails ({failed.failure.kind}): {failed}") from failed
         if self._prepared.error is not None:
@@ -147,6 +148,27 @@ class Runner:
         if self._loaded.get(handle) != self._client.generation:
             self._client.ask(protocol.Load(handle, program), self.options.call_timeout_s)
             self._loaded[handle] = self._client.generation
+
+    def _check_fairly(self, handle: int, program: Program) -> Failure | None:
+        """Check a program, and once more in a new process if one that ran before may be to blame for its failure."""
+        self._client.start()
+        shared = self._last_used == self._client.generation
+        failure = self._check(handle, program)
+        if failure is not None and shared and self._is_damaged(failure):
+            self._client.kill()
+            failure = self._check(handle, program)
+        self._last_used = self._client.generation
+        return failure
+
+    def _is_damaged(self, failure: Failure) -> bool:
+        """Say whether the process crashed, or computes wrong results for the baseline as well."""
+        if failure.kind != FailureClass.WRONG_RESULT:
+            return failure.kind == FailureClass.RUN_CRASH
+        request = protocol.Verify(protocol.BASELINE, 0)
+        try:
+            return self._client.ask(request, self._check_timeout_s(request)) is not None
+        except RequestFailed:
+            return True
 
     def _check(self, handle: int, program: Program) -> Failure | None:
         """Run every check of the rule on a program, on one thread and, to expose races, on several."""

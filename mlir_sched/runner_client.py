@@ -51,6 +51,18 @@ class RunnerClient:
         """Process id while it runs."""
         return self._process.pid if self._process is not None else None
 
+    def ask_again(self, request: object, timeout_s: float) -> Any:
+        """Ask as :meth:`ask` does, and once more in a new process when an old one crashes.
+
+        For requests that are not to blame: a program that ran before may have damaged the process's memory.
+        """
+        try:
+            return self.ask(request, timeout_s)
+        except RequestFailed as failed:
+            if failed.failure.kind != FailureClass.RUN_CRASH:
+                raise
+            return self.ask(request, timeout_s)
+
     def ask(self, request: object, timeout_s: float) -> Any:
         """Return the reply to a request.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlir_sched.program import Program
 from mlir_sched.runner_device import Device, LoadedProgram, bits, poison, values
-from mlir_sched.verify import Array, Check, InputKind, Rule, compare, make_inputs, poisoned
+from mlir_sched.verify import Array, Check, InputKind, Rule, compare, holds_poison, make_inputs, poisoned
 
 
 @dataclass
@@ -47,6 +47,8 @@ class Workspace:
         loaded = device.load(baseline)
         for case in self.cases:
             case.references = [values(v, s).copy() for v, s in self._results(loaded, case)]
+            if any(holds_poison(r, s) for r, s in zip(case.references, baseline.outputs, strict=True)):
+                raise RuntimeError("the baseline leaves elements of its output unwritten")
         for index in range(len(self.cases)):
             if error := self.verify(loaded, index):
                 raise RuntimeError(f"the baseline does not reproduce its own result: {error}")

@@ -131,6 +131,11 @@ def poisoned(spec: TensorSpec) -> Array:
     return np.full(spec.shape, poison_bits(spec)).view(dtype_of(spec))
 
 
+def holds_poison(array: Array, spec: TensorSpec) -> bool:
+    """Say whether a float result still holds poison; an integer may have its bits by right, so it never does."""
+    return array.dtype.kind not in "iub" and bool((_bits(array) == poison_bits(spec)).any())
+
+
 def _bits(array: Array) -> Array:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 

@@ -1,0 +1,251 @@
+"""The runner against planted wrong programs (data/runner/*.mlir), each standing for a wrong schedule."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from iree.compiler.tools import compile_str
+
+from mlir_sched.errors import FailureClass
+from mlir_sched.payload import TensorSpec
+from mlir_sched.program import Program
+from mlir_sched.rules import rule_for_model
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, choose_cores
+from mlir_sched.verify import Check, InputKind, Rule
+
+SOURCES = Path(__file__).parent / "data" / "runner"
+TARGET = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+SQUARE = TensorSpec((64, 64), "f32")
+ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
+VECTOR = TensorSpec((1000,), "f32")
+RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
+FAST = RunnerOptions(budget_s=0.05, race_calls=40)
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """Return a function from a source's name to its program; each is compiled once."""
+    known: dict[str, bytes] = {}
+
+    def compile_program(name: str) -> bytes:
+        if name not in known:
+            flags = ["--compile-from=flow"] if name == "race" else TARGET
+            known[name] = compile_str((SOURCES / f"{name}.mlir").read_text(), extra_args=flags)
+        return known[name]
+
+    return compile_program
+
+
+@pytest.fixture(scope="session")
+def matmul(compiled):
+    return lambda name: Program(compiled(name), "task", (SQUARE, SQUARE), (SQUARE,), True)
+
+
+@pytest.fixture(scope="session")
+def model(compiled):
+    return lambda name: Program(compiled(name), "main", (VECTOR,), (VECTOR,), False)
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with Runner(FAST) as made:
+        yield made
+
+
+def only(runner, baseline, candidate, rule=RULE):
+    _, (result,) = runner.measure(baseline, [candidate], rule)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "explanation"),
+    [
+        ("missing_fill", "4096 of 4096 elements never written or computed from unwritten memory"),
+        ("skipped_tail", "256 of 4096 elements never written"),
+        ("overwritten_input", "input 0 was overwritten"),
+        ("one_wrong_element", "1 of 4096 elements differ where equality is due, first at [17, 33]"),
+        ("right_for_zeros", "elements differ where equality is due"),
+        ("stale_state", "elements are too far off"),
+        ("wrong_later", "after timing"),
+    ],
+)
+def test_wrong_program_is_rejected_with_the_reason(runner, matmul, name, explanation):
+    result = only(runner, matmul("right"), matmul(name))
+    assert result.timing is None
+    assert result.failure.kind == FailureClass.WRONG_RESULT
+    assert explanation in result.failure.message
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
+def test_race_that_one_thread_hides_is_rejected(runner, compiled):
+    free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
+    assert only(runner, free, free).failure is None
+    failure = only(runner, free, race).failure
+    assert failure.kind == FailureClass.WRONG_RESULT
+    assert "threads" in failure.message
+
+
+def test_right_program_is_timed(runner, matmul):
+    result = only(runner, matmul("right"), matmul("right"))
+    assert result.failure is None
+    timing = result.timing
+    assert 0 < timing.low_s <= timing.median_s <= timing.high_s
+    assert timing.ratio_low <= timing.ratio <= timing.ratio_high
+    assert timing.samples >= FAST.min_samples
+
+
+def test_programs_that_hang_or_crash_cost_only_themselves(runner, matmul):
+    names = ["right", "endless_loop", "right", "out_of_bounds", "right"]
+    baseline, results = runner.measure(matmul("right"), [matmul(name) for name in names], RULE)
+    kinds = [result.failure.kind if result.failure else None for result in results]
+    assert kinds == [None, FailureClass.RUN_TIMEOUT, None, FailureClass.RUN_CRASH, None]
+    assert "SIGSEGV" in results[3].failure.message
+    assert baseline.samples >= FAST.min_samples
+    assert baseline.ratio == 1.0
+
+
+def test_process_killed_while_a_program_runs_is_a_crash_of_that_program(matmul):
+    with Runner(RunnerOptions(call_timeout_s=60.0)) as runner:
+        runner.measure(matmul("right"), [], RULE)
+        killer = threading.Timer(0.5, os.kill, (runner._client.pid, signal.SIGKILL))
+        killer.start()
+        failure = only(runner, matmul("right"), matmul("endless_loop")).failure
+    assert failure.kind == FailureClass.RUN_CRASH
+    assert "SIGKILL" in failure.message
+
+
+def test_innocent_program_is_tried_again_when_another_damaged_the_process(runner, matmul, monkeypatch):
+    only(runner, matmul("right"), matmul("right"))
+    check = runner._check
+
+    def check_in_damaged_process(handle, program):
+        monkeypatch.setattr(runner, "_check", check)
+        os.kill(runner._client.pid, signal.SIGSEGV)
+        return check(handle, program)
+
+    monkeypatch.setattr(runner, "_check", check_in_damaged_process)
+    assert only(runner, matmul("right"), matmul("right")).failure is None
+
+
+def test_process_killed_between_batches_goes_unnoticed(runner, matmul):
+    only(runner, matmul("right"), matmul("right"))
+    os.kill(runner._client.pid, signal.SIGKILL)
+    assert only(runner, matmul("right"), matmul("right")).failure is None
+
+
+def test_program_that_does_not_load_is_a_run_error(runner, matmul):
+    broken = Program(b"not a module at all", "task", (SQUARE, SQUARE), (SQUARE,), True)
+    missing = Program(matmul("right").vmfb, "no_such_entry", (SQUARE, SQUARE), (SQUARE,), True)
+    for program in (broken, missing):
+        assert only(runner, matmul("right"), program).failure.kind == FailureClass.RUN_ERROR
+
+
+def test_whole_programs_return_their_results(runner, model):
+    rule = rule_for_model((VECTOR,))
+    assert only(runner, model("model_scale"), model("model_scale"), rule).failure is None
+    failure = only(runner, model("model_scale"), model("model_scale_part"), rule).failure
+    assert failure.kind == FailureClass.WRONG_RESULT
+
+
+@pytest.mark.parametrize("name", ["missing_fill", "endless_loop", "out_of_bounds", "overwritten_input"])
+def test_baseline_that_cannot_be_a_reference_is_an_error(matmul, name):
+    options = RunnerOptions(baseline_timeout_s=2.0)
+    with Runner(options) as runner, pytest.raises(BaselineError):
+        runner.measure(matmul(name), [], RULE)
+
+
+def test_baseline_alone_is_timed(runner, matmul):
+    baseline, results = runner.measure(matmul("right"), [], RULE)
+    assert results == ()
+    assert baseline.samples >= FAST.min_samples
+
+
+def test_equal_programs_are_about_equally_fast(matmul):
+    """A busy machine widens the intervals; what must not happen is a confident wrong ranking of most copies."""
+    with Runner(RunnerOptions(budget_s=0.1)) as runner:
+        _, results = runner.measure(matmul("right"), [matmul("right")] * 8, RULE)
+    containing = sum(r.timing.ratio_low <= 1.02 and r.timing.ratio_high >= 0.98 for r in results)
+    assert containing >= 5
+
+
+def test_program_runs_on_several_pinned_threads(matmul):
+    threads = len(os.sched_getaffinity(0))
+    if threads < 2:
+        pytest.skip("needs two cores")
+    with Runner(RunnerOptions(threads=2, budget_s=0.05)) as runner:
+        assert only(runner, matmul("right"), matmul("right")).failure is None
+        workers = [t.id for t in psutil.Process(runner._client.pid).threads()]
+        pinned = [tuple(os.sched_getaffinity(w)) for w in workers if _name(runner, w).startswith("iree-worker")]
+    assert sorted(pinned) == [(core,) for core in runner.cores]
+
+
+def _name(runner, thread):
+    return Path(f"/proc/{runner._client.pid}/task/{thread}/comm").read_text()
+
+
+def test_noise_is_a_share_and_a_verdict(runner):
+    noise = runner.noise(0.1)
+    assert 0 <= noise.lost < 1
+    assert noise.spread >= 0
+    assert noise.verdict
+
+
+def test_cores_are_allowed_and_as_many_as_asked():
+    allowed = os.sched_getaffinity(0)
+    assert set(choose_cores(len(allowed))) == allowed
+    for threads in (0, len(allowed) + 1):
+        with pytest.raises(ValueError, match="threads must be"):
+            choose_cores(threads)
+
+
+ORPHAN = """
+import sys, pathlib, threading
+from mlir_sched.runner import *
+from mlir_sched.payload import TensorSpec
+from mlir_sched.verify import *
+square = TensorSpec((64, 64), "f32")
+right, hang = (Program(pathlib.Path(p).read_bytes(), "task", (square,) * 2, (square,), True) for p in sys.argv[1:])
+runner = Runner(RunnerOptions(call_timeout_s=1e3))
+rule = Rule((Check(InputKind.EXACT, 1),))
+runner.measure(right, [], rule)
+print(runner._client.pid, flush=True)
+runner.measure(right, [hang], rule)
+"""
+
+
+def test_process_dies_with_a_killed_parent_even_while_a_program_hangs(tmp_path, compiled):
+    paths = [tmp_path / name for name in ("right", "endless_loop")]
+    for path in paths:
+        path.write_bytes(compiled(path.name))
+    with subprocess.Popen([sys.executable, "-c", ORPHAN, *map(str, paths)], stdout=subprocess.PIPE) as parent:
+        child = psutil.Process(int(parent.stdout.readline()))
+        used = child.cpu_times().user
+        deadline = time.monotonic() + 30
+        while child.cpu_times().user < used + 0.3 and time.monotonic() < deadline:
+            time.sleep(0.02)  # until the endless loop is under way
+        parent.kill()
+    psutil.wait_procs([child], timeout=30)
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_memory_stays_bounded_over_many_candidates(runner, matmul):
+    def resident():
+        return psutil.Process(runner._client.pid).memory_info().rss
+
+    program, wrong = matmul("right"), matmul("one_wrong_element")
+    for _ in range(3):
+        runner.measure(program, [wrong] * 50, RULE)
+    before = resident()
+    for _ in range(10):
+        runner.measure(program, [wrong] * 50, RULE)
+    assert resident() - before < 4 << 20
