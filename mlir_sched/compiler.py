@@ -99,20 +99,19 @@ class CompilerPool:
     def _finished(self) -> list[tuple[int, CompileResult]]:
         """Wait a moment and return the candidates that are done."""
         busy = [slot for slot in self._slots if slot.index is not None]
-        ready = wait([slot.worker.connection for slot in busy], POLL_S)
+        wait([slot.worker.connection for slot in busy], POLL_S)
         results = []
         for slot in busy:
-            result = self._look_at(slot, slot.worker.connection in ready)
+            result = self._look_at(slot)
             if result is not None and slot.index is not None:
                 results.append((slot.index, result))
                 slot.index = None
         return results
 
-    def _look_at(self, slot: _Slot, ready: bool) -> CompileResult | None:
+    def _look_at(self, slot: _Slot) -> CompileResult | None:
         seconds = slot.worker.seconds()
         try:
-            if not ready:
-                slot.worker.enforce(self.limits)
+            if not slot.worker.is_done(self.limits):
                 return None
             result: CompileResult = slot.worker.receive()
         except WorkerTimeoutError as error:

@@ -64,7 +64,7 @@ class Worker:
         self.flags = flags
         self.started_s = 0.0
         self._ready = False
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the worker)
+        self._stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the worker)
         ours, theirs = _connection_pair()
         lifeline, self._lifeline = os.pipe()
         self.connection = ours
@@ -79,7 +79,7 @@ class Worker:
         )
         theirs.close()
         os.close(lifeline)
-        self.connection.send(flags)
+        self._send(flags)
 
     @property
     def pid(self) -> int:
@@ -95,40 +95,46 @@ class Worker:
         """
         self.started_s = time.monotonic()
         os.ftruncate(self._stderr.fileno(), 0)
-        with contextlib.suppress(BrokenPipeError):  # a worker that died is found out by receive()
-            self.connection.send((job, arguments))
+        self._send((job, arguments))
 
-    def receive(self) -> Any:
-        """Wait for the job's result and return it.
+    def is_done(self, limits: WorkerLimits) -> bool:
+        """Return whether the job's result can be received; does not wait.
 
         Raises:
-            UserError: The job raised it, or the compiler does not know one of the flags.
+            WorkerTimeoutError: The job took longer than the limit; the worker was killed.
+            WorkerCrashError: The worker died, or took more memory than the limit and was killed.
+            UserError: The compiler does not know one of the flags.
+        """
+        if not self._ready and self.connection.poll():
+            self._receive_ready()
+        if self._ready and self.connection.poll():
+            return True
+        self._enforce(limits)
+        return False
+
+    def receive(self) -> Any:
+        """Return the result of a job that is done.
+
+        Raises:
+            UserError: The job raised it.
             JobError: The job raised something else.
             WorkerCrashError: The worker died.
         """
-        if not self._ready:
-            self._receive_ready()
         try:
             succeeded, value = self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             raise WorkerCrashError(self._obituary()) from None
         if not succeeded:
             raise value
         return value
 
     def wait(self, limits: WorkerLimits) -> Any:
-        """Return the job's result as ``receive`` does.
-
-        Raises:
-            WorkerTimeoutError: It took longer than the limit.
-            WorkerCrashError: It died, or took more memory than the limit.
-        """
-        while not self.connection.poll(POLL_S):
-            self.enforce(limits)
+        """Wait for the job's result and return it; raises what ``is_done`` and ``receive`` raise."""
+        while not self.is_done(limits):
+            self.connection.poll(POLL_S)
         return self.receive()
 
-    def enforce(self, limits: WorkerLimits) -> None:
-        """Kill the worker and raise when its job is over a limit."""
+    def _enforce(self, limits: WorkerLimits) -> None:
         if self.seconds() > limits.timeout_s:
             self.kill()
             raise WorkerTimeoutError(f"stopped after {limits.timeout_s:g} s")
@@ -166,16 +172,21 @@ class Worker:
     ) -> None:
         self.kill()
 
+    def _send(self, message: Any) -> None:
+        with contextlib.suppress(OSError):  # that a worker died is found out when its answer is due
+            self.connection.send(message)
+
     def _receive_ready(self) -> None:
         try:
             self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             code = self._process.wait()
             text = self._stderr_text().replace("mlir-sched: ", "").strip()
             if code < 0 or not text:
                 raise WorkerCrashError(self._obituary()) from None
             raise UserError(f"the compiler rejects the flags {' '.join(self.flags)}: {text}") from None
         self._ready = True
+        self.started_s = time.monotonic()  # starting up does not count against the first job
 
     def _obituary(self) -> str:
         code = self._process.wait()
@@ -185,7 +196,7 @@ class Worker:
 
     def _stderr_text(self) -> str:
         self._stderr.seek(0)
-        return self._stderr.read().decode(errors="replace").replace("\0", "")
+        return self._stderr.read().decode(errors="replace")
 
 
 def run_isolated(flags: tuple[str, ...], job: str, *arguments: Any, limits: WorkerLimits | None = None) -> Any:
