@@ -19,11 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
+from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, Strategy
 from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
 from mlir_sched.search.testing import SyntheticMatmulSpace
 
-SYNTHETIC_SHAPES = ((64, 96, 48), (48, 64, 128))
+SYNTHETIC_SHAPES = ((32, 48, 16), (24, 64, 16))
+SYNTHETIC_FIXED: Mapping[str, Value] = {"order": ("m", "n", "k"), "unroll": 2}
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, 
 
 
 def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
-    """Return the fully enumerated synthetic space of a matrix multiplication."""
+    """Return a fully enumerated part of the synthetic space of a matrix multiplication."""
     space = SyntheticMatmulSpace(*shape)
-    traces = [trace for sketch in space.sketches for trace in space.all_traces(sketch)]
+    traces = [trace for sketch in space.sketches for trace in space.all_traces(sketch, SYNTHETIC_FIXED)]
     rows = space.features(traces).tolist()
     points = [MeasuredPoint(trace, tuple(row), space.seconds(trace)) for trace, row in zip(traces, rows, strict=True)]
     return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), points)

@@ -15,15 +15,21 @@ from mlir_sched.trace import Decision, Trace
 
 MUTATION_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
-        "perfect_tile": 0.90,
-        "compute_location": 0.05,
-        "categorical": 0.03,
-        "int_range": 0.03,
-        "power_of_two": 0.03,
-        "permutation": 0.03,
+        "perfect_tile": 1.0,
+        "compute_location": 0.3,
+        "categorical": 0.3,
+        "int_range": 0.3,
+        "power_of_two": 0.3,
+        "permutation": 0.3,
     }
 )
-"""Chance of mutating a decision by the kind of its distribution, renormalised over the kinds of a trace."""
+"""Relative chance of mutating a decision by the kind of its distribution.
+
+Source: tiles before all else is MetaSchedule's (MutateTileSize 0.90, MutateComputeLocation 0.05, MutateUnroll 0.03,
+MutateParallel 0.02; TVM ``mutator.cc``). There a weight is shared by the decisions of a kind and most sketches have one
+unroll step; here it counts per decision and categorical choices decide more. Measured on the synthetic space: 0.3
+reaches 5 % of the best known in fewer trials than MetaSchedule's weights, and 1.0 needs many more.
+"""
 
 
 def mutate_trace(trace: Trace, rng: np.random.Generator, weights: Mapping[str, float]) -> Trace | None:

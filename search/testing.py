@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -81,9 +81,9 @@ class SyntheticMatmulSpace:
             return None
         return 2e-11 * self.m * self.n * self.k * self._slowdown(schedule, pressure) + 2e-8 * self._blocks(schedule)
 
-    def all_traces(self, sketch: str) -> Iterator[Trace]:
-        """Return every legal trace of a sketch, in the order of the supports."""
-        return _enumerate(lambda decide: self._program(sketch, decide), sketch)
+    def all_traces(self, sketch: str, fixed: Mapping[str, Value] | None = None) -> Iterator[Trace]:
+        """Return every legal trace of a sketch, or those with some values fixed, in the order of the supports."""
+        return _enumerate(lambda decide: self._program(sketch, decide), sketch, fixed or {})
 
     def _run(self, sketch: str, recorder: Recorder) -> Trace:
         self._program(sketch, recorder.decide)
@@ -168,26 +168,31 @@ class SyntheticMatmulSpace:
         return [*logs, *hot, *order, float(schedule.fused_at == "block")]
 
 
-def _enumerate(program: Callable[[Decide], None], sketch: str) -> Iterator[Trace]:
+def _enumerate(program: Callable[[Decide], None], sketch: str, fixed: Mapping[str, Value]) -> Iterator[Trace]:
     """Return every legal trace of a program, by counting through its choices like an odometer."""
     choices: list[int] = []
+    decisions: list[Decision] = []
+    widths: list[int] = []
+
+    def decide(name: str, distribution: Distribution) -> Value:
+        support = (fixed[name],) if name in fixed else distribution.support()
+        if len(widths) == len(choices):
+            choices.append(0)
+        value = support[choices[len(widths)]]
+        widths.append(len(support))
+        decisions.append(Decision(name, distribution, value))
+        return value
+
     while True:
-        decisions: list[Decision] = []
-
-        def decide(name: str, distribution: Distribution, decisions: list[Decision] = decisions) -> Value:
-            if len(decisions) == len(choices):
-                choices.append(0)
-            value = distribution.support()[choices[len(decisions)]]
-            decisions.append(Decision(name, distribution, value))
-            return value
-
+        decisions.clear()
+        widths.clear()
         try:
             program(decide)
             yield Trace(sketch, tuple(decisions))
         except IllegalTraceError:
             pass
-        del choices[len(decisions) :]
-        while choices and choices[-1] + 1 == len(decisions[len(choices) - 1].distribution.support()):
+        del choices[len(widths) :]
+        while choices and choices[-1] + 1 == widths[len(choices) - 1]:
             choices.pop()
         if not choices:
             return
