@@ -14,7 +14,7 @@ class SharedCostModel:
     Args:
         model: Learns from all rows together; may be fitted already (a run that goes on from an earlier model).
         max_rows: Rows to learn from at most; beyond that each task keeps its fastest ones. 2000 keeps a refit
-            below about 0.3 s on one core.
+            below half a second on one core.
 
     Source: one shared model with a group per workload, refitted from scratch after each batch, is MetaSchedule's
     (TVM ``xgb_model.py``); the cap is ours.
