@@ -1,0 +1,38 @@
+"""What a running tune tells its caller: plain data, so that a bar, a log and a test can all use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a run.
+
+    Attributes:
+        stage: What happens now, for a person.
+        trials: Candidates tried so far.
+        total: Candidates to try, 0 when the budget is in minutes or not known yet.
+        elapsed_s: Seconds since the start.
+        left_s: Estimated seconds to the end of the search; None when unknown.
+        best: Speed-up of the best candidate so far by dispatch name.
+        failures: Failed candidates so far by class.
+    """
+
+    stage: str
+    trials: int = 0
+    total: int = 0
+    elapsed_s: float = 0.0
+    left_s: float | None = None
+    best: Mapping[str, float] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+
+ProgressCallback: TypeAlias = Callable[[Progress], None]
+
+
+def silent(progress: Progress) -> None:
+    """Tell nobody."""
+    del progress

@@ -1,0 +1,125 @@
+"""What a tuning run found: plain data that the table, ``summary.json`` and the Python API share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mlir_sched.measurement import Timing
+from mlir_sched.sampling import Value
+
+SUMMARY_VERSION = 1
+
+
+@dataclass(frozen=True)
+class DispatchResult:
+    """One distinct dispatch of the model.
+
+    Attributes:
+        name: Its symbol in the model.
+        description: Its ops with their extents.
+        task_key: Key of its task.
+        weight: How often one run of the model calls it.
+        untuned: Its untuned timing; None when it was not measured.
+        tuned: Timing of its final script, with the ratio to the untuned code; None when none is used.
+        symbol: Name of its strategy in the library, empty when none is used.
+        sketch: Which program its script is, empty when none is used.
+        decisions: The decisions of its script by name.
+        trials: Candidates tried.
+        failures: How many failed, by class.
+        note: Why it is as it is, when it is not tuned.
+    """
+
+    name: str
+    description: str
+    task_key: str
+    weight: int
+    untuned: Timing | None
+    tuned: Timing | None = None
+    symbol: str = ""
+    sketch: str = ""
+    decisions: Mapping[str, Value] | None = None
+    trials: int = 0
+    failures: Mapping[str, int] | None = None
+    note: str = ""
+
+    @property
+    def speedup(self) -> float:
+        """Untuned time / tuned time; 1 when it stays as it is."""
+        return self.tuned.ratio if self.tuned is not None else 1.0
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """The whole program through the public route.
+
+    Attributes:
+        untuned: Timing of plain ``iree-compile``.
+        tuned: Timing of what was emitted, with the ratio to ``untuned``.
+        variants: Ratio of every untuned variant to ``untuned``, by name; a variant that is wrong or fails is missing.
+        variant: Name of the variant that was emitted.
+        verified: Whether the emitted program's numbers were checked against the untuned ones and are right.
+    """
+
+    untuned: Timing
+    tuned: Timing
+    variants: Mapping[str, float]
+    variant: str
+    verified: bool = True
+
+    @property
+    def gained(self) -> bool:
+        """Whether what was emitted is faster than plain ``iree-compile``, beyond the noise."""
+        return self.tuned.ratio_low > 1.0
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """The result of ``tune``.
+
+    Attributes:
+        model: Path of the model.
+        target: Backend.
+        threads: Threads it was tuned for.
+        seed: Seed of the search.
+        trials: Candidates tried in this run, replayed ones included.
+        measured: Candidates measured now, and not found in the store.
+        seconds: Wall-clock seconds.
+        interrupted: Whether the user stopped it early.
+        program: End-to-end result.
+        dispatches: One entry per distinct dispatch, in the model's order.
+        output: The tuned folder; None when nothing was written.
+        store: Where the records are.
+        model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
+            None when it was never asked.
+        versions: Versions of everything that decides the result.
+    """
+
+    model: str
+    target: str
+    threads: int
+    seed: int
+    trials: int
+    measured: int
+    seconds: float
+    interrupted: bool
+    program: ProgramResult
+    dispatches: tuple[DispatchResult, ...]
+    output: str | None
+    store: str
+    model_accuracy: float | None
+    versions: Mapping[str, str]
+
+    @property
+    def speedup(self) -> float:
+        """Untuned time / tuned time of the whole program."""
+        return self.program.tuned.ratio
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON data (``summary.json``)."""
+        data = {"summary_version": SUMMARY_VERSION, **asdict(self)}
+        data["program"]["gained"] = self.program.gained
+        for entry, dispatch in zip(data["dispatches"], self.dispatches, strict=True):
+            entry["speedup"] = dispatch.speedup
+        return data

@@ -1,0 +1,152 @@
+"""The search of one task: asks the strategy, answers from the store what is known, has the rest evaluated, records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlir_sched.database import RecordStore
+from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
+from mlir_sched.evaluate import Evaluator, as_untuned, seconds_against
+from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.record import Origin, Record
+from mlir_sched.search import Observation, Strategy, TaskProgress
+from mlir_sched.space import DesignSpace
+from mlir_sched.task import Task
+from mlir_sched.trace import Trace
+
+UNTUNED_KEY = "untuned"
+"""Candidate key of the untuned code in the record store."""
+
+
+@dataclass
+class TaskSearch:
+    """One task under search.
+
+    Attributes:
+        task: The task.
+        space: Its design space.
+        strategy: Chooses candidates.
+        store: Where outcomes are kept.
+        context: Context key of its records.
+        seed: Seed of the run.
+        untuned: Timing of the untuned code.
+        records: Every record seen by this run, by candidate key, in order.
+        best_s: Best time after each round, on the scale of the untuned timing.
+        exhausted: Whether the strategy has nothing left.
+        measured: Candidates evaluated now, not found in the store.
+    """
+
+    task: Task
+    space: DesignSpace
+    strategy: Strategy
+    store: RecordStore
+    context: str
+    seed: int
+    untuned: Timing
+    records: dict[str, Record] = field(default_factory=dict)
+    best_s: list[float | None] = field(default_factory=list)
+    exhausted: bool = False
+    measured: int = 0
+    tried: int = 0
+
+    def warm_start(self, candidate_keys: Sequence[str]) -> None:
+        """Learn from records of earlier runs; none of their candidates is tried again."""
+        for key in candidate_keys:
+            record = self.store.find(self.task.key, self.context, key)
+            if record is not None and record.trace is not None:
+                self._learn([record])
+
+    def run_round(self, count: int, evaluator: Evaluator) -> int:
+        """Try up to ``count`` new candidates and return how many were tried."""
+        traces = self.strategy.suggest(count)
+        if not traces:
+            self.exhausted = True
+            return 0
+        batch = len(self.best_s)
+        known = {t.key: r for t in traces if (r := self.store.find(self.task.key, self.context, t.key)) is not None}
+        new = [trace for trace in traces if trace.key not in known]
+        known |= {record.candidate_key: record for record in self._evaluate(new, batch, evaluator)}
+        self._learn([known[trace.key] for trace in traces])
+        self.tried += len(traces)
+        self.best_s.append(self.best_seconds())
+        return len(traces)
+
+    def progress(self) -> TaskProgress:
+        """Return what a task scheduler needs to know."""
+        return TaskProgress(float(self.task.weight), tuple(self.best_s), self.exhausted)
+
+    def ranked(self) -> list[Record]:
+        """Return the valid records, fastest first; of several that are one program the first."""
+        valid = [r for r in self.records.values() if r.outcome.timing is not None]
+        valid.sort(key=lambda r: (-r.outcome.timing.ratio if r.outcome.timing else 0.0, r.candidate_key))
+        distinct = {r.outcome.binary_hash or r.candidate_key: r for r in reversed(valid)}
+        return [r for r in valid if distinct[r.outcome.binary_hash or r.candidate_key] is r]
+
+    def best_seconds(self) -> float | None:
+        """Return the best time so far on the scale of the untuned timing, untuned included."""
+        times = [seconds_against(r.outcome, self.untuned) for r in self.records.values()]
+        return min((t for t in times if t is not None), default=None)
+
+    def best_ratio(self) -> float:
+        """Return the best speed-up so far, at least 1."""
+        best = self.best_seconds()
+        return 1.0 if best is None else max(1.0, self.untuned.median_s / best)
+
+    def failures(self) -> Counter[str]:
+        """Return how many candidates failed, by class."""
+        failures = (r.outcome.failure for r in self.records.values())
+        return Counter(failure.kind.value for failure in failures if failure is not None)
+
+    def _evaluate(self, traces: Sequence[Trace], batch: int, evaluator: Evaluator) -> list[Record]:
+        """Evaluate traces and store every outcome as soon as it is known."""
+        scripts: dict[int, str] = {}
+        records: list[Record] = []
+        for index, trace in enumerate(traces):
+            try:
+                scripts[index] = self.space.script(trace)
+            except IllegalTraceError as error:
+                failure = Failure(FailureClass.ILLEGAL_TRACE, str(error))
+                records.append(self._add(trace, "", Outcome(None, failure), batch))
+        order = sorted(scripts)
+        binaries = {r.outcome.binary_hash: r.outcome for r in self.records.values() if r.outcome.binary_hash}
+        for position, outcome in evaluator.evaluate(self.task, [scripts[index] for index in order], binaries):
+            index = order[position]
+            records.append(self._add(traces[index], scripts[index], outcome, batch))
+        return records
+
+    def _add(self, trace: Trace, script: str, outcome: Outcome, batch: int) -> Record:
+        record = Record(
+            self.task.key, self.context, trace.key, Origin.SCRIPT, trace, script, outcome, batch, self.seed
+        )
+        self.store.add([record])
+        self.measured += 1
+        return record
+
+    def _learn(self, records: Sequence[Record]) -> None:
+        self.records |= {record.candidate_key: record for record in records}
+        self.strategy.observe(
+            [
+                Observation(record.trace, seconds_against(record.outcome, self.untuned))
+                for record in records
+                if record.trace is not None
+            ]
+        )
+
+
+def untuned_timing(task: Task, store: RecordStore, context: str, seed: int, evaluator: Evaluator) -> Timing:
+    """Return the timing of a task's untuned code, measured once per context.
+
+    Raises:
+        UntunedError: It cannot be compiled or run.
+    """
+    record = store.find(task.key, context, UNTUNED_KEY)
+    if record is None:
+        outcome = evaluator.untuned(task)
+        assert outcome.timing is not None
+        outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
+        record = Record(task.key, context, UNTUNED_KEY, Origin.UNTUNED, None, "", outcome, 0, seed)
+        store.add([record])
+    assert record.outcome.timing is not None
+    return record.outcome.timing

@@ -1,0 +1,137 @@
+"""Program variants: the same model under other compiler flags, without any script. They are rivals of every script.
+
+The flags change which dispatches a model has, so they are chosen for the program as a whole: the fastest untuned
+variant whose dispatches can be scheduled is the one that scripts are tuned for, and all of them compete once more with
+the tuned program at the end.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.compiler import ModelCompileError, compile_model
+from mlir_sched.errors import UserError
+from mlir_sched.measurement import Timing
+from mlir_sched.program import Program
+from mlir_sched.rules import rule_for_model
+from mlir_sched.runner import BaselineError, Runner
+from mlir_sched.space import Space
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.tasks import EntryPoint, Model, extract
+
+CLEARLY_FASTER = 1.02
+"""A variant replaces the default only when its ratio is above this, beyond what noise explains."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Compiler flags by a name; the first of a target's variants is what ``iree-compile`` does by itself."""
+
+    name: str
+    flags: tuple[str, ...]
+
+
+VARIANTS: dict[str, tuple[Variant, ...]] = {
+    "llvm-cpu": (
+        Variant("default", ()),
+        Variant("O3", ("--iree-opt-level=O3",)),
+        Variant("data-tiling", ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all")),
+    ),
+}
+"""The variants of every backend, the default first."""
+
+
+@dataclass(frozen=True)
+class BuiltVariant:
+    """A variant of one model, compiled and timed without scripts.
+
+    Attributes:
+        variant: Its name and flags.
+        model: The model's dispatches under its flags.
+        vmfb: The compiled program.
+        timing: Time of its entry point, with its ratio to the default variant; None when it is wrong or fails.
+        problem: Why there is no timing.
+    """
+
+    variant: Variant
+    model: Model
+    vmfb: bytes
+    timing: Timing | None
+    problem: str = ""
+
+
+def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVariant, ...]:
+    """Compile the model under every variant of the target and time all of them, interleaved with the default.
+
+    Raises:
+        UserError: The default variant cannot be compiled or run.
+    """
+    default, *others = VARIANTS.get(target.backend, (Variant("default", ()),))
+    built = [_build(path, target, default)]
+    for variant in others:
+        try:
+            built.append(_build(path, target, variant))
+        except (UserError, ModelCompileError):
+            continue  # flags that this model cannot be compiled with are no rival
+    return _time(built, runner)
+
+
+def variant_to_tune(built: Sequence[BuiltVariant], space: Space, target: Target) -> BuiltVariant:
+    """Return the fastest untuned variant that has a dispatch to tune, or the default when none has."""
+    default = built[0]
+    tunable = [b for b in built if b.timing is not None and any(can_tune(t, space, target) for t in b.model.tasks)]
+    if not tunable:
+        return default
+    best = max(tunable, key=lambda b: b.timing.ratio if b.timing else 0.0)
+    if default in tunable and best.timing is not None and best.timing.ratio < CLEARLY_FASTER:
+        return default
+    return best
+
+
+def can_tune(task: Task, space: Space, target: Target) -> bool:
+    """Say whether the space has a program for a task."""
+    return task.dispatch is not None and bool(space.sketches(task.dispatch, target))
+
+
+def entry_of(model: Model) -> EntryPoint:
+    """Return the entry point that is timed: the first one."""
+    return model.entries[0]
+
+
+def program_of(entry: EntryPoint, vmfb: bytes) -> Program:
+    """Return a compiled model as a program to run."""
+    return Program(vmfb, f"{entry.name}", entry.inputs, entry.outputs, writes_into_arguments=False)
+
+
+def _build(path: Path, target: Target, variant: Variant) -> BuiltVariant:
+    model = extract(path, target, variant.flags)
+    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+        output = Path(folder) / "model.vmfb"
+        compile_model(path, model.flags, None, output)
+        return BuiltVariant(variant, model, output.read_bytes(), None)
+
+
+def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[BuiltVariant, ...]:
+    entry = entry_of(built[0].model)
+    default, *others = built
+    rule = rule_for_model(entry.outputs)
+    try:
+        timing, results = runner.measure(
+            program_of(entry, default.vmfb), [program_of(entry, b.vmfb) for b in others], rule
+        )
+    except BaselineError as error:
+        raise UserError(f"{default.model.path}: the untuned program cannot be measured: {error}") from error
+    timed = [_with(default, timing, "")]
+    timed += [
+        _with(b, result.timing, result.failure.message if result.failure else "")
+        for b, result in zip(others, results, strict=True)
+    ]
+    return tuple(timed)
+
+
+def _with(built: BuiltVariant, timing: Timing | None, problem: str) -> BuiltVariant:
+    return BuiltVariant(built.variant, built.model, built.vmfb, timing, problem)
