@@ -328,5 +328,10 @@ def _log_distance(first: Value, second: Value) -> float:
     for a, b in zip(first, second, strict=True):
         if not isinstance(a, int) or not isinstance(b, int):
             return math.inf
-        total += abs(math.log2(max(a, 0.5)) - math.log2(max(b, 0.5)))
+        total += abs(_log_position(a) - _log_position(b))
     return total
+
+
+def _log_position(number: int) -> float:
+    """Return log2 of a positive number; 0, -1, -2 follow below 1 in steps of one."""
+    return math.log2(number) if number > 0 else number - 1.0
