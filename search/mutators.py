@@ -26,10 +26,10 @@ MUTATION_WEIGHTS: Mapping[str, float] = MappingProxyType(
 """Relative chance of mutating a decision by the kind of its distribution.
 
 Source: tiles before all else is MetaSchedule's (MutateTileSize 0.90, MutateComputeLocation 0.05, MutateUnroll 0.03,
-MutateParallel 0.02; TVM ``mutator.cc``). There a weight is shared by the decisions of a kind and most sketches have one
-unroll step; here it counts per decision and categorical choices decide more. Measured on the synthetic space (15
-searches of 200 trials each): 0.3 comes within 5 % of the best known in 82 trials (median) against 123 with MetaSchedule's
-weights, which end a little better.
+MutateParallel 0.02; TVM ``mutator.cc``). There a weight is shared by the decisions of a kind and most sketches have
+one unroll step; here it counts per decision and categorical choices decide more. Measured on the synthetic space (15
+searches of 200 trials each): 0.3 comes within 5 % of the best known in 82 trials (median) against 123 with
+MetaSchedule's weights, which end a little better.
 """
 
 
