@@ -1,0 +1,64 @@
+"""Tunes each model of benchmarks/models with several seeds and prints the speed-up over plain iree-compile.
+
+Speed-ups are ratios of interleaved medians through the public route (emitted flags, plain ``iree-compile``), with the
+95 % interval of the ratio. Usage: ``python benchmarks/gains.py [--trials 64] [--seeds 5] [--threads 1] [MODEL ...]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from pathlib import Path
+
+from mlir_sched.tune import TuneOptions, tune
+
+MODELS = Path(__file__).parent / "models"
+GOALS = {
+    "matmul_1024": 1.35,
+    "matmul_1000": 1.7,
+    "vecmat_4096": 5.0,
+    "layernorm": 2.5,
+    "softmax": 1.8,
+    "batch_matmul": 1.0,
+}
+"""Speed-ups that one thread of a Zen 4 core is expected to reach within 64 trials."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write the results there")
+    arguments = parser.parse_args()
+    models = arguments.models or [MODELS / f"{name}.mlir" for name in GOALS]
+    print(f"{'model':14} {'seed':>4} {'untuned':>11} {'tuned':>11} {'speed-up':>24} {'seconds':>8}  variant / sketches")
+    results = []
+    for model in models:
+        ratios = []
+        for seed in range(arguments.seeds):
+            options = TuneOptions(trials=arguments.trials, seed=seed, threads=arguments.threads)
+            with tempfile.TemporaryDirectory() as folder:
+                result = tune(model, folder, options=options)
+            results.append(result.to_json())
+            timing, untuned = result.program.tuned, result.program.untuned
+            interval = f"{timing.ratio:.2f} ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
+            how = ", ".join([result.program.variant, *(d.sketch for d in result.dispatches if d.sketch)])
+            print(
+                f"{model.stem:14} {seed:4} {untuned.median_s * 1e3:8.4f} ms {timing.median_s * 1e3:8.4f} ms "
+                f"{interval:>24} {result.seconds:8.1f}  {how}",
+                flush=True,
+            )
+            ratios.append(timing.ratio)
+        goal = GOALS.get(model.stem)
+        met = "" if goal is None else f", goal {goal} met by {sum(r >= 0.99 * goal for r in ratios)} of {len(ratios)}"
+        print(f"{model.stem:14} median {statistics.median(ratios):.2f}{met}", flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
