@@ -55,7 +55,11 @@ class PairSampler:
                 return
 
     def _time(self, run: Callable[[int], None], calls: int) -> tuple[float, bool]:
-        """Return seconds per call, and whether the program had its cores for itself."""
+        """Return seconds per call, and whether the program had its cores for itself.
+
+        On one thread an interrupted sample gives its CPU time: what the interruption took is not in it, only what
+        it did to the caches. On several threads there is no such substitute.
+        """
         if calls > 1:
             run(1)
         waited = 0 if self._threads == 1 else _run_delay_ns()
@@ -64,11 +68,11 @@ class PairSampler:
         run(calls)
         wall_ns = time.perf_counter_ns() - start
         cpu_ns = time.thread_time_ns() - cpu
-        if self._threads == 1:
-            alone = wall_ns <= MAX_WALL_OVER_CPU * cpu_ns
-        else:
+        if self._threads > 1:
             alone = _run_delay_ns() - waited <= (MAX_WALL_OVER_CPU - 1) * wall_ns * self._threads
-        return wall_ns * 1e-9 / calls, alone
+            return wall_ns * 1e-9 / calls, alone
+        alone = wall_ns <= MAX_WALL_OVER_CPU * cpu_ns
+        return (wall_ns if alone else cpu_ns) * 1e-9 / calls, alone
 
 
 def _run_delay_ns() -> int:

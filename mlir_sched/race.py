@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -38,19 +38,20 @@ class Contender:
     spent_s: float = 0.0
     failure: Failure | None = None
 
-    def kept(self, min_samples: int) -> list[Pair]:
-        """Return the undisturbed pairs, or all where too few are: a busy machine still gives an estimate."""
-        return kept_pairs(self.pairs, min_samples)
+    @property
+    def quiet(self) -> int:
+        """Number of undisturbed pairs."""
+        return sum(pair.quiet for pair in self.pairs)
 
-    def ratio(self, min_samples: int) -> Interval:
+    def ratio(self) -> Interval:
         """Return the speed relative to the baseline; above 1 is faster."""
-        kept = self.kept(min_samples)
+        kept = kept_pairs(self.pairs)
         return ratio_interval([p.baseline_s for p in kept], [p.own_s for p in kept])
 
-    def timing(self, min_samples: int) -> Timing:
+    def timing(self) -> Timing:
         """Return the summary of its pairs."""
-        own, ratio = median_interval([p.own_s for p in self.kept(min_samples)]), self.ratio(min_samples)
-        return _timing(own, ratio, sum(not p.quiet for p in self.pairs))
+        own = median_interval([pair.own_s for pair in kept_pairs(self.pairs)])
+        return _timing(own, self.ratio(), len(self.pairs) - self.quiet)
 
 
 class Race:
@@ -113,14 +114,15 @@ class Race:
             calls=calls_per_sample(contender.call_s, self._options.sample_s),
             seed=int(self._rng.integers(2**32)),
         )
-        contender.pairs += self._ask_pairs(contender, request)
+        pairs = self._ask_pairs(contender, request)
+        contender.pairs += pairs
+        contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
 
     def _pairs_of_round(self, contender: Contender) -> int:
-        """Return the pairs that fit a round of the budget, at least what is missing to the first interval."""
+        """Return the pairs that fit a round of the budget, >= 1."""
         calls = calls_per_sample(contender.call_s, self._options.sample_s)
         pair_s = calls * contender.call_s + self._baseline_calls * self._baseline_call_s
-        missing = self._options.min_samples - len(contender.pairs)
-        return max(1, missing, int(self._options.budget_s / ROUNDS / pair_s))
+        return max(1, int(self._options.budget_s / ROUNDS / pair_s))
 
     def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
         """Return those that need more pairs of their own budget."""
@@ -132,33 +134,33 @@ class Race:
 
     def _is_known(self, contender: Contender, limit_s: float) -> bool:
         """Say whether it has enough undisturbed pairs, or has spent its budget on too few."""
-        enough = sum(p.quiet for p in contender.pairs) >= self._options.min_samples
-        precise = enough and self._ratio(contender).relative_width() <= self._options.precision
+        enough = contender.quiet >= self._options.min_samples
+        precise = enough and contender.ratio().relative_width() <= self._options.precision
         spent = contender.spent_s >= (limit_s if enough else 2 * limit_s)
         return precise or (spent and len(contender.pairs) >= self._options.min_samples)
 
     def _is_lost(self, contender: Contender, best: Contender) -> bool:
-        """Say whether it is a clear loser: decided against the best, or far slower from the first pairs on."""
-        own, top = self._ratio(contender), self._ratio(best)
+        """Say whether it is a clear loser: decided against the best, or far slower from the first quiet pairs on."""
+        if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._options.min_samples:
+            return False
+        own, top = contender.ratio(), best.ratio()
         if max(top.median, 1.0) > self._options.slow_factor * own.high:
             return True
         return own.median < top.median and is_decided(own, top)
 
     def _near_ties(self, contenders: Sequence[Contender]) -> list[Contender]:
-        """Return the best and those not yet ranked below it, without those out of all budget."""
+        """Return the best and those not ranked below it, or nobody when all are known or one is out of all budget."""
         alive = _alive(contenders)
         if not alive:
             return []
         best = self._best(alive)
         ties = [c for c in alive if c is best or not self._is_lost(c, best)]
         limit_s = MAX_BUDGETS * self._options.budget_s
-        return ties if all(c.spent_s < limit_s for c in ties) else []
+        known = all(c.ratio().relative_width() <= self._options.precision for c in ties)
+        return ties if not known and all(c.spent_s < limit_s for c in ties) else []
 
     def _best(self, alive: Sequence[Contender]) -> Contender:
-        return max(alive, key=lambda c: self._ratio(c).median)
-
-    def _ratio(self, contender: Contender) -> Interval:
-        return contender.ratio(self._options.min_samples)
+        return max(alive, key=lambda c: c.ratio().median)
 
 
 def calls_per_sample(call_s: float, sample_s: float) -> int:
@@ -166,16 +168,15 @@ def calls_per_sample(call_s: float, sample_s: float) -> int:
     return max(1, ceil(sample_s / call_s))
 
 
-def kept_pairs(pairs: Sequence[Pair], min_samples: int) -> list[Pair]:
-    """Return the undisturbed pairs if there are ``min_samples`` of them, else all."""
+def kept_pairs(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the undisturbed pairs, or all where there are hardly any: a busy machine still gives an estimate."""
     quiet = [pair for pair in pairs if pair.quiet]
-    return quiet if len(quiet) >= min_samples else list(pairs)
+    return quiet if len(quiet) >= FIRST_PAIRS else list(pairs)
 
 
-def baseline_timing(pairs: Iterable[Pair], min_samples: int) -> Timing:
+def baseline_timing(pairs: Sequence[Pair]) -> Timing:
     """Return the summary of the baseline's side of all pairs; its ratio to itself is 1."""
-    pairs = list(pairs)
-    own = median_interval([p.baseline_s for p in kept_pairs(pairs, min_samples)])
+    own = median_interval([pair.baseline_s for pair in kept_pairs(pairs)])
     return _timing(own, Interval(1.0, 1.0, 1.0, 1.0, own.count), sum(not p.quiet for p in pairs))
 
 

@@ -104,7 +104,7 @@ class Runner:
         self._release(len(candidates))
         results = tuple(self._result(failures.get(i), contenders.get(i)) for i in range(len(candidates)))
         pairs = [pair for c in (*contenders.values(), own) for pair in c.pairs]
-        return baseline_timing(pairs, self.options.min_samples), results
+        return baseline_timing(pairs), results
 
     def noise(self, seconds: float = 1.0) -> Noise:
         """Measure for so many seconds how steady the cores are that timings run on."""
@@ -224,7 +224,7 @@ class Runner:
         failure = failure or (contender.failure if contender else None)
         if failure is not None or contender is None:
             return RunResult(None, failure)
-        return RunResult(contender.timing(self.options.min_samples), None)
+        return RunResult(contender.timing(), None)
 
 
 def choose_cores(threads: int) -> tuple[int, ...]:

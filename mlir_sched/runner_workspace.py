@@ -98,13 +98,16 @@ class Workspace:
 
 
 def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
-    """Return rough seconds per call of a warm program, from at least ``sample_s`` of calls or two calls."""
-    calls = 1
+    """Return rough seconds per call of a warm program: the best of the samples that fit three times ``sample_s``."""
     run(1)
+    calls, best = 1, float("inf")
+    start = time.perf_counter()
     while True:
-        start = time.perf_counter()
+        before = time.perf_counter()
         run(calls)
-        elapsed = time.perf_counter() - start
-        if elapsed >= sample_s / 2:
-            return elapsed / calls
-        calls *= 4
+        now = time.perf_counter()
+        best = min(best, (now - before) / calls)
+        if now - start >= 3 * sample_s:
+            return best
+        if now - before < sample_s / 2:
+            calls *= 4
