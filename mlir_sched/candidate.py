@@ -7,7 +7,6 @@ see that IREE kept what the script chose.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from functools import lru_cache
 from typing import Any
@@ -16,6 +15,7 @@ from iree.compiler import ir, passmanager
 from iree.compiler.dialects.transform import interpreter
 
 from mlir_sched.applied import codegen_choice, why_not_applied, why_not_honoured
+from mlir_sched.binary_hash import program_hash
 from mlir_sched.compile_result import CompileResult, failed
 from mlir_sched.errors import FailureClass, MlirSchedError
 from mlir_sched.extraction import run_preconfiguration
@@ -56,7 +56,7 @@ def compile_candidate(source: str, script: str | None, flags: tuple[str, ...]) -
         vmfb = _compile(source, script)
     except _RejectedError as error:
         return failed(error.kind, _short(str(error)), time.perf_counter() - start)
-    return CompileResult(vmfb, None, hashlib.sha256(vmfb).hexdigest(), time.perf_counter() - start)
+    return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start)
 
 
 def _compile(source: str, script: str | None) -> bytes:
@@ -64,6 +64,7 @@ def _compile(source: str, script: str | None) -> bytes:
         module = _prepared(source).clone()
         if script is not None:
             apply_script(script, first_function(module))
+        _strip_locations(module)
         wanted = codegen_choice(first_function(module))
         try:
             compilation.load(module)
@@ -106,14 +107,15 @@ def _require(complaint: str) -> None:
 
 @lru_cache(maxsize=16)
 def _prepared(source: str) -> Any:
-    """Return the task's module in the state that a script meets, without source locations.
-
-    Locations would reach the debug information of the code, and make equal code look different.
-    """
+    """Return the task's module in the state that a script meets."""
     module = ir.Module.parse(source).operation
     run_preconfiguration(first_function(module))
-    passmanager.PassManager.parse("any(strip-debuginfo)").run(module)
     return module
+
+
+def _strip_locations(module: Any) -> None:
+    """Drop the lines of program and script: in debug information they would make equal code look different."""
+    passmanager.PassManager.parse("any(strip-debuginfo)").run(module)
 
 
 def _short(text: str) -> str:

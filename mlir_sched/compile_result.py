@@ -14,7 +14,7 @@ class CompileResult:
     Attributes:
         vmfb: The program, ready to run; None when it failed.
         failure: Why there is none.
-        binary_hash: SHA-256 of the program; equal for candidates that give equal code. Empty when it failed.
+        binary_hash: Hash of host and device code; equal for candidates that give equal code. Empty when it failed.
         seconds: Wall-clock time that the candidate took, without waiting for a free worker.
     """
 

@@ -7,7 +7,8 @@ The program's entry ``task`` takes the dispatch's tensors and one buffer per res
     %2 = hal.tensor.alias %1 ... to %out0       (one per result)
     util.return (hal.tensor.export %2 ...)
 
-A dispatch that updates a tensor in place works on a clone, so that the caller's tensor stays as it was.
+A tensor that the dispatch updates in place is copied into the result's buffer first, by an alias before the dispatch
+instead of after it: the caller's tensor stays as it was. (IREE drops a ``flow.tensor.clone`` there.)
 Names are the same in every such program: equal dispatches give equal programs.
 """
 
@@ -69,46 +70,48 @@ def build_task_program(module: Any, dispatch: Any) -> TaskProgram:
 
 
 def _body(dispatch: Any, operands: list[Any], workload: int) -> list[str]:
-    lines: list[str] = []
-    names: list[str] = []
+    names = [f"%v{position}" for position in range(len(operands))]
     tied = _tied_operands(dispatch)
+    lines = _operand_lines(operands, tied)
+    lines.append(_dispatch_line(dispatch, names, workload, tied))
+    for i, value in enumerate(dispatch.results):
+        result = f"%r{i}"
+        if tied[i] < 0:
+            lines.append(f"%a{i} = hal.tensor.alias {result} : {value.type} to %out{i} : !hal.buffer_view")
+            result = f"%a{i}"
+        lines.append(f'%e{i} = hal.tensor.export {result} "output{i}" : {value.type} -> !hal.buffer_view')
+    count = len(dispatch.results)
+    exported = ", ".join(f"%e{i}" for i in range(count))
+    return [*lines, f"util.return {exported} : {', '.join(['!hal.buffer_view'] * count)}"]
+
+
+def _operand_lines(operands: list[Any], tied: list[int]) -> list[str]:
+    """Return the ops that make the operands; one that is updated is copied into its result's buffer first."""
+    lines: list[str] = []
     imported = 0
     for position, value in enumerate(operands):
-        name = f"%v{position}"
         if not isinstance(value.type, ir.ShapedType):
-            lines.append(f"{name} = arith.constant {_constant(value)}")
-        else:
-            raw = f"%i{position}" if position in tied else name
-            lines.append(
-                f'{raw} = hal.tensor.import %arg{imported} "input{imported}" : !hal.buffer_view -> {value.type}'
-            )
-            if position in tied:
-                lines.append(f"{name} = flow.tensor.clone {raw} : {value.type}")
-            imported += 1
-        names.append(name)
-    results = [f"%r{i}" for i in range(len(dispatch.results))]
-    lines.append(_dispatch_line(dispatch, results, names, workload, tied))
-    for i, value in enumerate(dispatch.results):
-        lines.append(f"%a{i} = hal.tensor.alias %r{i} : {value.type} to %out{i} : !hal.buffer_view")
-        lines.append(f'%e{i} = hal.tensor.export %a{i} "output{i}" : {value.type} -> !hal.buffer_view')
-    exported = ", ".join(f"%e{i}" for i in range(len(results)))
-    lines.append(f"util.return {exported} : {', '.join(['!hal.buffer_view'] * len(results))}")
+            lines.append(f"%v{position} = arith.constant {_constant(value)}")
+            continue
+        name = f"%i{position}" if position in tied else f"%v{position}"
+        lines.append(f'{name} = hal.tensor.import %arg{imported} "input{imported}" : !hal.buffer_view -> {value.type}')
+        if position in tied:
+            storage = f"%out{tied.index(position)}"
+            lines.append(f"%v{position} = hal.tensor.alias {name} : {value.type} to {storage} : !hal.buffer_view")
+        imported += 1
     return lines
 
 
-def _dispatch_line(dispatch: Any, results: list[str], names: list[str], workload: int, tied: list[int]) -> str:
-    types = [_result_type(value, names, tied[i]) for i, value in enumerate(dispatch.results)]
+def _dispatch_line(dispatch: Any, names: list[str], workload: int, tied: list[int]) -> str:
+    results = ", ".join(f"%r{i}" for i in range(len(dispatch.results)))
+    types = [str(value.type) if tied[i] < 0 else names[tied[i]] for i, value in enumerate(dispatch.results)]
     arguments = [str(value.type) for value in list(dispatch.operands)[workload:]]
     sizes = f"[{', '.join(names[:workload])}]" if workload else ""
     returned = types[0] if len(types) == 1 else f"({', '.join(types)})"
     return (
-        f"{', '.join(results)} = flow.dispatch @{SYMBOL}::@{SYMBOL}{sizes}({', '.join(names[workload:])}) : "
+        f"{results} = flow.dispatch @{SYMBOL}::@{SYMBOL}{sizes}({', '.join(names[workload:])}) : "
         f"({', '.join(arguments)}) -> {returned}"
     )
-
-
-def _result_type(value: Any, names: list[str], tied: int) -> str:
-    return str(value.type) if tied < 0 else f"{names[tied]} as {value.type}"
 
 
 def _tied_operands(dispatch: Any) -> list[int]:
@@ -117,7 +120,11 @@ def _tied_operands(dispatch: Any) -> list[int]:
     if "tied_operands" not in dispatch.attributes:
         return [-1] * len(dispatch.results)
     positions = [int(str(index).split(" ")[0]) for index in dispatch.attributes["tied_operands"]]
-    return [position + workload if position >= 0 else -1 for position in positions]
+    tied = [position + workload if position >= 0 else -1 for position in positions]
+    for position, result in zip(tied, dispatch.results, strict=True):
+        if position >= 0 and dispatch.operands[position].type != result.type:
+            raise NotTunableError(f"it updates a tensor in place that it returns as {result.type}")
+    return tied
 
 
 def _segments(dispatch: Any) -> tuple[int, ...]:

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import iree_cases as cases
+import numpy as np
+import psutil
+import pytest
+
+from mlir_sched.compile_result import CompileResult
+from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, applied_strategies, compile_model
+from mlir_sched.errors import FailureClass, UserError
+from mlir_sched.task import Task
+from mlir_sched.workers import Worker
+
+
+@pytest.fixture(scope="module")
+def matmul(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return cases.task_of(tmp_path_factory.mktemp("matmul"), cases.MATMUL)
+
+
+@pytest.fixture(scope="module")
+def conv(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return cases.task_of(tmp_path_factory.mktemp("conv"), cases.CONV1D)
+
+
+@pytest.fixture(scope="module")
+def big_matmul(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return cases.task_of(tmp_path_factory.mktemp("big"), cases.BIG_MATMUL)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[CompilerPool]:
+    with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(timeout_s=60)) as the_pool:
+        yield the_pool
+
+
+def one(pool: CompilerPool, task: Task, script: str | None) -> CompileResult:
+    ((index, result),) = pool.compile(task, [script])
+    assert index == 0
+    assert (result.vmfb is None) == (result.failure is not None)
+    return result
+
+
+def test_a_script_changes_the_code_and_keeps_the_numbers(pool: CompilerPool, matmul: Task) -> None:
+    untuned, tuned = one(pool, matmul, None), one(pool, matmul, cases.GOOD_SCRIPT)
+    assert untuned.failure is tuned.failure is None
+    assert untuned.binary_hash != tuned.binary_hash
+    rng = np.random.default_rng(0)
+    a, b = (rng.random(spec.shape, dtype=np.float32) for spec in matmul.inputs)
+    for result in (untuned, tuned):
+        *_, product = cases.run_program(result.vmfb, "task", [a, b], [(64, 64)])
+        np.testing.assert_allclose(product, a @ b, rtol=1e-5)
+
+
+def test_the_same_code_has_the_same_hash_in_every_worker(pool: CompilerPool, matmul: Task) -> None:
+    commented = cases.GOOD_SCRIPT.replace("module attributes", "// a comment\n\nmodule attributes")
+    first, second = one(pool, matmul, cases.GOOD_SCRIPT), one(pool, matmul, commented)
+    with CompilerPool(cases.FLAGS, workers=1) as other:
+        third = one(other, matmul, cases.GOOD_SCRIPT)
+    assert first.binary_hash == second.binary_hash == third.binary_hash
+
+
+def test_a_lowering_config_is_seen_in_the_configured_code(pool: CompilerPool, matmul: Task) -> None:
+    script = cases.lowering_config_script("linalg.matmul", cases.MATMUL_CONFIG)
+    result = one(pool, matmul, script)
+    assert result.failure is None
+    assert result.binary_hash != one(pool, matmul, None).binary_hash
+
+
+WITHOUT_MAPPING = cases.TILE.replace(
+    "(mapping = [#iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>])", ""
+)
+
+NOT_A_SCRIPT = "this is not MLIR"
+NO_STRATEGY = cases.GOOD_SCRIPT.replace("@strategy", "@other")
+HALF_WAY = cases.script(cases.TILE, "transform.structured.vectorize %forall : !transform.any_op\n", cases.applied("%f"))
+NO_MATCH = cases.script(
+    'transform.debug.emit_remark_at %f, "hello" : !transform.any_op\n', cases.applied("%f"), argument="readonly"
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        pytest.param(NOT_A_SCRIPT, FailureClass.SCRIPT_ERROR, "does not parse", id="not-mlir"),
+        pytest.param(NO_STRATEGY, FailureClass.SCRIPT_ERROR, "no transform.named_sequence @strategy", id="no-strategy"),
+        pytest.param(HALF_WAY, FailureClass.SCRIPT_ERROR, "cannot vectorize", id="fails-half-way"),
+        pytest.param(
+            cases.GOOD_SCRIPT.replace('"linalg.matmul"', '"linalg.conv_2d"'),
+            FailureClass.SCRIPT_ERROR,
+            "does not apply",
+            id="matches-nothing",
+        ),
+        pytest.param(
+            cases.script(cases.TILE, cases.VECTORIZE, cases.LOWER, cases.no_pipeline("%f3")),
+            FailureClass.NOT_APPLIED,
+            "no mlir_sched.applied annotation",
+            id="annotates-nothing",
+        ),
+        pytest.param(
+            cases.script(cases.TILE, cases.VECTORIZE, cases.LOWER, cases.applied("%f3")),
+            FailureClass.NOT_APPLIED,
+            "IREE would choose by itself",
+            id="no-translation-info",
+        ),
+        pytest.param(
+            cases.script(WITHOUT_MAPPING, cases.VECTORIZE, cases.LOWER, cases.no_pipeline("%f3"), cases.applied("%f3")),
+            FailureClass.NOT_APPLIED,
+            "left an scf.forall",
+            id="leaves-forall",
+        ),
+        pytest.param(
+            cases.script(cases.TILE, cases.no_pipeline("%f"), cases.applied("%f")),
+            FailureClass.NOT_APPLIED,
+            "on tensors",
+            id="leaves-tensors",
+        ),
+        pytest.param(
+            cases.script(cases.no_pipeline("%f"), cases.applied("%f"), argument="readonly"),
+            FailureClass.NOT_APPLIED,
+            "on tensors",
+            id="does-nothing",
+        ),
+        pytest.param(
+            cases.lowering_config_script("linalg.generic", cases.MATMUL_CONFIG),
+            FailureClass.NOT_APPLIED,
+            "sets no lowering_config",
+            id="config-on-nothing",
+        ),
+        pytest.param(cases.CRASH_SCRIPT, FailureClass.COMPILE_CRASH, "SIGSEGV", id="crashes-the-compiler"),
+    ],
+)
+def test_a_script_that_is_not_applied_fails(
+    pool: CompilerPool, matmul: Task, script: str, kind: FailureClass, message: str
+) -> None:
+    result = one(pool, matmul, script)
+    assert result.failure is not None
+    assert (result.failure.kind, result.vmfb, result.binary_hash) == (kind, None, "")
+    assert message in result.failure.message
+    assert len(result.failure.message) < 1000
+
+
+def test_a_lowering_config_that_iree_drops_is_not_applied(pool: CompilerPool, conv: Task) -> None:
+    config = (
+        "#iree_cpu.lowering_config<distribution = [10, 16, 0, 0], vector_common_parallel = [5, 16, 0, 0], "
+        "vector_reduction = [0, 0, 1, 1]>"
+    )
+    result = one(pool, conv, cases.lowering_config_script("linalg.generic", config))
+    assert result.failure is not None
+    assert result.failure.kind is FailureClass.NOT_APPLIED
+    assert "IREE changed the lowering_config" in result.failure.message
+
+
+def test_code_that_the_back_end_refuses_is_a_compile_error(pool: CompilerPool, big_matmul: Task) -> None:
+    large_stack = cases.script(
+        cases.TILE.replace("[32, 32]", "[512, 512]").replace("[8, 32, 0]", "[8, 32, 0]"),
+        "transform.structured.vectorize %t2 : !transform.any_op\n",
+        cases.LOWER.replace("transform.apply_patterns.tensor.fold_tensor_empty\n", ""),
+        cases.no_pipeline("%f3"),
+        cases.applied("%f3"),
+    )
+    result = one(pool, big_matmul, large_stack)
+    if result.failure is not None:
+        assert result.failure.kind in (FailureClass.COMPILE_ERROR, FailureClass.SCRIPT_ERROR)
+
+
+def test_a_candidate_that_never_ends_is_stopped_and_the_pool_goes_on(big_matmul: Task) -> None:
+    with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(timeout_s=1.0)) as pool:
+        start = time.monotonic()
+        results = dict(pool.compile(big_matmul, [cases.ENDLESS_SCRIPT, NOT_A_SCRIPT]))
+        assert time.monotonic() - start < 10
+    assert results[0].failure is not None
+    assert results[0].failure.kind is FailureClass.COMPILE_TIMEOUT
+    assert "stopped after 1 s" in results[0].failure.message
+    assert results[1].failure is not None
+    assert results[1].failure.kind is FailureClass.SCRIPT_ERROR
+
+
+def test_a_candidate_that_takes_too_much_memory_is_stopped(big_matmul: Task) -> None:
+    with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(timeout_s=60, memory_bytes=400 << 20)) as pool:
+        result = one(pool, big_matmul, cases.ENDLESS_SCRIPT)
+    assert result.failure is not None
+    assert result.failure.kind is FailureClass.COMPILE_CRASH
+    assert "more than 400 MiB of memory" in result.failure.message
+
+
+def test_a_worker_that_has_grown_is_replaced(matmul: Task) -> None:
+    with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(recycle_bytes=1)) as pool:
+        before = pool.worker_pids()
+        assert one(pool, matmul, NOT_A_SCRIPT).failure is not None
+        after = pool.worker_pids()
+        assert one(pool, matmul, None).failure is None
+    assert before != after
+
+
+def test_two_workers_give_every_candidate_once(matmul: Task) -> None:
+    scripts = [None, NOT_A_SCRIPT, cases.GOOD_SCRIPT, None, NO_STRATEGY]
+    with CompilerPool(cases.FLAGS, workers=2) as pool:
+        results = list(pool.compile(matmul, scripts))
+    assert sorted(index for index, _ in results) == [0, 1, 2, 3, 4]
+    assert [index for index, result in sorted(results) if result.failure is None] == [0, 2, 3]
+
+
+def test_stopping_early_leaves_the_pool_usable(matmul: Task) -> None:
+    with CompilerPool(cases.FLAGS, workers=2) as pool:
+        iterator = pool.compile(matmul, [NOT_A_SCRIPT, None, None])
+        next(iterator)
+        iterator.close()
+        assert one(pool, matmul, NO_STRATEGY).failure is not None
+
+
+def test_a_closed_pool_leaves_no_process() -> None:
+    with CompilerPool(cases.FLAGS, workers=2) as pool:
+        pids = pool.worker_pids()
+        assert all(psutil.pid_exists(pid) for pid in pids)
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_an_unknown_flag_is_the_users_error(matmul: Task) -> None:
+    with (
+        CompilerPool(("--no-such-flag",), workers=1) as pool,
+        pytest.raises(UserError, match="Unknown command line argument '--no-such-flag'"),
+    ):
+        list(pool.compile(matmul, [None]))
+
+
+def test_a_pool_needs_a_worker() -> None:
+    with pytest.raises(ValueError, match="at least 1 worker"):
+        CompilerPool(cases.FLAGS, workers=0)
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    program = f"""
+        import time
+        from mlir_sched.workers import Worker
+        worker = Worker({cases.FLAGS!r})
+        worker.submit("time:sleep", 600)
+        while not worker.connection.poll(): time.sleep(0.01)
+        worker.is_done(__import__("mlir_sched.workers").workers.WorkerLimits())
+        print(worker.pid, flush=True)
+        time.sleep(600)
+    """
+    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = psutil.Process(int(parent.stdout.readline()))
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 5
+    while child.is_running() and child.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_an_interrupt_from_the_keyboard_does_not_reach_the_workers() -> None:
+    with Worker(cases.FLAGS) as worker:
+        assert os.getpgid(worker.pid) != os.getpgid(0)
+
+
+LIBRARY_ENTRY = """
+  transform.named_sequence @is_it(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence @__kernel_config(%v: !transform.any_op {transform.readonly}) {
+    %ops = transform.collect_matching @is_it in %v : (!transform.any_op) -> !transform.any_op
+    transform.foreach %ops : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      %f = transform.get_parent_op %op <{op_name = "func.func", deduplicate}> : (!transform.any_op) -> !transform.any_op
+      transform.include @strategy failures(propagate) (%f) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
+}
+"""
+
+
+def library(folder: Path, script: str, entry: str = LIBRARY_ENTRY) -> Path:
+    path = folder / "library.mlir"
+    path.write_text(script.rstrip().removesuffix("}") + entry)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text(cases.MATMUL)
+    return path
+
+
+def test_the_public_route_counts_the_strategies_that_were_applied(model: Path, tmp_path: Path) -> None:
+    path = library(tmp_path, cases.GOOD_SCRIPT)
+    assert applied_strategies(model, cases.FLAGS, path) == {"strategy": 1}
+    compile_model(model, cases.FLAGS, path, tmp_path / "model.vmfb")
+    assert (tmp_path / "model.vmfb").stat().st_size > 0
+
+
+def test_the_public_route_sees_a_matcher_that_matches_nothing(model: Path, tmp_path: Path) -> None:
+    entry = LIBRARY_ENTRY.replace('"linalg.matmul"', '"linalg.conv_2d"')
+    assert applied_strategies(model, cases.FLAGS, library(tmp_path, cases.GOOD_SCRIPT, entry)) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("not a library", id="does-not-parse"),
+        pytest.param(None, id="missing"),
+        pytest.param(NO_STRATEGY.rstrip().removesuffix("}") + LIBRARY_ENTRY, id="missing-symbol"),
+        pytest.param(HALF_WAY.rstrip().removesuffix("}") + LIBRARY_ENTRY, id="fails-half-way"),
+    ],
+)
+def test_the_public_route_reports_a_library_that_does_not_work(model: Path, tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "library.mlir"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ModelCompileError, match="error:"):
+        compile_model(model, cases.FLAGS, path, tmp_path / "model.vmfb")
+    assert not (tmp_path / "model.vmfb").exists()
+    with pytest.raises(ModelCompileError, match="error:"):
+        applied_strategies(model, cases.FLAGS, path)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlir_sched import targets
+from mlir_sched.errors import UserError
+from mlir_sched.targets import data_cache_bytes, describe_cpu, detect_target
+
+
+def test_this_machine_is_described_for_llvm_cpu() -> None:
+    target = detect_target("llvm-cpu", threads=1)
+    assert target.backend == "llvm-cpu"
+    assert target.description.startswith('#hal.executable.target<"llvm-cpu"')
+    assert "native_vector_size" in target.description
+    assert target.vector_bytes in (16, 32, 64)
+    assert target.vector_registers in (16, 32)
+    assert target.stack_bytes == 32768
+    assert target.cores == 1
+    assert target.compiler.startswith("3.13")
+
+
+def test_detection_gives_the_same_key_each_time() -> None:
+    assert detect_target("llvm-cpu", 1).key == detect_target("llvm-cpu", 1).key
+
+
+def test_an_unknown_target_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UserError, match=r"unknown target 'tpu'; known targets: .*llvm-cpu"):
+        detect_target("tpu", 1)
+
+
+@pytest.mark.parametrize("threads", [0, 100000])
+def test_an_impossible_thread_count_is_refused(threads: int) -> None:
+    with pytest.raises(UserError, match="threads must be from 1 to"):
+        detect_target("llvm-cpu", threads)
+
+
+def test_a_target_that_iree_does_not_know_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = targets.TargetKind("x", ("--iree-no-such-flag",), describe_cpu)
+    monkeypatch.setitem(targets.TARGETS, "wrong", wrong)
+    with pytest.raises(UserError, match="rejects the flags --iree-no-such-flag"):
+        detect_target("wrong", 1)
+
+
+@pytest.mark.parametrize(("features", "registers"), [("+avx2,+avx512f", 32), ("+avx2", 16), ('"aarch64-none-elf"', 32)])
+def test_vector_registers_follow_the_instruction_set(features: str, registers: int) -> None:
+    text = f"<{features}, max_stack_allocation_size = 32768 : i64, native_vector_size = 32 : i64>"
+    target = describe_cpu(targets.TARGETS["llvm-cpu"], text, 1)
+    assert (target.vector_registers, target.vector_bytes) == (registers, 32)
+
+
+def test_cache_sizes_are_read_from_sysfs(tmp_path: Path) -> None:
+    for index, (level, kind, size) in enumerate([(1, "Instruction", "64K"), (1, "Data", "48K"), (2, "Unified", "2M")]):
+        folder = tmp_path / "cpu0" / "cache" / f"index{index}"
+        folder.mkdir(parents=True)
+        for name, value in (("level", str(level)), ("type", kind), ("size", size)):
+            (folder / name).write_text(value + "\n")
+    assert data_cache_bytes(1, tmp_path) == 48 << 10
+    assert data_cache_bytes(2, tmp_path) == 2 << 20
+    assert data_cache_bytes(3, tmp_path) == 0
