@@ -54,7 +54,8 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
     op, target = nest.op, schedule.target
     workgroups = _workgroups(nest)
     waves = math.ceil(workgroups / target.cores)
-    vector = nest.tile[_contiguous(op)] if _contiguous(op) is not None else 1
+    contiguous = _contiguous(op)
+    vector = 1 if contiguous is None else nest.tile[contiguous]
     width = target.vector_elements(max(1, op.outputs[0].tensor.bytes // max(1, op.outputs[0].tensor.elements)))
     volume = math.prod(nest.tile)
     reduction = math.prod(nest.tile[d] for d in op.reduction_dims)

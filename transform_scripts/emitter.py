@@ -33,6 +33,7 @@ class Sampled(int):
     handle: Handle
 
     def __new__(cls, value: int, decision: Decision, element: int = 0, handle: Handle = None) -> Sampled:
+        """Make a number of a decision."""
         self = super().__new__(cls, value)
         self.decision, self.element, self.handle = decision, element, handle
         return self
@@ -114,26 +115,32 @@ class DryEmitter:
 
     def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
         """Return ``count`` empty handles."""
+        del handle
         return (None,) * count
 
     def tile_using_forall(self, target: Handle, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[Handle, Handle]:
         """Return empty handles."""
+        del target, sizes, mapping
         return None, None
 
     def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Return empty handles, one loop per non-zero size."""
+        del target
         return None, (None,) * sum(size != 0 for size in sizes)
 
     def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
         """Return empty handles."""
+        del target, sizes
         return None, None, None, None
 
     def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Return empty handles, one loop per non-zero size."""
+        del target
         return None, (None,) * sum(size != 0 for size in sizes)
 
     def fuse_into_containing_op(self, producer: Handle, loop: Handle) -> tuple[Handle, Handle]:
         """Return empty handles."""
+        del producer, loop
         return None, None
 
     def peel(self, loop: Handle) -> None:

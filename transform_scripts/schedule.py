@@ -85,9 +85,7 @@ class Schedule:
         notes: Named numbers for the cost model that the loop nest does not show.
     """
 
-    def __init__(
-        self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None
-    ) -> None:
+    def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
         self.dispatch = dispatch
         self.target = target
         self.recorder = recorder
@@ -119,9 +117,7 @@ class Schedule:
             max_innermost, multiple_of, max_outermost: As in :class:`PerfectTile`.
             static: The consuming op takes a static number only.
         """
-        return self._numbers(
-            name, PerfectTile(int(extent), levels, max_innermost, multiple_of, max_outermost), static
-        )
+        return self._numbers(name, PerfectTile(int(extent), levels, max_innermost, multiple_of, max_outermost), static)
 
     def sample_int(self, name: str, low: int, high: int, *, step: int = 1, static: bool = False) -> Sampled:
         """Draw an integer of ``low..high``."""

@@ -34,7 +34,7 @@ MAX_REDUCTION_STEP = 16
 MAX_UNROLLED_VECTORS = 512
 """Multiply-add vector instructions in one unrolled tile; more only costs compile time and instruction cache."""
 ACCUMULATOR_SHARE = 0.75
-"""Share of the vector registers that accumulators may take; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
+"""Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
 CONTRACT_PATTERNS = ("vector.reduction_to_contract", "vector.transfer_permutation_patterns", "vector.sink_ops")
 """Needed before lowering, in a set of their own: without them a reduction step of 2 is 20 times slower."""
 

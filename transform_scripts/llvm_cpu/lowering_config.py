@@ -1,7 +1,7 @@
 """IREE's own CPU pipeline under other tile sizes: the script sets a ``lowering_config`` and IREE does the rest.
 
-Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleTilingExpert>`` (LLVMCPU/KernelDispatch.cpp);
-the meaning of the lists is that of ``IREECPUAttrs.td``.
+Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleTilingExpert>``
+(LLVMCPU/KernelDispatch.cpp); the meaning of the lists is that of ``IREECPUAttrs.td``.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ def configure(s: Schedule, op: LinalgOp) -> None:
     _note_nest(s, op, config)
 
 
-def _check_accumulators(
-    s: Schedule, op: LinalgOp, registers: dict[int, int], columns: int | None, lanes: int
-) -> None:
+def _check_accumulators(s: Schedule, op: LinalgOp, registers: dict[int, int], columns: int | None, lanes: int) -> None:
     vectors = 1
     for loop, size in registers.items():
         vectors *= max(1, size // lanes) if loop == columns else int(size)
