@@ -144,10 +144,10 @@ class DesignSpace:
             sketch = self.sketches[int(rng.integers(len(self.sketches)))]
         for _ in range(SAMPLE_ATTEMPTS - 1):
             try:
-                return self._run(sketch, Recorder(rng=rng))[0]
+                return self.run(sketch, Recorder(rng=rng))[0]
             except IllegalTraceError:
                 continue
-        return self._run(sketch, Recorder(rng=rng))[0]
+        return self.run(sketch, Recorder(rng=rng))[0]
 
     def attempt(self, rng: np.random.Generator, sketch: str) -> Trace:
         """Draw once; for measuring the share of legal samples.
@@ -155,7 +155,7 @@ class DesignSpace:
         Raises:
             IllegalTraceError: The draw broke a rule.
         """
-        return self._run(sketch, Recorder(rng=rng))[0]
+        return self.run(sketch, Recorder(rng=rng))[0]
 
     def replay(self, trace: Trace, rng: np.random.Generator | None = None) -> Trace:
         """Return the trace with every decision that no longer fits repaired.
@@ -166,7 +166,7 @@ class DesignSpace:
             IllegalTraceError: A rule of the space is broken, or a decision cannot be repaired.
         """
         rng = rng or np.random.default_rng(int(trace.key, 16))
-        return self._run(trace.sketch, Recorder(trace.values, rng))[0]
+        return self.run(trace.sketch, Recorder(trace.values, rng))[0]
 
     def check(self, trace: Trace) -> Schedule:
         """Replay the trace exactly and return the finished schedule.
@@ -174,7 +174,7 @@ class DesignSpace:
         Raises:
             IllegalTraceError: A decision does not fit or a rule is broken; the message says which.
         """
-        return self._run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT))[1]
+        return self.run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT))[1]
 
     def features(self, traces: Sequence[Trace]) -> np.ndarray:
         """Return float32 [len(traces), features.COUNT]."""
@@ -195,7 +195,7 @@ class DesignSpace:
 
     def emit(self, trace: Trace, emitter: Emitter) -> None:
         """Emit the body of a trace's strategy."""
-        self._run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT), emitter)
+        self.run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT), emitter)
 
     def trace_of(self, script: str) -> Trace:
         """Return the trace of a stand-alone script, and prove that the script is the one its decisions produce.
@@ -215,7 +215,18 @@ class DesignSpace:
         self.check(traces[STRATEGY])
         return traces[STRATEGY]
 
-    def _run(self, name: str, recorder: Recorder, emitter: Emitter | None = None) -> tuple[Trace, Schedule]:
+    def run(self, name: str, recorder: Recorder, emitter: Emitter | None = None) -> tuple[Trace, Schedule]:
+        """Run the program of a sketch and return its trace and the finished schedule.
+
+        Args:
+            name: The sketch.
+            recorder: Draws or replays the decisions.
+            emitter: Receives the transform ops; by default none are made.
+
+        Raises:
+            IllegalTraceError: A decision does not fit or a rule is broken.
+            UserError: A module that is not ours raised.
+        """
         sketch = self._sketches.get(name)
         if sketch is None:
             raise IllegalTraceError(f"the space has no sketch {name!r}; it has {', '.join(self._sketches) or 'none'}")

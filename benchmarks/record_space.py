@@ -1,0 +1,147 @@
+"""Measures every point of a small design space and writes it as a table for ``search_quality.py``.
+
+Some decisions are pinned to one value so that the rest can be enumerated. Usage:
+``python benchmarks/record_space.py [NAME ...]``; tables go to benchmarks/data/NAME.jsonl.gz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.evaluate import CompileAndRun, seconds_against
+from mlir_sched.measurement import Outcome
+from mlir_sched.runner import RunnerOptions
+from mlir_sched.sampling import Distribution, Value
+from mlir_sched.search.measured_space import MeasuredPoint, write_measured
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.targets import detect_target
+from mlir_sched.tasks import extract
+from mlir_sched.trace import Recorder, Trace
+
+DATA = Path(__file__).parent / "data"
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class Case:
+    """One table: a program, a sketch of its only dispatch, and the decisions that are pinned."""
+
+    program: str
+    sketch: str
+    pinned: Mapping[str, Value]
+
+
+def _matmul(m: int, n: int, k: int) -> str:
+    return f"""
+func.func @matmul(%lhs: tensor<{m}x{k}xf32>, %rhs: tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<{m}x{n}xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  %result = linalg.matmul ins(%lhs, %rhs : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>)
+      outs(%init : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  return %result : tensor<{m}x{n}xf32>
+}}
+"""
+
+
+def _softmax(rows: int, columns: int) -> str:
+    shape = f"tensor<{rows}x{columns}xf32>"
+    return f"""
+func.func @softmax(%scores: {shape}) -> {shape} {{
+  %empty = tensor.empty() : {shape}
+  %result = linalg.softmax dimension(1) ins(%scores : {shape}) outs(%empty : {shape}) -> {shape}
+  return %result : {shape}
+}}
+"""
+
+
+CASES = {
+    "matmul_256": Case(
+        _matmul(256, 256, 256),
+        "contraction.registers",
+        {"workgroup_0": (256,), "workgroup_1": (256,), "cache_order": ("columns", "rows")},
+    ),
+    "vecmat_1024": Case(_matmul(1, 1024, 1024), "contraction.cache", {"workgroup_1": (1024,)}),
+    "softmax_64x128": Case(_softmax(64, 128), "reduction", {}),
+}
+
+
+class _PinnedRecorder(Recorder):
+    """Replays a prefix of decisions and stops at the first one that is open."""
+
+    open: tuple[str, Distribution] | None = None
+
+    def decide(self, name: str, distribution: Distribution) -> Value:
+        if name not in self._given:
+            self.open = (name, distribution)
+            raise StopIteration
+        return super().decide(name, distribution)
+
+
+def enumerate_traces(space: DesignSpace, case: Case, values: Mapping[str, Value] | None = None) -> Iterator[Trace]:
+    """Yield every legal trace of a case."""
+    values = values or {}
+    recorder = _PinnedRecorder({**case.pinned, **values})
+    try:
+        yield space.run(case.sketch, recorder)[0]
+    except IllegalTraceError:
+        return
+    except StopIteration:
+        assert recorder.open is not None
+        name, distribution = recorder.open
+        for value in distribution.support():
+            yield from enumerate_traces(space, case, {**values, name: value})
+
+
+def record(name: str, case: Case, limit: int) -> None:
+    target = detect_target("llvm-cpu", 1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.mlir"
+        path.write_text(case.program)
+        (task,) = extract(path, target).tasks
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(target), task.dispatch, target)
+    traces = list(enumerate_traces(space, case))
+    print(f"{name}: {len(traces)} points", flush=True)
+    traces = traces[:limit]
+    known: dict[str, Outcome] = {}
+    points: list[MeasuredPoint] = []
+    start = time.monotonic()
+    with CompileAndRun(task.flags, RunnerOptions()) as evaluator:
+        untuned = evaluator.untuned(task).timing
+        assert untuned is not None
+        for first in range(0, len(traces), BATCH):
+            batch = traces[first : first + BATCH]
+            outcomes = dict(evaluator.evaluate(task, [space.script(trace) for trace in batch], known))
+            known |= {o.binary_hash: o for o in outcomes.values() if o.binary_hash}
+            rows = space.features(batch)
+            points += [
+                MeasuredPoint(trace, tuple(map(float, row)), seconds_against(outcomes[i], untuned))
+                for i, (trace, row) in enumerate(zip(batch, rows, strict=True))
+            ]
+            if first % (10 * BATCH) == 0:
+                print(f"{name}: {len(points)} measured, {time.monotonic() - start:.0f} s", flush=True)
+    DATA.mkdir(exist_ok=True)
+    write_measured(DATA / f"{name}.jsonl.gz", task.name, points)
+    times = sorted(point.seconds for point in points if point.seconds is not None)
+    print(f"{name}: best {times[0] * 1e6:.1f} us, median {times[len(times) // 2] * 1e6:.1f} us, "
+          f"untuned {untuned.median_s * 1e6:.1f} us, {len(points) - len(times)} failed")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*CASES, []], default=[])
+    parser.add_argument("--limit", type=int, default=10**9, help="measure no more than so many points")
+    arguments = parser.parse_args()
+    for name in arguments.names or CASES:
+        record(name, CASES[name], arguments.limit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Speed of the tool itself: traces per second, seconds for 64 trials of a 1 ms kernel, start-up of the command line.
+
+Usage: ``python benchmarks/tool_speed.py [--trials 64]``. Goals (2 cores): 2,000 traces sampled, checked and
+featurised per second on one core; 64 trials of a 1 ms kernel in 90 s; ``mlir-sched --help`` in 0.3 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.targets import detect_target
+from mlir_sched.tasks import extract
+from mlir_sched.tune import TuneOptions, tune
+
+MODELS = Path(__file__).parent / "models"
+
+
+def traces_per_second(model: Path, count: int = 1000) -> float:
+    target = detect_target("llvm-cpu", 1)
+    (task,) = extract(model, target).tasks
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(target), task.dispatch, target)
+    rng = np.random.default_rng(0)
+    space.features([space.sample(rng) for _ in range(50)])
+    start = time.perf_counter()
+    traces = [space.sample(rng) for _ in range(count)]
+    sampled = time.perf_counter()
+    space.features(traces)
+    end = time.perf_counter()
+    print(f"  {model.stem}: {(sampled - start) / count * 1e6:.0f} us sampling, {(end - sampled) / count * 1e6:.0f} us "
+          f"check and features per trace: {count / (end - start):.0f} traces/s", flush=True)  # fmt: skip
+    return count / (end - start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=64)
+    arguments = parser.parse_args()
+    print("sampling, legality and features:")
+    for name in ("matmul_1024", "softmax", "layernorm"):
+        traces_per_second(MODELS / f"{name}.mlir")
+    print("command line:")
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "mlir_sched.cli", "--help"], capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    print(f"  mlir-sched --help: {statistics.median(times):.3f} s (median of 7)", flush=True)
+    print(f"tuning {arguments.trials} trials of a 1 ms kernel (matmul 384):")
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "matmul.mlir"
+        model.write_text((MODELS / "matmul_256.mlir").read_text().replace("256", "384"))
+        start = time.perf_counter()
+        result = tune(model, Path(folder) / "tuned", options=TuneOptions(trials=arguments.trials))
+        seconds = time.perf_counter() - start
+    print(f"  {seconds:.1f} s start to end, {seconds / arguments.trials:.2f} s per trial, untuned "
+          f"{result.program.untuned.median_s * 1e3:.2f} ms, speed-up {result.speedup:.2f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
