@@ -61,7 +61,7 @@ def compile_candidate(source: str, script: str | None, flags: tuple[str, ...]) -
 
 def _compile(source: str, script: str | None) -> bytes:
     with context(), ir.Location.unknown(), Compilation() as compilation:
-        module = _prepared(source).clone()
+        module = _prepared(source).operation.clone()
         if script is not None:
             apply_script(script, first_function(module))
         _strip_locations(module)
@@ -108,8 +108,8 @@ def _require(complaint: str) -> None:
 @lru_cache(maxsize=16)
 def _prepared(source: str) -> Any:
     """Return the task's module in the state that a script meets."""
-    module = ir.Module.parse(source).operation
-    run_preconfiguration(first_function(module))
+    module = ir.Module.parse(source)
+    run_preconfiguration(first_function(module.operation))
     return module
 
 
