@@ -16,7 +16,7 @@ from mlir_sched import __version__
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.evaluate import CompileAndRun, Evaluator, UntunedError
-from mlir_sched.export import Emission, Winner, choose_finalists, emit
+from mlir_sched.export import Emission, Winner, choose_finalists, emit, write_summary
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.record import StoredTask, context_key, describe
@@ -28,6 +28,7 @@ from mlir_sched.target import Target
 from mlir_sched.targets import detect_target
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch, untuned_timing
+from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.variants import BuiltVariant, build_variants, can_tune, variant_to_tune
 
 DEFAULT_TRIALS_PER_TASK = 64
@@ -79,6 +80,7 @@ def tune(
     options: TuneOptions | None = None,
     store: str | Path | None = None,
     space: Space | None = None,
+    modules: Sequence[TransformModule] = (),
     progress: ProgressCallback = silent,
 ) -> TuneResult:
     """Tune a model for this machine and write a folder that a plain ``iree-compile @tuned/flags.txt`` uses.
@@ -89,6 +91,7 @@ def tune(
         options: Budget, seed, target and so on.
         store: Record store (SQLite file or SQLAlchemy URL); by default ``records.sqlite`` in the output folder.
         space: Transform modules; by default ``Space.default(target)``.
+        modules: Further transform modules, put at the front of the space in their order.
         progress: Called often with the state of the run.
 
     Returns:
@@ -104,7 +107,7 @@ def tune(
     path = Path(model)
     progress(Progress("detecting the target"))
     target = detect_target(options.target, options.threads)
-    space = space or Space.default(target)
+    space = Space([*modules, *(space or Space.default(target)).modules])
     with RecordStore.open(store or default_store(folder)) as records:
         progress(Progress("compiling and timing the untuned program"))
         with Runner(RunnerOptions(threads=options.threads, seed=options.seed)) as runner:
@@ -119,7 +122,10 @@ def tune(
         finalists = choose_finalists([s for s in run.searches if s.measured or s.records], options.threads)
         progress(run.state("emitting and measuring the program"))
         emission = emit(folder, path, variants, variant, finalists, options.threads, target)
-        return run.result(path, variant, emission, folder)
+        result = run.result(path, variant, emission, folder)
+        if folder is not None:
+            write_summary(folder, result)
+        return result
 
 
 def prepare_folder(folder: Path) -> Path:
@@ -253,9 +259,7 @@ class Run:
             assert task.dispatch is not None
             space = DesignSpace(self.space, task.dispatch, self.target)
             strategy = self._strategy(space, np.random.default_rng([abs(self.options.seed), index]))
-            self.searches.append(
-                TaskSearch(task, space, strategy, self.store, context, self.options.seed, untuned)
-            )
+            self.searches.append(TaskSearch(task, space, strategy, self.store, context, self.options.seed, untuned))
             self.progress(self.state("measuring the untuned dispatches"))
         self._warm_start(context)
 
@@ -318,13 +322,17 @@ class Run:
         return max(0, min(self.options.batch, self.budget - self.trials))
 
     def _accuracy(self) -> float | None:
-        judged = [a for s in self.searches if isinstance(s.strategy, EvolutionarySearch) for a in s.strategy.rank_accuracy]
+        judged = [
+            a for s in self.searches if isinstance(s.strategy, EvolutionarySearch) for a in s.strategy.rank_accuracy
+        ]
         return float(np.mean(judged)) if judged else None
 
     def _dispatch(
         self, task: Task, search: TaskSearch | None, winner: Winner | None, emission: Emission
     ) -> DispatchResult:
-        note = "" if winner else emission.notes.get(task.key, "") or self.untunable.get(task.key, "") or task.not_tunable
+        note = (
+            "" if winner else emission.notes.get(task.key, "") or self.untunable.get(task.key, "") or task.not_tunable
+        )
         if search is None and not note:
             note = f"no transform module schedules {_ops(task)}"
         return DispatchResult(

@@ -12,10 +12,6 @@ ROOT = Path(__file__).parent.parent
 CODE_FOLDERS = ("transform_scripts", "search", "models")
 HEAVY = ("iree", "numpy", "sqlalchemy", "xgboost", "matplotlib")
 
-NO_CLI_YET = pytest.mark.xfail(
-    not (ROOT / "mlir_sched" / "cli.py").exists(), strict=True, reason="the command line is not written yet"
-)
-
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -78,7 +74,6 @@ def test_importing_the_package_loads_nothing_heavy(tmp_path: Path) -> None:
     assert result.stdout == "[]\n", result.stderr
 
 
-@NO_CLI_YET
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     program = f"""
 import sys

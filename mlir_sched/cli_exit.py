@@ -1,0 +1,93 @@
+"""How a command ends: exceptions become one or two lines on stderr and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any, TextIO
+
+import typer
+
+from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
+
+DONE, OUR_FAULT, USER_FAULT, INTERRUPTED = 0, 1, 2, 130
+"""The exit codes of every command."""
+DEBUG = "MLIR_SCHED_DEBUG"
+"""Set to 1, this variable shows tracebacks on the terminal."""
+LOG = "mlir-sched-error.log"
+
+
+class Output:
+    """Where a command's result goes: a JSON document on stdout, or text for people."""
+
+    def __init__(self, stdout: TextIO, as_json: bool) -> None:
+        self.stdout = stdout
+        self.as_json = as_json
+
+    def document(self, data: Any) -> None:
+        """Write the one JSON document of a command."""
+        self.stdout.write(json.dumps(data, indent=2) + "\n")
+        self.stdout.flush()
+
+
+@contextmanager
+def command(*, as_json: bool = False, log_folder: Path | None = None) -> Iterator[Output]:
+    """Run a command's body; what it raises becomes a message and an exit code.
+
+    With ``as_json``, nothing but the document reaches stdout: what user code prints goes to stderr, and an error is a
+    document as well.
+
+    Args:
+        as_json: Whether the user asked for JSON.
+        log_folder: Where the traceback of an internal error is kept, if it can be written.
+    """
+    output = Output(sys.stdout, as_json)
+    try:
+        with redirect_stdout(sys.stderr if as_json else sys.stdout):
+            yield output
+    except (KeyboardInterrupt, Exception) as error:
+        if isinstance(error, typer.Exit):
+            raise
+        if os.environ.get(DEBUG) == "1":
+            traceback.print_exc()
+        code, message = _describe(error, log_folder)
+        print(message, file=sys.stderr)
+        if as_json:
+            output.document({"error": message.removeprefix("error: "), "exit_code": code})
+        raise typer.Exit(code) from None
+
+
+def _describe(error: BaseException, log_folder: Path | None) -> tuple[int, str]:
+    """Return the exit code and the message of an exception."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "interrupted; what was measured is in the record store"
+    if isinstance(error, UserError | ScriptError | IllegalTraceError):
+        return USER_FAULT, f"error: {error}"
+    if isinstance(error, MlirSchedError) and not _is_programming_error(error):
+        return OUR_FAULT, f"error: {error}"
+    path = _write_log(error, log_folder)
+    first = (str(error).strip().splitlines() or [""])[0]
+    return OUR_FAULT, f"internal error: {type(error).__name__}: {first}\nthe traceback is in {path}; please report it"
+
+
+def _is_programming_error(error: MlirSchedError) -> bool:
+    return type(error).__name__ == "JobError"  # raised by name: its module starts processes and is not loaded for help
+
+
+def _write_log(error: BaseException, folder: Path | None) -> str:
+    text = "".join(traceback.format_exception(error))
+    for place in (folder, Path(tempfile.gettempdir())):
+        if place is None or not place.is_dir():
+            continue
+        try:
+            (place / LOG).write_text(text)
+        except OSError:
+            continue
+        return str(place / LOG)
+    return f"no file, because none can be written; set {DEBUG}=1 to see it"
