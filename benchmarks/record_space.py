@@ -65,9 +65,19 @@ CASES = {
     "matmul_256": Case(
         _matmul(256, 256, 256),
         "contraction.registers",
-        {"workgroup_0": (256,), "workgroup_1": (256,), "cache_order": ("columns", "rows")},
+        {
+            "workgroup_0": (256,),
+            "workgroup_1": (256,),
+            "cache_order": ("columns", "rows"),
+            "register_order": ("columns", "rows"),
+            "reduction_step": (4,),
+        },
     ),
-    "vecmat_1024": Case(_matmul(1, 1024, 1024), "contraction.cache", {"workgroup_1": (1024,)}),
+    "vecmat_512": Case(
+        _matmul(1, 512, 512),
+        "contraction.cache",
+        {"workgroup_1": (512,), "cache_order": ("reduction", "columns")},
+    ),
     "softmax_64x128": Case(_softmax(64, 128), "reduction", {}),
 }
 

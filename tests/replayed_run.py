@@ -1,0 +1,93 @@
+"""A search over two synthetic tasks with replayed measurements, run as a program so that it can be killed.
+
+Usage: ``python replayed_run.py STORE LOG TRIALS``. Every candidate that is measured is appended to LOG at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mlir_sched.database import RecordStore
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
+from mlir_sched.progress import silent
+from mlir_sched.space import Space
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.tune import Run, TuneOptions
+
+TARGET = Target("llvm-cpu", (), "a machine", "3.13.0", 1, 64, 32, 32768, 1 << 20, 1 << 25)
+
+
+def matmul_dispatch(m: int, n: int, k: int) -> Dispatch:
+    """Return fill + matmul as plain data."""
+
+    def operand(shape: tuple[int, ...], loops: tuple[int, ...], rank: int, producer: int | None = None) -> Operand:
+        expressions = tuple(LinearExpr(tuple(int(d == loop) for d in range(rank))) for loop in loops)
+        return Operand(TensorSpec(shape, "f32"), expressions, producer)
+
+    fill = LinalgOp(
+        0, "linalg.fill", OpKind.FILL, ("parallel",) * 2, (m, n), (), (operand((m, n), (0, 1), 2),), ()
+    )
+    matmul = LinalgOp(
+        1,
+        "linalg.matmul",
+        OpKind.CONTRACTION,
+        ("parallel", "parallel", "reduction"),
+        (m, n, k),
+        (operand((m, k), (0, 2), 3), operand((k, n), (2, 1), 3)),
+        (operand((m, n), (0, 1), 3, producer=0),),
+        ("arith.mulf", "arith.addf"),
+    )
+    return Dispatch((fill, matmul), (1,))
+
+
+def task_of(name: str, dispatch: Dispatch) -> Task:
+    """Return a task that can be searched but not compiled."""
+    key = hashlib.sha256(name.encode()).hexdigest()
+    return Task(key, name, 1, "", (), (), dispatch, "", ())
+
+
+class HashedMeasurements:
+    """Outcomes that depend on the script alone; one in eight is a failure."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def untuned(self, task: Task) -> Outcome:
+        return Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, f"untuned {task.name}")
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        del known
+        for index, script in enumerate(scripts):
+            digest = hashlib.sha256((task.key + script).encode()).hexdigest()
+            time.sleep(0.002)
+            with self._log.open("a") as log:
+                log.write(f"{os.getpid()} {digest}\n")
+            number = int(digest[:8], 16)
+            if number % 8 == 0:
+                yield index, Outcome(None, Failure(FailureClass.WRONG_RESULT, "planted"), digest)
+            else:
+                ratio = 0.5 + (number % 1000) / 1000
+                yield index, Outcome(Timing(1e-3 / ratio, 1e-3, 1e-3, 9, ratio, ratio, ratio), None, digest)
+
+
+def main(store_path: str, log: str, trials: int) -> None:
+    tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
+    with RecordStore.open(store_path) as store:
+        options = TuneOptions(trials=trials, batch=8, seed=3)
+        run = Run(options, TARGET, Space.default(TARGET), store, tasks, time.monotonic(), silent)
+        run.search(HashedMeasurements(Path(log)))
+        print(f"{run.trials} tried, {sum(s.measured for s in run.searches)} measured")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,103 @@
+"""A run that is killed at any moment goes on where it stopped, and ends with the records of an uninterrupted one."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mlir_sched.database import RecordStore
+from mlir_sched.record import Record
+
+SCRIPT = Path(__file__).parent / "replayed_run.py"
+TRIALS = 40
+
+
+def start(store: Path, log: Path, trials: int = TRIALS) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), str(store), str(log), str(trials)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def records_of(path: Path) -> dict[tuple[str, str, str], tuple[object, ...]]:
+    with RecordStore.open(path) as store:
+        found = [r for task in store.tasks() for r in store.records(task.key, "generation=0, threads=1")]
+    return {record.key: essence(record) for record in found}
+
+
+def essence(record: Record) -> tuple[object, ...]:
+    return record.trace, record.script, record.outcome, record.batch, record.seed
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], tuple[object, ...]]:
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    process = start(folder / "records.sqlite", folder / "log")
+    assert process.communicate()[0].strip() == f"{TRIALS} tried, {TRIALS} measured"
+    records = records_of(folder / "records.sqlite")
+    assert len(records) == TRIALS + 2  # and the untuned code of both tasks
+    return records
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_records(
+    uninterrupted: dict[tuple[str, str, str], tuple[object, ...]], tmp_path: Path
+) -> None:
+    store, log = tmp_path / "records.sqlite", tmp_path / "log"
+    log.touch()
+    rng = random.Random(0)
+    kills = 0
+    kept: dict[tuple[str, str, str], tuple[object, ...]] = {}
+    while kills < 10:
+        process = start(store, log)
+        seen = log.stat().st_size
+        deadline = time.monotonic() + 60
+        while log.stat().st_size == seen and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0.0, 0.03))
+        if process.poll() is not None:
+            break  # it ended before it could be killed
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        kills += 1
+        now = records_of(store)
+        assert all(now.get(key) == value for key, value in kept.items()), "a record was lost or changed"
+        kept = now
+    assert kills >= 5
+    process = start(store, log)
+    assert process.communicate()[0].startswith(f"{TRIALS} tried, ")
+    assert records_of(store) == uninterrupted
+    assert_none_measured_twice_after_recording(log, uninterrupted)
+
+
+def assert_none_measured_twice_after_recording(
+    log: Path, uninterrupted: dict[tuple[str, str, str], tuple[object, ...]]
+) -> None:
+    """Each process may lose at most the one candidate whose record was under way when it was killed."""
+    lines = [line.split() for line in log.read_text().splitlines()]
+    processes = {pid for pid, _ in lines}
+    measured = [digest for _, digest in lines]
+    assert len(measured) - len(set(measured)) <= len(processes) - 1
+    assert len(set(measured)) == TRIALS
+
+
+def test_a_finished_run_measures_nothing_when_repeated(tmp_path: Path) -> None:
+    store, log = tmp_path / "records.sqlite", tmp_path / "log"
+    start(store, log).communicate()
+    again = start(store, log).communicate()[0]
+    assert again.strip() == f"{TRIALS} tried, 0 measured"
+
+
+def test_a_larger_budget_goes_on_where_the_smaller_one_ended(
+    uninterrupted: dict[tuple[str, str, str], tuple[object, ...]], tmp_path: Path
+) -> None:
+    store, log = tmp_path / "records.sqlite", tmp_path / "log"
+    start(store, log, trials=TRIALS // 2).communicate()
+    end = start(store, log).communicate()[0]
+    assert end.strip() == f"{TRIALS} tried, {TRIALS // 2} measured"
+    assert records_of(store) == uninterrupted
