@@ -12,8 +12,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-APPLIED = "mlir_sched.applied"
-"""Annotation that the last op of a strategy puts on the dispatch's function."""
+from mlir_sched.transform_scripts.script import APPLIED
+
 _LOWERING_CONFIG = "lowering_config"
 _NO_PIPELINE = "no_pipeline"
 _WORKGROUP_MAPPING = "#iree_codegen.workgroup_mapping"

@@ -29,9 +29,8 @@ from mlir_sched.session import (
     first_function,
     set_up,
 )
+from mlir_sched.transform_scripts.script import STRATEGY
 
-STRATEGY = "strategy"
-"""The named sequence of a script; its argument is the dispatch's ``func.func``."""
 MESSAGE_CHARACTERS = 600
 """Length that a diagnostic is cut to."""
 
@@ -64,7 +63,10 @@ def _compile(source: str, script: str | None) -> bytes:
         module = _prepared(source).operation.clone()
         if script is not None:
             apply_script(script, first_function(module))
-        _strip_locations(module)
+        try:
+            _strip_locations(module)
+        except ir.MLIRError as error:
+            raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script leaves invalid code: {error}") from None
         wanted = codegen_choice(first_function(module))
         try:
             compilation.load(module)

@@ -12,7 +12,7 @@ from mlir_sched.compile_result import CompileResult, failed
 from mlir_sched.errors import FailureClass
 from mlir_sched.model_compiler import ModelCompileError, applied_strategies, compile_model
 from mlir_sched.task import Task
-from mlir_sched.workers import POLL_S, Worker, WorkerCrashError, WorkerLimits, WorkerTimeoutError
+from mlir_sched.workers import POLL_S, JobError, Worker, WorkerCrashError, WorkerLimits, WorkerTimeoutError
 
 __all__ = [
     "CompileResult",
@@ -23,6 +23,7 @@ __all__ = [
     "compile_model",
 ]
 
+_MESSAGE_CHARACTERS = 600
 _JOB = "mlir_sched.candidate:compile_candidate"
 
 
@@ -64,7 +65,10 @@ class CompilerPool:
 
         Raises:
             UserError: The compiler does not know one of the flags.
+            ValueError: The task has no program (see ``Task.not_tunable``).
         """
+        if not task.source:
+            raise ValueError(f"task {task.name} has no program to compile: {task.not_tunable}")
         waiting = list(range(len(scripts)))[::-1]
         done = 0
         try:
@@ -124,6 +128,8 @@ class CompilerPool:
         except WorkerCrashError as error:
             self._replace(slot)
             return failed(FailureClass.COMPILE_CRASH, str(error), seconds)
+        except JobError as error:
+            return failed(FailureClass.COMPILE_ERROR, str(error)[-_MESSAGE_CHARACTERS:], seconds)
         if slot.worker.memory_bytes() > self.limits.recycle_bytes:
             self._replace(slot)
         return result

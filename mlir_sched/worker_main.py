@@ -21,9 +21,9 @@ def main() -> None:
     connection = Connection(int(sys.argv[1]))
     die_with_parent(int(sys.argv[2]))
     with contextlib.suppress(EOFError, ConnectionError):
-        importlib.import_module("mlir_sched.session").set_up(connection.recv())
-        connection.send("ready")
-        while True:
+        started, error = run("mlir_sched.session:set_up", (connection.recv(),))
+        connection.send(error)
+        while started:
             job, arguments = connection.recv()
             connection.send(run(job, arguments))
 

@@ -177,16 +177,23 @@ class Worker:
             self.connection.send(message)
 
     def _receive_ready(self) -> None:
+        """Take the worker's first message: None, or why it cannot work."""
         try:
-            self.connection.recv()
+            error = self.connection.recv()
         except (EOFError, OSError):
-            code = self._process.wait()
-            text = self._stderr_text().replace("mlir-sched: ", "").strip()
-            if code < 0 or not text:
-                raise WorkerCrashError(self._obituary()) from None
-            raise UserError(f"the compiler rejects the flags {' '.join(self.flags)}: {text}") from None
+            raise self._startup_error() from None
+        if error is not None:
+            raise error
         self._ready = True
         self.started_s = time.monotonic()  # starting up does not count against the first job
+
+    def _startup_error(self) -> MlirSchedError:
+        """Return why the worker ended before it was ready: LLVM ends a process that is given a wrong flag."""
+        code = self._process.wait()
+        text = self._stderr_text().replace("mlir-sched: ", "").strip()
+        if code == 1 and "command line" in text:
+            return UserError(f"the compiler rejects the flags {' '.join(self.flags)}: {text}")
+        return WorkerCrashError(self._obituary())
 
     def _obituary(self) -> str:
         code = self._process.wait()

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import iree_cases as cases
@@ -82,9 +83,6 @@ WITHOUT_MAPPING = cases.TILE.replace(
 NOT_A_SCRIPT = "this is not MLIR"
 NO_STRATEGY = cases.GOOD_SCRIPT.replace("@strategy", "@other")
 HALF_WAY = cases.script(cases.TILE, "transform.structured.vectorize %forall : !transform.any_op\n", cases.applied("%f"))
-NO_MATCH = cases.script(
-    'transform.debug.emit_remark_at %f, "hello" : !transform.any_op\n', cases.applied("%f"), argument="readonly"
-)
 
 
 @pytest.mark.parametrize(
@@ -159,19 +157,6 @@ def test_a_lowering_config_that_iree_drops_is_not_applied(pool: CompilerPool, co
     assert "IREE changed the lowering_config" in result.failure.message
 
 
-def test_code_that_the_back_end_refuses_is_a_compile_error(pool: CompilerPool, big_matmul: Task) -> None:
-    large_stack = cases.script(
-        cases.TILE.replace("[32, 32]", "[512, 512]").replace("[8, 32, 0]", "[8, 32, 0]"),
-        "transform.structured.vectorize %t2 : !transform.any_op\n",
-        cases.LOWER.replace("transform.apply_patterns.tensor.fold_tensor_empty\n", ""),
-        cases.no_pipeline("%f3"),
-        cases.applied("%f3"),
-    )
-    result = one(pool, big_matmul, large_stack)
-    if result.failure is not None:
-        assert result.failure.kind in (FailureClass.COMPILE_ERROR, FailureClass.SCRIPT_ERROR)
-
-
 def test_a_candidate_that_never_ends_is_stopped_and_the_pool_goes_on(big_matmul: Task) -> None:
     with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(timeout_s=1.0)) as pool:
         start = time.monotonic()
@@ -230,6 +215,26 @@ def test_an_unknown_flag_is_the_users_error(matmul: Task) -> None:
         pytest.raises(UserError, match="Unknown command line argument '--no-such-flag'"),
     ):
         list(pool.compile(matmul, [None]))
+
+
+def test_a_task_without_a_program_is_refused(pool: CompilerPool, matmul: Task) -> None:
+    with pytest.raises(ValueError, match="no program to compile: its shapes"):
+        list(pool.compile(replace(matmul, source="", not_tunable="its shapes are dynamic"), [None]))
+
+
+def test_an_unexpected_error_in_a_worker_is_that_candidates_failure(pool: CompilerPool, matmul: Task) -> None:
+    result = one(pool, replace(matmul, source="junk"), None)
+    assert result.failure is not None
+    assert result.failure.kind is FailureClass.COMPILE_ERROR
+    assert one(pool, matmul, NOT_A_SCRIPT).failure is not None
+
+
+def test_the_parents_side_does_not_load_the_compiler() -> None:
+    program = (
+        "import sys, mlir_sched.tasks, mlir_sched.compiler, mlir_sched.targets; print('iree.compiler' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_a_pool_needs_a_worker() -> None:
