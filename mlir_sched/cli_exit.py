@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -20,6 +21,7 @@ DONE, OUR_FAULT, USER_FAULT, INTERRUPTED = 0, 1, 2, 130
 """The exit codes of every command."""
 DEBUG = "MLIR_SCHED_DEBUG"
 """Set to 1, this variable shows tracebacks on the terminal."""
+_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 LOG = "mlir-sched-error.log"
 
 
@@ -69,6 +71,8 @@ def _describe(error: BaseException, log_folder: Path | None) -> tuple[int, str]:
         return INTERRUPTED, "interrupted; what was measured is in the record store"
     if isinstance(error, UserError | ScriptError | IllegalTraceError):
         return USER_FAULT, f"error: {error}"
+    if isinstance(error, OSError) and error.errno in _REFUSED:
+        return USER_FAULT, f"error: {error.filename or 'a file'}: {error.strerror}"
     if isinstance(error, MlirSchedError) and not _is_programming_error(error):
         return OUR_FAULT, f"error: {error}"
     path = _write_log(error, log_folder)

@@ -94,6 +94,11 @@ class TaskSearch:
         best = self.best_seconds()
         return 1.0 if best is None else max(1.0, self.untuned.median_s / best)
 
+    def ratios(self) -> tuple[float | None, ...]:
+        """Return the speed-up of every candidate in order, None for one that failed."""
+        timings = (record.outcome.timing for record in self.records.values())
+        return tuple(None if timing is None else timing.ratio for timing in timings)
+
     def failures(self) -> Counter[str]:
         """Return how many candidates failed, by class."""
         failures = (r.outcome.failure for r in self.records.values())

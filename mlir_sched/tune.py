@@ -20,6 +20,7 @@ from mlir_sched.export import Emission, Winner, choose_finalists, emit, write_su
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.record import StoredTask, context_key, describe
+from mlir_sched.report import Curve, write_report
 from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearch, Strategy
@@ -125,6 +126,7 @@ def tune(
         result = run.result(path, variant, emission, folder)
         if folder is not None:
             write_summary(folder, result)
+            write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
         return result
 
 
