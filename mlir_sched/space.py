@@ -22,6 +22,8 @@ from mlir_sched.transform_scripts.schedule import Schedule
 ENTRY_POINTS = "mlir_sched.transform_modules"
 """Entry-point group through which other distributions register transform modules (a class or a factory)."""
 SAMPLE_ATTEMPTS = 64
+KEPT_ROWS = 20_000
+"""Feature rows that a design space remembers (6 MB): strategies ask for the features of what they just drew."""
 
 
 class Space:
@@ -127,6 +129,7 @@ class DesignSpace:
         found = space.sketches(dispatch, target)
         self._origin = {module.name: type(module).__module__ for module in space.modules}
         self._sketches: dict[str, Sketch] = {sketch.name: sketch for sketch in found}
+        self._rows: dict[str, np.ndarray] = {}
 
     @cached_property
     def sketches(self) -> tuple[str, ...]:
@@ -144,10 +147,10 @@ class DesignSpace:
             sketch = self.sketches[int(rng.integers(len(self.sketches)))]
         for _ in range(SAMPLE_ATTEMPTS - 1):
             try:
-                return self.run(sketch, Recorder(rng=rng))[0]
+                return self.attempt(rng, sketch)
             except IllegalTraceError:
                 continue
-        return self.run(sketch, Recorder(rng=rng))[0]
+        return self.attempt(rng, sketch)
 
     def attempt(self, rng: np.random.Generator, sketch: str) -> Trace:
         """Draw once; for measuring the share of legal samples.
@@ -155,7 +158,7 @@ class DesignSpace:
         Raises:
             IllegalTraceError: The draw broke a rule.
         """
-        return self.run(sketch, Recorder(rng=rng))[0]
+        return self._remembered(*self.run(sketch, Recorder(rng=rng)))
 
     def replay(self, trace: Trace, rng: np.random.Generator | None = None) -> Trace:
         """Return the trace with every decision that no longer fits repaired.
@@ -166,7 +169,7 @@ class DesignSpace:
             IllegalTraceError: A rule of the space is broken, or a decision cannot be repaired.
         """
         rng = rng or np.random.default_rng(int(trace.key, 16))
-        return self.run(trace.sketch, Recorder(trace.values, rng))[0]
+        return self._remembered(*self.run(trace.sketch, Recorder(trace.values, rng)))
 
     def check(self, trace: Trace) -> Schedule:
         """Replay the trace exactly and return the finished schedule.
@@ -180,7 +183,10 @@ class DesignSpace:
         """Return float32 [len(traces), features.COUNT]."""
         if not traces:
             return np.empty((0, COUNT), dtype=np.float32)
-        return np.stack([featurise(self.check(trace), trace.sketch) for trace in traces])
+        for trace in traces:
+            if trace.key not in self._rows:
+                self._remembered(trace, self.check(trace))
+        return np.stack([self._rows[trace.key] for trace in traces])
 
     def script(self, trace: Trace, applied: str | None = None) -> str:
         """Return the transform script of a trace: canonical text, equal for equal traces.
@@ -214,6 +220,13 @@ class DesignSpace:
             raise ScriptError(f"the script has no strategy @{STRATEGY} with a sketch attribute")
         self.check(traces[STRATEGY])
         return traces[STRATEGY]
+
+    def _remembered(self, trace: Trace, schedule: Schedule) -> Trace:
+        """Keep the features of a finished schedule and return its trace."""
+        if len(self._rows) >= KEPT_ROWS:
+            self._rows = dict(list(self._rows.items())[KEPT_ROWS // 2 :])
+        self._rows[trace.key] = featurise(schedule, trace.sketch)
+        return trace
 
     def run(self, name: str, recorder: Recorder, emitter: Emitter | None = None) -> tuple[Trace, Schedule]:
         """Run the program of a sketch and return its trace and the finished schedule.
