@@ -183,10 +183,12 @@ class DesignSpace:
         """Return float32 [len(traces), features.COUNT]."""
         if not traces:
             return np.empty((0, COUNT), dtype=np.float32)
+        rows = []
         for trace in traces:
             if trace.key not in self._rows:
                 self._remembered(trace, self.check(trace))
-        return np.stack([self._rows[trace.key] for trace in traces])
+            rows.append(self._rows[trace.key])
+        return np.stack(rows)
 
     def script(self, trace: Trace, applied: str | None = None) -> str:
         """Return the transform script of a trace: canonical text, equal for equal traces.
