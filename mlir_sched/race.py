@@ -15,7 +15,7 @@ from mlir_sched.program import Program
 from mlir_sched.runner_client import RequestFailed
 from mlir_sched.runner_options import RunnerOptions
 from mlir_sched.runner_protocol import Pair, SamplePairs
-from mlir_sched.statistics import Interval, is_decided, median_interval, ratio_interval
+from mlir_sched.statistics import FEWEST_VALUES, Interval, is_decided, median_interval, ratio_interval
 
 FIRST_PAIRS = 2
 """Pairs of the first round: enough to see a clear loser."""
@@ -43,15 +43,15 @@ class Contender:
         """Number of undisturbed pairs."""
         return sum(pair.quiet for pair in self.pairs)
 
-    def ratio(self) -> Interval:
-        """Return the speed relative to the baseline; above 1 is faster."""
-        kept = kept_pairs(self.pairs)
+    def ratio(self, fewest: int = FIRST_PAIRS) -> Interval:
+        """Return the speed relative to the baseline, above 1 is faster; from quiet pairs where there are ``fewest``."""
+        kept = kept_pairs(self.pairs, fewest)
         return ratio_interval([p.baseline_s for p in kept], [p.own_s for p in kept])
 
     def timing(self) -> Timing:
         """Return the summary of its pairs."""
-        own = median_interval([pair.own_s for pair in kept_pairs(self.pairs)])
-        return _timing(own, self.ratio(), len(self.pairs) - self.quiet)
+        own = median_interval([pair.own_s for pair in kept_pairs(self.pairs, FEWEST_VALUES)])
+        return _timing(own, self.ratio(FEWEST_VALUES), len(self.pairs) - self.quiet)
 
 
 class Race:
@@ -168,15 +168,15 @@ def calls_per_sample(call_s: float, sample_s: float) -> int:
     return max(1, ceil(sample_s / call_s))
 
 
-def kept_pairs(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the undisturbed pairs, or all where there are hardly any: a busy machine still gives an estimate."""
+def kept_pairs(pairs: Sequence[Pair], fewest: int) -> list[Pair]:
+    """Return the undisturbed pairs, or all where those are fewer: a busy machine has an answer too."""
     quiet = [pair for pair in pairs if pair.quiet]
-    return quiet if len(quiet) >= FIRST_PAIRS else list(pairs)
+    return quiet if len(quiet) >= fewest else list(pairs)
 
 
 def baseline_timing(pairs: Sequence[Pair]) -> Timing:
     """Return the summary of the baseline's side of all pairs; its ratio to itself is 1."""
-    own = median_interval([pair.baseline_s for pair in kept_pairs(pairs)])
+    own = median_interval([pair.baseline_s for pair in kept_pairs(pairs, FEWEST_VALUES)])
     return _timing(own, Interval(1.0, 1.0, 1.0, 1.0, own.count), sum(not p.quiet for p in pairs))
 
 

@@ -16,6 +16,9 @@ import numpy as np
 CONFIDENCE = 0.95
 """Coverage asked of every interval."""
 
+FEWEST_VALUES = 6
+"""Fewest values whose whole range covers the median with that confidence."""
+
 
 @dataclass(frozen=True)
 class Interval:

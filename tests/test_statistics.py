@@ -1,12 +1,20 @@
 import numpy as np
 import pytest
 
-from mlir_sched.statistics import Interval, is_decided, median_interval, median_ranks, ratio_interval
+from mlir_sched.statistics import (
+    CONFIDENCE,
+    FEWEST_VALUES,
+    Interval,
+    is_decided,
+    median_interval,
+    median_ranks,
+    ratio_interval,
+)
 
 
 def test_six_values_are_the_fewest_with_95_percent_coverage():
-    assert median_ranks(5)[1] < 0.95
-    assert median_ranks(6) == (0, 1 - 2 / 2**6)
+    assert median_ranks(FEWEST_VALUES - 1)[1] < CONFIDENCE
+    assert median_ranks(FEWEST_VALUES) == (0, 1 - 2 / 2**6)
 
 
 @pytest.mark.parametrize(("count", "rank"), [(8, 0), (9, 1), (20, 5), (30, 9), (50, 17), (100, 39)])
