@@ -92,5 +92,21 @@ def tune(
     raise typer.Exit(code)
 
 
+@app.command()
+def inspect(
+    path: Annotated[str, typer.Argument(help="A tuned folder, library, script or record store.", metavar="PATH")],
+    script: Annotated[
+        bool, typer.Option("--script", help="Print the script alone; of a store, the best ones.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show decisions and provenance of scripts, or what a record store holds."""
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli_inspect import run_inspect
+
+        code = run_inspect(path, script, out)
+    raise typer.Exit(code)
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, delete, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, delete, func, select
 from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.database_engine import (
@@ -132,6 +132,12 @@ class RecordStore:
         query = select(RECORDS).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
         with self._read() as connection:
             return tuple(row_record(row) for row in connection.execute(query).mappings())
+
+    def contexts(self, task_key: str) -> tuple[str, ...]:
+        """Return the contexts that a task has records in, in the order of their first record."""
+        query = select(RECORDS.c.context_key).where(RECORDS.c.task_key == task_key).group_by(RECORDS.c.context_key)
+        with self._read() as connection:
+            return tuple(connection.scalars(query.order_by(func.min(RECORDS.c.id))))
 
     def find(self, task_key: str, context_key: str, candidate_key: str) -> Record | None:
         """Return the record of one candidate, or None when it was never measured in this context."""

@@ -223,16 +223,43 @@ def parse_traces(text: str) -> dict[str, Trace]:
         ScriptError: The text is not MLIR, or a decision is incomplete or contradicts itself.
         IllegalTraceError: A decision was edited to a value outside its support.
     """
+    traces = {}
+    for symbol, found in parse_each_trace(text).items():
+        if not isinstance(found, Trace):
+            raise found
+        traces[symbol] = found
+    return traces
+
+
+def parse_each_trace(text: str) -> dict[str, Trace | ScriptError | IllegalTraceError]:
+    """Return for every strategy, by symbol, its trace or what is wrong with its decisions.
+
+    Raises:
+        ScriptError: The text is not MLIR.
+    """
     with script_context():
-        try:
-            module = ir.Module.parse(text)
-        except ir.MLIRError as error:
-            raise ScriptError(f"the script does not parse: {first_diagnostic(error)}") from error
-        return {
-            ir.StringAttr(op.attributes["sym_name"]).value: _read_trace(op.operation)
-            for op in module.body
-            if SKETCH in op.attributes
-        }
+        module = parse_module(text)
+        sequences = [op for op in module.body if SKETCH in op.attributes]
+        return {ir.StringAttr(op.attributes["sym_name"]).value: _try_read_trace(op.operation) for op in sequences}
+
+
+def parse_module(text: str) -> ir.Module:
+    """Return the module of a text (in the current context).
+
+    Raises:
+        ScriptError: The text is not MLIR.
+    """
+    try:
+        return ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise ScriptError(f"the script does not parse: {first_diagnostic(error)}") from error
+
+
+def _try_read_trace(sequence: ir.Operation) -> Trace | ScriptError | IllegalTraceError:
+    try:
+        return _read_trace(sequence)
+    except (ScriptError, IllegalTraceError) as error:
+        return error
 
 
 def first_diagnostic(error: ir.MLIRError) -> str:
@@ -250,10 +277,7 @@ def strategy_text(text: str, symbol: str = STRATEGY) -> str:
         ScriptError: The text does not parse or has no such strategy.
     """
     with script_context():
-        try:
-            module = ir.Module.parse(text)
-        except ir.MLIRError as error:
-            raise ScriptError(f"the script does not parse: {first_diagnostic(error)}") from error
+        module = parse_module(text)
         for op in module.body:
             if SKETCH in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
                 for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:

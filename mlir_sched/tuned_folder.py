@@ -1,0 +1,97 @@
+"""Reads a tuned folder back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlir_sched.errors import UserError
+
+LIBRARY_FLAG = "--iree-codegen-transform-dialect-library="
+
+
+@dataclass(frozen=True)
+class TunedFolder:
+    """What ``tune`` wrote.
+
+    Attributes:
+        path: The folder.
+        flags: Compiler flags without the library.
+        library: Text of the library; empty when no dispatch is tuned.
+        library_in_flags: The library that ``flags.txt`` names; None when it names none.
+        summary: ``summary.json``; empty when it is missing.
+    """
+
+    path: Path
+    flags: tuple[str, ...]
+    library: str
+    library_in_flags: Path | None
+    summary: Mapping[str, Any]
+
+    @property
+    def problem(self) -> str:
+        """Why ``iree-compile @flags.txt`` would not use this folder's library; empty when it does."""
+        own = self.path / "library.mlir"
+        if self.library and self.library_in_flags is None:
+            return f"{self.path / 'flags.txt'} does not name the library {own}"
+        if self.library_in_flags is not None and not _same(self.library_in_flags, own):
+            return (
+                f"{self.path / 'flags.txt'} names the library {self.library_in_flags}, not {own}: "
+                "the folder was moved; change the path in that file"
+            )
+        return ""
+
+
+def read_tuned_folder(path: Path) -> TunedFolder:
+    """Read a tuned folder.
+
+    Raises:
+        UserError: It is missing, is no tuned folder, or a file of it cannot be read.
+    """
+    if not path.is_dir():
+        raise UserError(f"{path}: " + ("not a folder" if path.exists() else "no such folder"))
+    if not (path / "flags.txt").is_file():
+        raise UserError(f"{path}: not a tuned folder: it has no flags.txt; mlir-sched tune writes one")
+    lines = [line.strip() for line in read_text(path / "flags.txt").splitlines() if line.strip()]
+    named = [line.removeprefix(LIBRARY_FLAG) for line in lines if line.startswith(LIBRARY_FLAG)]
+    library = path / "library.mlir"
+    return TunedFolder(
+        path=path,
+        flags=tuple(line for line in lines if not line.startswith(LIBRARY_FLAG)),
+        library=read_text(library) if library.is_file() else "",
+        library_in_flags=Path(named[-1]) if named else None,
+        summary=_summary(path / "summary.json"),
+    )
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        UserError: It cannot be read, or is not text.
+    """
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise UserError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a text file") from error
+
+
+def _summary(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        data = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: not JSON: {error}; restore it, or remove it") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: not a summary of mlir-sched; restore it, or remove it")
+    return data
+
+
+def _same(first: Path, second: Path) -> bool:
+    return first.exists() and second.exists() and first.samefile(second)
