@@ -16,32 +16,41 @@ from collections.abc import Iterator
 _ELF64_LITTLE_ENDIAN = b"\x7fELF\x02\x01"
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _NO_BITS = 8
-_WRITE, _ALLOC = 1, 2
+_WRITE, _ALLOC, _EXECUTE = 1, 2, 4
 
 
 def program_hash(vmfb: bytes) -> str:
-    """Return the SHA-256 of a compiled program's host code and executable code, in hexadecimal."""
+    """Return a SHA-256 of a compiled program's host code and executable code, in hexadecimal."""
     digest = hashlib.sha256()
-    with zipfile.ZipFile(io.BytesIO(vmfb)) as archive:
-        for name in sorted(archive.namelist()):
-            for part in _parts(archive.read(name)):
-                digest.update(hashlib.sha256(part).digest())
+    for content in _files(vmfb):
+        start = content.find(_ELF64_LITTLE_ENDIAN)
+        parts = [content] if start < 0 else [data for _, data in _constant_sections(content[start:])]
+        for part in parts:
+            digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()
 
 
-def _parts(content: bytes) -> Iterator[bytes]:
-    start = content.find(_ELF64_LITTLE_ENDIAN)
-    if start < 0:
-        yield content
-    else:
-        yield from _constant_sections(content[start:])
+def machine_code(vmfb: bytes) -> bytes:
+    """Return the instructions of a program's ELF executables, without names, constants and debug information."""
+    code = b""
+    for content in _files(vmfb):
+        start = content.find(_ELF64_LITTLE_ENDIAN)
+        if start >= 0:
+            code += b"".join(data for flags, data in _constant_sections(content[start:]) if flags & _EXECUTE)
+    return code
 
 
-def _constant_sections(elf: bytes) -> Iterator[bytes]:
-    """Yield the contents of the loaded sections that are not writable (ELF-64, little endian)."""
+def _files(vmfb: bytes) -> Iterator[bytes]:
+    with zipfile.ZipFile(io.BytesIO(vmfb)) as archive:
+        for name in sorted(archive.namelist()):
+            yield archive.read(name)
+
+
+def _constant_sections(elf: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield flags and contents of the loaded sections that are not writable (ELF-64, little endian)."""
     (table,) = struct.unpack_from("<Q", elf, 0x28)
     entry_size, count = struct.unpack_from("<HH", elf, 0x3A)
     for index in range(count):
         _, kind, flags, _, offset, size, *_ = _SECTION.unpack_from(elf, table + index * entry_size)
         if flags & _ALLOC and not flags & _WRITE and kind != _NO_BITS:
-            yield elf[offset : offset + size]
+            yield flags, elf[offset : offset + size]

@@ -9,7 +9,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.target import Target
 from mlir_sched.task import Task
-from mlir_sched.workers import JobError, WorkerCrashError, WorkerLimits, WorkerTimeoutError, run_isolated
+from mlir_sched.workers import WorkerCrashError, WorkerLimits, WorkerTimeoutError, run_isolated
 
 EXTRACTION_LIMITS = WorkerLimits(timeout_s=1800.0, memory_bytes=1 << 40)
 """Large models take minutes to bring to the flow phase, and memory in proportion to their weights."""
@@ -58,6 +58,7 @@ def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...]
 
     Raises:
         UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch.
+        JobError: A mistake of ours, with its traceback.
     """
     path = Path(model_path)
     if not path.is_file():
@@ -71,6 +72,4 @@ def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...]
         raise UserError(f"{path}: the compiler did not get to its dispatches: {error}") from None
     except WorkerCrashError as error:
         raise UserError(f"{path}: IREE cannot compile this program: {error}") from None
-    except JobError:
-        raise
     return model

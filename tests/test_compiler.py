@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
+from mlir_sched.binary_hash import machine_code
 from mlir_sched.compile_result import CompileResult
 from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, applied_strategies, compile_model
 from mlir_sched.errors import FailureClass, UserError
@@ -331,3 +332,22 @@ def test_the_public_route_reports_a_library_that_does_not_work(model: Path, tmp_
     assert not (tmp_path / "model.vmfb").exists()
     with pytest.raises(ModelCompileError, match="error:"):
         applied_strategies(model, cases.FLAGS, path)
+
+
+@pytest.mark.parametrize("extra", [(), ("--iree-opt-level=O3",), ("--iree-llvmcpu-stack-allocation-limit=65536",)])
+@pytest.mark.parametrize("script", [None, cases.GOOD_SCRIPT], ids=["untuned", "script"])
+def test_a_worker_makes_the_machine_code_that_iree_compile_makes(
+    tmp_path: Path, extra: tuple[str, ...], script: str | None
+) -> None:
+    flags = (*cases.FLAGS, *extra)
+    program = tmp_path / "program.mlir"
+    path = None if script is None else library(tmp_path, script)
+    task = cases.task_of(tmp_path, cases.MATMUL)
+    program.write_text(task.source)
+    with CompilerPool(flags, workers=1) as pool:
+        result = one(pool, task, script)
+    assert result.vmfb is not None
+    compile_model(program, (*flags, "--compile-from=executable-sources"), path, tmp_path / "program.vmfb")
+    code = machine_code(result.vmfb)
+    assert code
+    assert code == machine_code((tmp_path / "program.vmfb").read_bytes())
