@@ -33,3 +33,14 @@ def innermost_output_loop(op: LinalgOp) -> int | None:
     if not indexing_map or not indexing_map[-1].is_dim():
         return None
     return indexing_map[-1].dims[0]
+
+
+MATH_OPS = 16
+"""Vector instructions that one ``math`` function becomes, about: polynomials of degree 5 to 8 with their reductions."""
+MAX_INSTRUCTIONS = 512
+"""Vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves the cache."""
+
+
+def instructions(op: LinalgOp, vectors: float) -> int:
+    """Return about how many vector instructions an op's body becomes on so many vectors."""
+    return int(max(1.0, vectors) * sum(MATH_OPS if name.startswith("math.") else 1 for name in op.body))

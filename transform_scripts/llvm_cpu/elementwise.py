@@ -7,7 +7,9 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
 from mlir_sched.transform_scripts.common.extents import (
+    MAX_INSTRUCTIONS,
     innermost_output_loop,
+    instructions,
     sizes_for,
     vector_elements,
     vector_multiple,
@@ -85,6 +87,8 @@ def _sample_tile(s: Schedule, op: LinalgOp) -> tuple[dict[int, int], str]:
             (tile[loop],) = s.sample_perfect_tile(f"tile_{loop}", extent, 1, max_innermost=most)
     vectors = product(list(tile.values())) / width
     s.require(vectors <= MAX_VECTORS, f"a tile of {vectors:.0f} vectors is above {MAX_VECTORS}")
+    count = sum(instructions(o, vectors) for o in s.dispatch.ops)
+    s.require(count <= MAX_INSTRUCTIONS, f"a tile of {count} vector instructions is above {MAX_INSTRUCTIONS}")
     s.notes["unrolled_vectors"] = vectors
     s.notes["edges_peel"] = edges == "peel"
     return tile, edges

@@ -14,8 +14,10 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
 from mlir_sched.transform_scripts.common.extents import (
+    MAX_INSTRUCTIONS,
     element_bytes,
     innermost_output_loop,
+    instructions,
     sizes_for,
     vector_elements,
     vector_multiple,
@@ -136,6 +138,7 @@ def _sample_lanes(s: Schedule, op: LinalgOp, name: str) -> int:
     rows = product([s.ops[op.index].tile[d] for d in op.parallel_dims])
     registers = rows * max(1, lanes // width)
     s.require(registers <= 2 * s.target.vector_registers, f"{rows} rows x {lanes} lanes take {registers} registers")
+    _check_instructions(s, op, registers)
     s.notes["accumulator_registers"] = registers
     return lanes
 
@@ -158,8 +161,14 @@ def _tile_columns(s: Schedule, op: TiledOp) -> TiledOp:
     tiled, _ = s.tile(op, sizes_for(op.op, {**dict.fromkeys(outer, 1), innermost: columns}))
     rows = product([tiled.tile[d] for d in op.op.parallel_dims if d != innermost])
     vectors = rows * max(1, columns // width)
-    s.require(vectors <= 4 * s.target.vector_registers, f"{rows} rows x {columns} columns are {vectors} vectors")
+    _check_instructions(s, op.op, vectors)
     return tiled
+
+
+def _check_instructions(s: Schedule, op: LinalgOp, vectors: float) -> None:
+    """Refuse a tile whose straight-line code is too long."""
+    count = instructions(op, vectors)
+    s.require(count <= MAX_INSTRUCTIONS, f"{op.name} on {vectors:g} vectors is {count} of {MAX_INSTRUCTIONS} instructions")
 
 
 def _has_columns(s: Schedule, op: LinalgOp, loop: int) -> bool:
