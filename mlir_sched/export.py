@@ -15,27 +15,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_sched import __version__
-from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies, compile_model
+from mlir_sched.compiler import CompilerPool, applied_strategies
+from mlir_sched.final_measurement import compile_to_bytes, final_options, measure_program, measure_scripts
 from mlir_sched.library import Strategy, build_library
 from mlir_sched.measurement import Timing
-from mlir_sched.program import Program
 from mlir_sched.record import Record, describe
 from mlir_sched.result import ProgramResult, TuneResult
-from mlir_sched.rules import rule_for_dispatch, rule_for_model
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions
+from mlir_sched.runner import BaselineError, Runner
 from mlir_sched.space import DesignSpace
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch
 from mlir_sched.trace import Trace
-from mlir_sched.variants import BuiltVariant, entry_of, program_of
+from mlir_sched.variants import BuiltVariant, entry_of
 
 FINALISTS = 3
 """Best candidates per task that are measured once more, in a fresh process and for longer."""
-FINAL_BUDGET_S = 1.0
-FINAL_PRECISION = 0.004
 NO_LOSS = 0.995
-"""Ratio to the untuned program below which an emitted one counts as slower: medians of equal programs differ by less."""
+"""Ratio to the untuned program below which an emitted one is slower: medians of equal programs differ by less."""
 LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
 
 
@@ -90,12 +87,12 @@ def choose_finalists(searches: Sequence[TaskSearch], threads: int) -> Finalists:
     if not searches:
         return Finalists()
     flags = searches[0].task.flags
-    with CompilerPool(flags) as pool, Runner(_final_options(threads)) as runner:
+    with CompilerPool(flags) as pool, Runner(final_options(threads)) as runner:
         for number, search in enumerate(searches):
             records = search.ranked()[:FINALISTS]
             best = _measure_again(search.task, records, pool, runner) if records else None
             if best is None:
-                notes[search.task.key] = "no candidate is valid" if not records else "the finalists failed when repeated"
+                notes[search.task.key] = "the finalists failed when repeated" if records else "no candidate is valid"
                 continue
             record, timing = best
             if timing.ratio_low <= 1.0:
@@ -103,9 +100,7 @@ def choose_finalists(searches: Sequence[TaskSearch], threads: int) -> Finalists:
                 continue
             assert record.trace is not None
             symbol = strategy_symbol(number, search.task.name)
-            winners[search.task.key] = Winner(
-                search.task, search.space, record.trace, timing, symbol, record.seed
-            )
+            winners[search.task.key] = Winner(search.task, search.space, record.trace, timing, symbol, record.seed)
     return Finalists(winners, notes)
 
 
@@ -132,10 +127,10 @@ def emit(
     with tempfile.TemporaryDirectory(prefix="mlir-sched-") as scratch:
         place = folder or Path(scratch)
         winners, notes = dict(finalists.winners), dict(finalists.notes)
-        with Runner(_final_options(threads)) as runner:
+        with Runner(final_options(threads)) as runner:
             while True:
                 _write(place, tuned, list(winners.values()), target)
-                vmfb, missing = _public_route(place, model, tuned, winners, Path(scratch))
+                vmfb, missing = _public_route(place, model, winners)
                 if not missing:
                     program = _measure_program(runner, variants, tuned, vmfb)
                     if program.tuned.ratio >= NO_LOSS * program.variants.get(tuned.variant.name, 1.0) or not winners:
@@ -150,10 +145,10 @@ def emit(
             best = max(program.variants, key=lambda name: program.variants[name])
             if program.variants[best] > program.tuned.ratio_high:
                 chosen = next(v for v in variants if v.variant.name == best)
-                notes |= {key: f"the untuned variant {best} is faster as a whole" for key in winners}
+                notes |= dict.fromkeys(winners, f"the untuned variant {best} is faster as a whole")
                 winners = {}
                 _write(place, chosen, [], target)
-                vmfb, _ = _public_route(place, model, chosen, winners, Path(scratch))
+                vmfb, _ = _public_route(place, model, winners)
                 program = _measure_program(runner, variants, chosen, vmfb)
         return Emission(program, winners, notes)
 
@@ -169,31 +164,15 @@ def strategy_symbol(number: int, name: str) -> str:
     return f"tuned_{number}_{re.sub(r'[^A-Za-z0-9_]', '_', what)}"
 
 
-def _final_options(threads: int) -> RunnerOptions:
-    return RunnerOptions(threads=threads, budget_s=FINAL_BUDGET_S, precision=FINAL_PRECISION, min_samples=20)
-
-
 def _measure_again(
     task: Task, records: Sequence[Record], pool: CompilerPool, runner: Runner
 ) -> tuple[Record, Timing] | None:
     """Compile and measure records afresh and return the one with the best ratio, or None when all fail now."""
-    assert task.dispatch is not None
-    compiled = dict(pool.compile(task, [None, *(record.script for record in records)]))
-    programs = {
-        index: Program(result.vmfb, "task", task.inputs, task.outputs, writes_into_arguments=True)
-        for index, result in sorted(compiled.items())
-        if result.vmfb is not None
-    }
-    if 0 not in programs or len(programs) == 1:
-        return None
-    order = [index for index in programs if index]
     try:
-        _, results = runner.measure(
-            programs[0], [programs[index] for index in order], rule_for_dispatch(task.dispatch)
-        )
+        results = measure_scripts(task, [record.script for record in records], pool, runner)
     except BaselineError:
         return None
-    valid = [(records[i - 1], r.timing) for i, r in zip(order, results, strict=True) if r.timing is not None]
+    valid = [(record, r.timing) for record, r in zip(records, results, strict=True) if r.timing is not None]
     return max(valid, key=lambda pair: pair[1].ratio, default=None)
 
 
@@ -231,35 +210,23 @@ def _cpu(target: Target) -> str:
     return found.group(1) if found else "unknown"
 
 
-def _public_route(
-    folder: Path, model: Path, variant: BuiltVariant, winners: Mapping[str, Winner], scratch: Path
-) -> tuple[bytes, list[Winner]]:
+def _public_route(folder: Path, model: Path, winners: Mapping[str, Winner]) -> tuple[bytes, list[Winner]]:
     """Compile as a user does and return the program, with the winners whose strategy did not apply."""
     flags = (f"@{folder / FLAGS}",)
     applied = applied_strategies(model, flags, None) if winners else {}
     missing = [winner for winner in winners.values() if not applied.get(winner.symbol)]
-    if missing:
-        return b"", missing
-    output = scratch / "public.vmfb"
-    compile_model(model, flags, None, output)
-    return output.read_bytes(), []
+    return (b"", missing) if missing else (compile_to_bytes(model, flags), [])
 
 
 def _measure_program(
     runner: Runner, variants: Sequence[BuiltVariant], tuned: BuiltVariant, vmfb: bytes
 ) -> ProgramResult:
     """Measure the emitted program and every untuned variant, interleaved with plain ``iree-compile``."""
-    entry = entry_of(tuned.model)
     default, *others = [variant for variant in variants if variant.timing is not None]
-    programs = [program_of(entry, variant.vmfb) for variant in others] + [program_of(entry, vmfb)]
-    untuned, results = runner.measure(program_of(entry, default.vmfb), programs, rule_for_model(entry.outputs))
-    emitted = results[-1]
-    if emitted.timing is None:
-        raise ModelCompileError(f"the emitted program fails its check: {emitted.failure}")
-    ratios = {default.variant.name: 1.0} | {
-        v.variant.name: r.timing.ratio for v, r in zip(others, results, strict=False) if r.timing is not None
-    }
-    return ProgramResult(untuned, emitted.timing, ratios, tuned.variant.name)
+    rivals = {variant.variant.name: variant.vmfb for variant in others}
+    timings = measure_program(runner, entry_of(tuned.model), default.vmfb, rivals, vmfb)
+    ratios = {default.variant.name: 1.0, **timings.others}
+    return ProgramResult(timings.untuned, timings.emitted, ratios, tuned.variant.name)
 
 
 def _replace(path: Path, text: str) -> None:
