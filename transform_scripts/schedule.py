@@ -173,8 +173,7 @@ class Schedule:
         """Tile an op into ``scf.for`` loops, one per non-zero size, outermost first."""
         handle, loops = self.emit.tile_using_for(op.handle, sizes)
         tiled = op.tiled(handle, "loop", sizes)
-        divides = [t % s == 0 for s, t in zip(_padded(sizes, len(op.tile)), op.tile, strict=True) if s]
-        return self._update(tiled), tuple(Loop(h, d) for h, d in zip(loops, divides, strict=True))
+        return self._update(tiled), _loops(loops, sizes, op.tile)
 
     def fuse_into(self, producer: TiledOp, loop: Loop) -> tuple[TiledOp, Loop]:
         """Compute a producer inside a loop of its consumer, tile by tile."""
@@ -189,7 +188,7 @@ class Schedule:
         for other in reversed(self.ops):
             if other.op.index != op.op.index:
                 self._update(self._as_seen_by_consumer(other, None))
-        return tiled, tuple(Loop(h) for h in loops)
+        return tiled, _loops(loops, sizes, op.tile)
 
     def rematch(self) -> None:
         """Match the dispatch's ops afresh, in program order, where fusion lost their handles; fills have none after."""
@@ -272,6 +271,12 @@ def producer_tile(consumer: TiledOp, producer: LinalgOp) -> tuple[int, ...]:
 def _operand_from(consumer: LinalgOp, producer: LinalgOp) -> Operand | None:
     operands = (*consumer.inputs, *consumer.outputs)
     return next((o for o in operands if o.producer == producer.index), None)
+
+
+def _loops(handles: Sequence[Handle], sizes: Sequence[int], tile: Sequence[int]) -> tuple[Loop, ...]:
+    """Return the loops of tiling ``tile`` iterations by the non-zero sizes."""
+    divides = [t % s == 0 for s, t in zip(_padded(sizes, len(tile)), tile, strict=True) if s]
+    return tuple(Loop(handle, even) for handle, even in zip(handles, divides, strict=True))
 
 
 def _padded(sizes: Sequence[int], count: int) -> list[int]:

@@ -38,7 +38,7 @@ def innermost_output_loop(op: LinalgOp) -> int | None:
 MATH_OPS = 16
 """Vector instructions that one ``math`` function becomes, about: polynomials of degree 5 to 8 with their reductions."""
 MAX_INSTRUCTIONS = 512
-"""Vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves the cache."""
+"""Vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves L1."""
 
 
 def instructions(op: LinalgOp, vectors: float) -> int:

@@ -32,10 +32,20 @@ class LoweringConfig(TransformModule):
         reducing = [o for o in dispatch.ops if reduces(o)]
         if sketch.steps or dispatch.other_ops or len(reducing) != 1 or op.index != reducing[0].index:
             return (sketch,)
-        if any(o.kind is OpKind.OTHER for o in dispatch.ops) or not op.parallel_dims:
+        if not op.parallel_dims or not all(_fits(other, op) for other in dispatch.ops):
             return (sketch,)
         step = Step(Stage.LOWER, self.name, lambda s: configure(s, op))
         return (sketch, sketch.extended(self.name, step, claimed=tuple(o.index for o in dispatch.ops), complete=True))
+
+
+def _fits(other: LinalgOp, op: LinalgOp) -> bool:
+    """Say whether an op can share the reducing op's tiles: IREE does not tile loops that the latter does not have.
+
+    An element-wise root with more loops (a normalisation) ends as "large vector sizes".
+    """
+    if other.kind is OpKind.OTHER:
+        return False
+    return other.kind is OpKind.FILL or len(other.parallel_dims) == len(op.parallel_dims)
 
 
 def configure(s: Schedule, op: LinalgOp) -> None:

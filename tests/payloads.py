@@ -1,0 +1,300 @@
+"""Small programs, one dispatch each, that the tests of the language and of the transform modules schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A program as text, with the compiler flags it needs to become one dispatch."""
+
+    text: str
+    flags: tuple[str, ...] = ()
+
+
+O3 = ("--iree-opt-level=O3",)
+
+
+def _zero(kind: str) -> str:
+    return "0.0" if kind.startswith("f") else "0"
+
+
+def _filled(name: str, type_: str, value: str) -> str:
+    scalar = type_.removeprefix("tensor<").split("x")[-1].rstrip(">")
+    return f"""
+  %{name}_value = arith.constant {value} : {scalar}
+  %{name}_empty = tensor.empty() : {type_}
+  %{name} = linalg.fill ins(%{name}_value : {scalar}) outs(%{name}_empty : {type_}) -> {type_}"""
+
+
+def _function(arguments: str, result: str, body: str) -> str:
+    return f"func.func @main({arguments}) -> {result} {{{body}\n}}\n"
+
+
+def matmul(m: int, n: int, k: int, kind: str = "f32", out: str = "") -> Payload:
+    """Return C[m, n] = A[m, k] B[k, n]."""
+    out = out or kind
+    a, b, c = f"tensor<{m}x{k}x{kind}>", f"tensor<{k}x{n}x{kind}>", f"tensor<{m}x{n}x{out}>"
+    body = f"""{_filled("zero", c, _zero(out))}
+  %r = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
+  return %r : {c}"""
+    return Payload(_function(f"%a: {a}, %b: {b}", c, body))
+
+
+def accumulating_matmul(m: int, n: int, k: int) -> Payload:
+    """Return C += A B, without a fill."""
+    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
+    body = f"""
+  %r = linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
+  return %r : {c}"""
+    return Payload(_function(f"%a: {a}, %b: {b}, %c: {c}", c, body))
+
+
+def batch_matmul_transposed_b(batch: int, m: int, n: int, k: int) -> Payload:
+    """Return C[b, m, n] = A[b, m, k] B[b, n, k]."""
+    a, b, c = f"tensor<{batch}x{m}x{k}xf32>", f"tensor<{batch}x{n}x{k}xf32>", f"tensor<{batch}x{m}x{n}xf32>"
+    body = f"""{_filled("zero", c, "0.0")}
+  %r = linalg.generic {{indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>,
+      affine_map<(b, m, n, k) -> (b, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}}
+      ins(%a, %b : {a}, {b}) outs(%zero : {c}) {{
+    ^bb0(%x: f32, %y: f32, %acc: f32):
+      %p = arith.mulf %x, %y : f32
+      %s = arith.addf %acc, %p : f32
+      linalg.yield %s : f32
+  }} -> {c}
+  return %r : {c}"""
+    return Payload(_function(f"%a: {a}, %b: {b}", c, body))
+
+
+def vecmat(n: int, k: int) -> Payload:
+    """Return y[1, n] = x[1, k] A[k, n]: the reduction strides over the matrix."""
+    return matmul(1, n, k)
+
+
+def matvec(m: int, k: int) -> Payload:
+    """Return y[m] = A[m, k] x[k]: the reduction is contiguous in the matrix."""
+    a, x, y = f"tensor<{m}x{k}xf32>", f"tensor<{k}xf32>", f"tensor<{m}xf32>"
+    body = f"""{_filled("zero", y, "0.0")}
+  %r = linalg.matvec ins(%a, %x : {a}, {x}) outs(%zero : {y}) -> {y}
+  return %r : {y}"""
+    return Payload(_function(f"%a: {a}, %x: {x}", y, body))
+
+
+def matmul_bias_gelu(m: int, n: int, k: int) -> Payload:
+    """Return gelu(A B + bias): a contraction with one fused element-wise op."""
+    a, b, v, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{n}xf32>", f"tensor<{m}x{n}xf32>"
+    body = f"""{_filled("zero", c, "0.0")}
+  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
+  %half = arith.constant 0.5 : f32
+  %one = arith.constant 1.0 : f32
+  %scale = arith.constant 0.70710678 : f32
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%mm, %v : {c}, {v}) outs(%zero_empty : {c}) {{
+    ^bb0(%x: f32, %y: f32, %o: f32):
+      %s = arith.addf %x, %y : f32
+      %t = arith.mulf %s, %scale : f32
+      %e = math.erf %t : f32
+      %f = arith.addf %e, %one : f32
+      %g = arith.mulf %s, %half : f32
+      %h = arith.mulf %f, %g : f32
+      linalg.yield %h : f32
+  }} -> {c}
+  return %r : {c}"""
+    return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", c, body))
+
+
+def matmul_two_epilogues(m: int, n: int, k: int) -> Payload:
+    """Return transpose(max(A B + bias, 0)): the second epilogue walks the result in another order."""
+    a, b, v, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{n}xf32>", f"tensor<{m}x{n}xf32>"
+    t = f"tensor<{n}x{m}xf32>"
+    body = f"""{_filled("zero", c, "0.0")}
+  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
+  %biased = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%mm, %v : {c}, {v}) outs(%zero_empty : {c}) {{
+    ^bb0(%x: f32, %y: f32, %o: f32):
+      %s = arith.addf %x, %y : f32
+      %m = arith.maximumf %s, %zero_value : f32
+      linalg.yield %m : f32
+  }} -> {c}
+  %te = tensor.empty() : {t}
+  %r = linalg.transpose ins(%biased : {c}) outs(%te : {t}) permutation = [1, 0]
+  return %r : {t}"""
+    return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", t, body))
+
+
+def row_sum(rows: int, columns: int) -> Payload:
+    """Return the sum of every row."""
+    a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"
+    body = f"""{_filled("zero", r, "0.0")}
+  %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [1] (%x: f32, %acc: f32) {{
+    %s = arith.addf %x, %acc : f32
+    linalg.yield %s : f32
+  }}
+  return %r : {r}"""
+    return Payload(_function(f"%a: {a}", r, body))
+
+
+def softmax(batch: int, rows: int, columns: int) -> Payload:
+    """Return a softmax over the last dimension."""
+    a = f"tensor<{batch}x{rows}x{columns}xf32>"
+    body = f"""
+  %e = tensor.empty() : {a}
+  %r = linalg.softmax dimension(2) ins(%a : {a}) outs(%e : {a}) -> {a}
+  return %r : {a}"""
+    return Payload(_function(f"%a: {a}", a, body))
+
+
+def layernorm(rows: int, columns: int) -> Payload:
+    """Return a layer normalisation of every row; needs O3 to be one dispatch."""
+    x, r, w = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>", f"tensor<{columns}xf32>"
+    both = '["parallel", "parallel"]'
+    body = f"""{_filled("zero", r, "0.0")}
+  %e = tensor.empty() : {x}
+  %count = arith.constant {float(columns)} : f32
+  %epsilon = arith.constant 1.0e-5 : f32
+  %sum = linalg.reduce ins(%x : {x}) outs(%zero : {r}) dimensions = [1] (%v: f32, %acc: f32) {{
+    %s = arith.addf %v, %acc : f32
+    linalg.yield %s : f32
+  }}
+  %centred = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = {both}}} ins(%x, %sum : {x}, {r}) outs(%e : {x}) {{
+    ^bb0(%v: f32, %s: f32, %o: f32):
+      %m = arith.divf %s, %count : f32
+      %d = arith.subf %v, %m : f32
+      linalg.yield %d : f32
+  }} -> {x}
+  %squares = linalg.reduce ins(%centred : {x}) outs(%zero : {r}) dimensions = [1] (%v: f32, %acc: f32) {{
+    %q = arith.mulf %v, %v : f32
+    %s = arith.addf %q, %acc : f32
+    linalg.yield %s : f32
+  }}
+  %y = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = {both}}}
+      ins(%centred, %squares, %g, %b : {x}, {r}, {w}, {w}) outs(%e : {x}) {{
+    ^bb0(%c: f32, %q: f32, %gain: f32, %bias: f32, %o: f32):
+      %v = arith.divf %q, %count : f32
+      %ve = arith.addf %v, %epsilon : f32
+      %i = math.rsqrt %ve : f32
+      %n = arith.mulf %c, %i : f32
+      %s = arith.mulf %n, %gain : f32
+      %t = arith.addf %s, %bias : f32
+      linalg.yield %t : f32
+  }} -> {x}
+  return %y : {x}"""
+    return Payload(_function(f"%x: {x}, %g: {w}, %b: {w}", x, body), O3)
+
+
+def sum_of_squares(size: int) -> Payload:
+    """Return the sum of squares of a vector: a scalar."""
+    a, r = f"tensor<{size}xf32>", "tensor<f32>"
+    body = f"""{_filled("zero", r, "0.0")}
+  %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [0] (%x: f32, %acc: f32) {{
+    %q = arith.mulf %x, %x : f32
+    %s = arith.addf %q, %acc : f32
+    linalg.yield %s : f32
+  }}
+  return %r : {r}"""
+    return Payload(_function(f"%a: {a}", r, body))
+
+
+def elementwise_chain(rows: int, columns: int) -> Payload:
+    """Return exp(a + b) * v, with v along the columns."""
+    a, v = f"tensor<{rows}x{columns}xf32>", f"tensor<{columns}xf32>"
+    body = f"""
+  %e = tensor.empty() : {a}
+  %x = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%a, %b : {a}, {a}) outs(%e : {a}) {{
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %s = arith.addf %p, %q : f32
+      %t = math.exp %s : f32
+      linalg.yield %t : f32
+  }} -> {a}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%x, %v : {a}, {v}) outs(%e : {a}) {{
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %m = arith.mulf %p, %q : f32
+      linalg.yield %m : f32
+  }} -> {a}
+  return %r : {a}"""
+    return Payload(_function(f"%a: {a}, %b: {a}, %v: {v}", a, body))
+
+
+def transpose(rows: int, columns: int) -> Payload:
+    """Return relu of the transpose."""
+    a, t = f"tensor<{rows}x{columns}xf32>", f"tensor<{columns}x{rows}xf32>"
+    body = f"""
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {t}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%a : {a}) outs(%e : {t}) {{
+    ^bb0(%x: f32, %o: f32):
+      %m = arith.maximumf %x, %zero : f32
+      linalg.yield %m : f32
+  }} -> {t}
+  return %r : {t}"""
+    return Payload(_function(f"%a: {a}", t, body))
+
+
+def vector_add(size: int) -> Payload:
+    """Return a + b of two vectors."""
+    a = f"tensor<{size}xf32>"
+    body = f"""
+  %e = tensor.empty() : {a}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]}} ins(%a, %b : {a}, {a}) outs(%e : {a}) {{
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %s = arith.addf %p, %q : f32
+      linalg.yield %s : f32
+  }} -> {a}
+  return %r : {a}"""
+    return Payload(_function(f"%a: {a}, %b: {a}", a, body))
+
+
+def row_sum_then_scale(rows: int, columns: int) -> Payload:
+    """Return x * sum(x) per row: one reduction read by an element-wise root of another rank."""
+    a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"
+    body = f"""{_filled("zero", r, "0.0")}
+  %e = tensor.empty() : {a}
+  %sum = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [1] (%x: f32, %acc: f32) {{
+    %s = arith.addf %x, %acc : f32
+    linalg.yield %s : f32
+  }}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%a, %sum : {a}, {r}) outs(%e : {a}) {{
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %m = arith.mulf %p, %q : f32
+      linalg.yield %m : f32
+  }} -> {a}
+  return %r : {a}"""
+    return Payload(_function(f"%a: {a}", a, body), O3)
+
+
+PAYLOADS: dict[str, Payload] = {
+    "matmul": matmul(64, 48, 80),
+    "matmul_uneven": matmul(17, 33, 65),
+    "matmul_100": matmul(100, 100, 100),
+    "matmul_accumulating": accumulating_matmul(32, 64, 48),
+    "matmul_i8": matmul(32, 64, 48, "i8", "i32"),
+    "matmul_f16": matmul(32, 64, 48, "f16"),
+    "batch_matmul_bt": batch_matmul_transposed_b(3, 32, 48, 64),
+    "vecmat": vecmat(512, 256),
+    "matvec": matvec(256, 512),
+    "bias_gelu": matmul_bias_gelu(48, 96, 64),
+    "two_epilogues": matmul_two_epilogues(48, 96, 64),
+    "row_sum": row_sum(96, 512),
+    "softmax": softmax(4, 32, 128),
+    "layernorm": layernorm(64, 768),
+    "scale_rows": row_sum_then_scale(64, 384),
+    "sum_of_squares": sum_of_squares(4096),
+    "elementwise_chain": elementwise_chain(96, 384),
+    "transpose": transpose(192, 160),
+    "vector_add": vector_add(65536),
+    "vector_add_uneven": vector_add(1000003),
+}
+"""One program per class of dispatch, small enough to compile and run many candidates."""
