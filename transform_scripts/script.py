@@ -17,7 +17,7 @@ from iree.compiler.dialects.transform import loop as loop_dialect
 from iree.compiler.dialects.transform import structured
 
 from mlir_sched.errors import IllegalTraceError, ScriptError
-from mlir_sched.sampling import distribution_from_json
+from mlir_sched.sampling import Value, distribution_from_json
 from mlir_sched.trace import Decision, Trace
 from mlir_sched.transform_scripts.emitter import Handle, Sampled
 
@@ -270,22 +270,100 @@ def first_diagnostic(error: ir.MLIRError) -> str:
     return f"{diagnostics[0].location}: {diagnostics[0].message}"
 
 
-def strategy_text(text: str, symbol: str = STRATEGY) -> str:
+def strategy_text(
+    text: str, symbol: str = STRATEGY, *, values: Mapping[str, Value] | None = None, distributions: bool = True
+) -> str:
     """Return one strategy of a script or library in a form that can be compared: printed, without provenance.
 
+    Args:
+        text: A script or library.
+        symbol: The strategy's name.
+        values: Values to give to its decisions before it is printed.
+        distributions: Whether to keep what each decision was drawn from, which depends on the machine.
+
     Raises:
-        ScriptError: The text does not parse or has no such strategy.
+        ScriptError: The text does not parse, or has no such strategy or decision.
     """
-    with script_context():
-        module = parse_module(text)
-        for op in module.body:
-            if SKETCH in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
-                for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
-                    if name.startswith("mlir_sched.") and name != SKETCH:
-                        del op.attributes[name]
-                op.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
-                return str(op.operation.get_asm())
+    with script_context(), ir.Location.unknown():
+        source, module = parse_module(text), new_library()
+        op = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
+        if values is not None:
+            _write_values(op, values)
+        for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
+            if name.startswith("mlir_sched.") and name != SKETCH:
+                del op.attributes[name]
+        for inner in () if distributions else op.regions[0].blocks[0]:
+            for name in (DISTRIBUTION, STATIC):
+                if name in inner.operation.attributes:
+                    del inner.operation.attributes[name]
+        op.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
+        return str(module)
+
+
+def find_strategy(module: ir.Module, symbol: str) -> Any:
+    """Return the named strategy's sequence.
+
+    Raises:
+        ScriptError: There is none.
+    """
+    for op in module.body:
+        if SKETCH in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+            return op
     raise ScriptError(f"the script has no strategy @{symbol}")
+
+
+def extract_strategy(library: str, symbol: str) -> str:
+    """Return a strategy of a library as a stand-alone script.
+
+    Raises:
+        ScriptError: The library does not parse or has no such strategy.
+    """
+    with script_context(), ir.Location.unknown():
+        source = parse_module(library)
+        module = new_library()
+        copy = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
+        copy.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
+        return print_module(module)
+
+
+def replace_strategy(library: str, symbol: str, script: str) -> str:
+    """Return a library with one strategy's body taken from a stand-alone script; matcher and provenance stay.
+
+    Raises:
+        ScriptError: One of them does not parse or has no such strategy.
+    """
+    with script_context(), ir.Location.unknown():
+        module, source = parse_module(library), parse_module(script)
+        old = find_strategy(module, symbol).operation
+        new = find_strategy(source, STRATEGY).operation.clone(ip=ir.InsertionPoint(old))
+        for name in [a.name if hasattr(a, "name") else a for a in old.attributes]:
+            new.attributes[name] = old.attributes[name]
+        old.erase()
+        return print_module(module)
+
+
+def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
+    """Set every described number of a strategy."""
+
+    def number(name: str, element: int) -> Any:
+        if name not in values:
+            raise ScriptError(f"no value is known for {name}")
+        value = values[name]
+        return value[element] if isinstance(value, tuple) and element >= 0 else value
+
+    for op in sequence.regions[0].blocks[0]:
+        attributes = op.operation.attributes
+        if NAME in attributes:
+            element = int(ir.IntegerAttr(attributes[ELEMENT])) if ELEMENT in attributes else -1
+            attributes["value"] = _to_attribute(number(ir.StringAttr(attributes[NAME]).value, element))
+        for description in _from_attribute(attributes[STATIC]) if STATIC in attributes else ():
+            name = description["attribute"]
+            old = _from_attribute(attributes[name])
+            new = number(description["name"], description["element"])
+            if isinstance(old, list):
+                new = [*old[: description["index"]], new, *old[description["index"] + 1 :]]
+            is_dense = isinstance(attributes[name], ir.DenseI64ArrayAttr)
+            attributes[name] = ir.DenseI64ArrayAttr.get(new) if is_dense else _to_attribute(new)
 
 
 def _read_trace(sequence: ir.Operation) -> Trace:
