@@ -145,25 +145,31 @@ def _sample_lanes(s: Schedule, op: LinalgOp, name: str) -> int:
 
 
 def _tile_columns(s: Schedule, op: TiledOp) -> TiledOp:
-    """Tile an element-wise op of a row tile along its contiguous loop, and its other column loops by 1."""
-    innermost = innermost_output_loop(op.op)
-    if innermost is None or op.tile[innermost] == 1 or not _has_columns(s, op.op, innermost):
-        return op
+    """Tile an element-wise op of a row tile along its contiguous column loop, and its other column loops by 1.
+
+    A result that is stored transposed is contiguous along the rows; its columns are then tiled by a few.
+    """
+    columns = [d for d in op.op.parallel_dims if op.tile[d] > 1 and _is_column(s, op.op, d)]
+    if columns:
+        op = _tile_column_loops(s, op, columns)
+    vectors = product([op.tile[d] for d in op.op.parallel_dims]) / vector_elements(op.op, s.target)
+    _check_instructions(s, op.op, vectors)
+    return op
+
+
+def _tile_column_loops(s: Schedule, op: TiledOp, columns: list[int]) -> TiledOp:
     width = vector_elements(op.op, s.target)
-    extent = op.tile[innermost]
-    (columns,) = s.sample_perfect_tile(
+    contiguous = innermost_output_loop(op.op)
+    loop = contiguous if contiguous in columns else columns[-1]
+    extent = op.tile[loop]
+    (size,) = s.sample_perfect_tile(
         f"columns_{op.op.index}",
         extent,
         1,
-        max_innermost=width * MAX_COLUMNS_IN_VECTORS,
-        multiple_of=vector_multiple(extent, width),
+        max_innermost=width * MAX_COLUMNS_IN_VECTORS if loop == contiguous else MAX_ROWS,
+        multiple_of=vector_multiple(extent, width) if loop == contiguous else 1,
     )
-    outer = [d for d in op.op.parallel_dims if d != innermost and op.tile[d] > 1 and _has_columns(s, op.op, d)]
-    tiled, _ = s.tile(op, sizes_for(op.op, {**dict.fromkeys(outer, 1), innermost: columns}))
-    rows = product([tiled.tile[d] for d in op.op.parallel_dims if d != innermost])
-    vectors = rows * max(1, columns // width)
-    _check_instructions(s, op.op, vectors)
-    return tiled
+    return s.tile(op, sizes_for(op.op, dict.fromkeys(columns, 1) | {loop: size}))[0]
 
 
 def _check_instructions(s: Schedule, op: LinalgOp, vectors: float) -> None:
@@ -172,7 +178,7 @@ def _check_instructions(s: Schedule, op: LinalgOp, vectors: float) -> None:
     s.require(count <= MAX_INSTRUCTIONS, f"{count} vector instructions in a tile are more than {MAX_INSTRUCTIONS}")
 
 
-def _has_columns(s: Schedule, op: LinalgOp, loop: int) -> bool:
+def _is_column(s: Schedule, op: LinalgOp, loop: int) -> bool:
     """Say whether a loop of an element-wise op is a column loop: not tiled as a row."""
     return op.extents[loop] == s.ops[op.index].tile[loop]
 
