@@ -24,6 +24,11 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(help="Transform module to put before the known ones; repeatable.", metavar="PACKAGE.MODULE:CLASS"),
+]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 our fault, 2 the user's, 130 interrupted.
@@ -74,10 +79,7 @@ def tune(
         bool, typer.Option("--fresh/--resume", help="Start anew, or go on where an earlier run in this store ended.")
     ] = False,
     strategy: Annotated[str, typer.Option(help="evolutionary or random.")] = "evolutionary",
-    module: Annotated[
-        list[str] | None,
-        typer.Option(help="Transform module to put before the known ones; repeatable.", metavar="PACKAGE.MODULE:CLASS"),
-    ] = None,
+    module: Modules = None,
     as_json: Json = False,
 ) -> None:
     """Search fast schedules for a program and write a folder for iree-compile."""
@@ -105,6 +107,21 @@ def inspect(
         from mlir_sched.cli_inspect import run_inspect
 
         code = run_inspect(path, script, out)
+    raise typer.Exit(code)
+
+
+@app.command()
+def replay(
+    tuned: Annotated[Path, typer.Argument(help="A folder that tune wrote.", metavar="TUNED")],
+    model: Annotated[Path, typer.Argument(help="The program it was tuned for.", metavar="MODEL.mlir")],
+    module: Modules = None,
+    as_json: Json = False,
+) -> None:
+    """Check that tuned scripts still apply, are right and win on this machine; exit 1 if not."""
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli_replay import run_replay
+
+        code = run_replay(tuned, model, module or (), out)
     raise typer.Exit(code)
 
 

@@ -1,0 +1,276 @@
+"""Replays a tuned folder: does every script still apply, still compute the same, still win, on this machine?"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies
+from mlir_sched.errors import UserError
+from mlir_sched.export import LIBRARY, NO_LOSS
+from mlir_sched.final_measurement import compile_to_bytes, final_options, measure_program, measure_scripts
+from mlir_sched.library import provenance_of
+from mlir_sched.measurement import Timing
+from mlir_sched.progress import Progress, ProgressCallback, silent
+from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.sampling import Value
+from mlir_sched.script_state import Judgement, ScriptState, judge
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.targets import detect_target
+from mlir_sched.task import Task
+from mlir_sched.tasks import Model, extract
+from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.transform_scripts.script import extract_strategy, parse_each_trace, replace_strategy
+from mlir_sched.tuned_folder import TunedFolder, read_tuned_folder
+from mlir_sched.variants import entry_of
+
+
+@dataclass(frozen=True)
+class ReplayedStrategy:
+    """One strategy of the library.
+
+    Attributes:
+        symbol: Its name.
+        dispatch: The dispatch it was tuned for.
+        state: How its script relates to its decisions.
+        note: What was changed by hand, or why it is refused.
+        then: Speed-up against the untuned dispatch when it was tuned, as text.
+        applied: Number of the model's dispatches that it is applied to; None when that was not tried.
+        timing: Its time now, with the ratio to the untuned dispatch; None when it fails or was not tried.
+        problems: Why it does not hold; empty when it does.
+    """
+
+    symbol: str
+    dispatch: str
+    state: ScriptState
+    note: str
+    then: str
+    applied: int | None = None
+    timing: Timing | None = None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """The result of ``replay``.
+
+    Attributes:
+        model: Path of the model.
+        tuned: The folder.
+        strategies: One entry per strategy of the library.
+        untuned: Timing of plain ``iree-compile`` now; None when the program was not measured.
+        program: Timing of the program now, with its ratio.
+        then: The program's speed-up when it was tuned, None when unknown.
+        problems: What does not hold for the program or the folder as a whole.
+        notes: What else a reader should know.
+    """
+
+    model: str
+    tuned: str
+    strategies: tuple[ReplayedStrategy, ...]
+    untuned: Timing | None
+    program: Timing | None
+    then: float | None
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def all_problems(self) -> tuple[str, ...]:
+        """Every reason why the folder does not hold; empty when it does."""
+        own = (f"@{s.symbol}: {problem}" for s in self.strategies for problem in s.problems)
+        return (*own, *self.problems)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every script applies, is right and still wins."""
+        return not self.all_problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON data."""
+        return {"holds": self.holds, **asdict(self)}
+
+
+def replay(
+    tuned: str | Path,
+    model: str | Path,
+    *,
+    modules: Sequence[TransformModule] = (),
+    progress: ProgressCallback = silent,
+) -> ReplayResult:
+    """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
+
+    A number edited by hand in the library is honoured when the design space allows it: what follows from it in the
+    script is generated anew.
+
+    Args:
+        tuned: A folder that ``tune`` wrote.
+        model: The program it was tuned for.
+        modules: The further transform modules it was tuned with.
+        progress: Called before each step.
+
+    Raises:
+        UserError: The folder or the model cannot be used.
+        ScriptError: The library is not MLIR.
+    """
+    folder = read_tuned_folder(Path(tuned))
+    progress(Progress("compiling the model"))
+    threads = int(folder.summary.get("threads", 1))
+    target = detect_target(str(folder.summary.get("target", "llvm-cpu")), threads)
+    extra = tuple(flag for flag in folder.flags if flag not in target.flags)
+    extracted = extract(model, target, extra)
+    space = Space([*modules, *Space.default(target).modules])
+    return _Replay(folder, Path(model), extracted, target, space, threads, progress).run()
+
+
+@dataclass
+class _Replay:
+    folder: TunedFolder
+    path: Path
+    model: Model
+    target: Target
+    space: Space
+    threads: int
+    progress: ProgressCallback
+
+    def run(self) -> ReplayResult:
+        judged = self._judge_all()
+        library = self.folder.library
+        for strategy, judgement, _ in judged:
+            if judgement.script:
+                library = replace_strategy(library, strategy.symbol, judgement.script)
+        with Runner(final_options(self.threads)) as runner:
+            strategies = self._measure_all(judged, library, runner)
+            return self._with_program(strategies, library, runner)
+
+    def _judge_all(self) -> list[tuple[ReplayedStrategy, Judgement, Task | None]]:
+        if not self.folder.library:
+            return []
+        traces, provenance = parse_each_trace(self.folder.library), provenance_of(self.folder.library)
+        emitted = _emitted_decisions(self.folder.summary)
+        judged = []
+        for symbol, found in traces.items():
+            origin = provenance[symbol]
+            task = self._task(origin)
+            space = DesignSpace(self.space, task.dispatch, self.target) if task and task.dispatch else None
+            judgement = judge(self.folder.library, symbol, found, space, emitted.get(symbol))
+            name, then = origin.get("dispatch", ""), origin.get("speedup", "")
+            judged.append((ReplayedStrategy(symbol, name, judgement.state, judgement.note, then), judgement, task))
+        return judged
+
+    def _task(self, origin: Mapping[str, str]) -> Task | None:
+        """Return the task of a strategy: the same code for the same target, or else the same name."""
+        tasks = self.model.tasks
+        same_code = (task for task in tasks if task.key == origin.get("task"))
+        same_name = (task for task in tasks if task.name == origin.get("dispatch"))
+        return next(same_code, None) or next(same_name, None)
+
+    def _measure_all(
+        self, judged: Sequence[tuple[ReplayedStrategy, Judgement, Task | None]], library: str, runner: Runner
+    ) -> list[ReplayedStrategy]:
+        if not judged:
+            return []
+        measured = []
+        with CompilerPool(self.model.flags) as pool:
+            for strategy, _, task in judged:
+                self.progress(Progress(f"measuring {strategy.dispatch or strategy.symbol}"))
+                if strategy.state is ScriptState.REFUSED or task is None or task.dispatch is None:
+                    problem = f"{strategy.state}: {strategy.note}"
+                    measured.append(replace(strategy, problems=(problem,)))
+                    continue
+                script = extract_strategy(library, strategy.symbol)
+                measured.append(_with_result(strategy, _measure(task, script, pool, runner)))
+        return measured
+
+    def _with_program(self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner) -> ReplayResult:
+        """Compile the program with the library, count what was applied, and measure it."""
+        problems = [self.folder.problem] if self.folder.problem else []
+        untuned = program = None
+        if any(strategy.state is ScriptState.REFUSED for strategy in strategies):
+            problems.append("the whole program was not measured, because a script is refused")
+        else:
+            self.progress(Progress("measuring the whole program"))
+            try:
+                strategies, untuned, program = self._measure_program(strategies, library, runner)
+                problems += _program_problems(program, self.folder.summary)
+            except (ModelCompileError, BaselineError) as error:
+                problems.append(str(error))
+        tuned = self.folder.summary.get("program", {}).get("tuned", {})
+        return ReplayResult(
+            str(self.path), str(self.folder.path), tuple(strategies), untuned, program, tuned.get("ratio"),
+            tuple(problems), tuple(self._notes()),
+        )  # fmt: skip
+
+    def _measure_program(
+        self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner
+    ) -> tuple[list[ReplayedStrategy], Timing, Timing]:
+        with tempfile.TemporaryDirectory(prefix="mlir-sched-") as scratch:
+            file = Path(scratch) / LIBRARY if library else None
+            counts: dict[str, int] = {}
+            if file is not None:
+                file.write_text(library)
+                counts = applied_strategies(self.path, self.model.flags, file)
+            emitted = compile_to_bytes(self.path, self.model.flags, file)
+        plain = compile_to_bytes(self.path, self.target.flags)
+        timings = measure_program(runner, entry_of(self.model), plain, {}, emitted)
+        return [_with_count(s, counts.get(s.symbol, 0)) for s in strategies], timings.untuned, timings.emitted
+
+    def _notes(self) -> list[str]:
+        notes = []
+        for origin in provenance_of(self.folder.library).values() if self.folder.library else ():
+            if origin.get("target_key") not in (None, self.target.key):
+                notes.append(
+                    f"tuned for {origin.get('target', 'another target')} with {origin.get('versions', 'others')}; "
+                    f"this machine or compiler (iree-compiler {self.target.compiler}) is another"
+                )
+        if not self.folder.summary:
+            notes.append("summary.json is missing: edited decisions cannot be told from emitted ones")
+        return sorted(set(notes))
+
+
+def _measure(task: Task, script: str, pool: CompilerPool, runner: Runner) -> RunResult | str:
+    try:
+        return measure_scripts(task, [script], pool, runner)[0]
+    except BaselineError as error:
+        return str(error)
+
+
+def _with_result(strategy: ReplayedStrategy, result: RunResult | str) -> ReplayedStrategy:
+    if isinstance(result, str):
+        return replace(strategy, problems=(result,))
+    if result.timing is None:
+        failure = result.failure
+        text = f"{failure.kind}: {failure.message.splitlines()[0]}" if failure else "it was not timed"
+        return replace(strategy, problems=(text,))
+    slower = f"no faster than the untuned dispatch now: {result.timing.ratio:.2f}x"
+    return replace(strategy, timing=result.timing, problems=() if result.timing.ratio_low > 1.0 else (slower,))
+
+
+def _with_count(strategy: ReplayedStrategy, count: int) -> ReplayedStrategy:
+    problems = strategy.problems if count else (*strategy.problems, "it does not apply to any dispatch of the model")
+    return replace(strategy, applied=count, problems=problems)
+
+
+def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
+    """Say whether the program loses, or no longer gains what it did."""
+    gained = bool(summary.get("program", {}).get("gained", True))
+    if program.ratio < NO_LOSS:
+        return [f"the whole program is slower than plain iree-compile now: {program.ratio:.2f}x"]
+    if gained and program.ratio_low <= 1.0:
+        return [f"the whole program is no faster than plain iree-compile now: {program.ratio:.2f}x"]
+    return []
+
+
+def _emitted_decisions(summary: Mapping[str, Any]) -> dict[str, dict[str, Value]]:
+    """Return the decisions of every strategy as they were emitted, by symbol."""
+    try:
+        return {
+            dispatch["symbol"]: {n: tuple(v) if isinstance(v, list) else v for n, v in dispatch["decisions"].items()}
+            for dispatch in summary.get("dispatches", ())
+            if dispatch["symbol"]
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"summary.json is damaged ({error!r}); restore it, or remove it") from error
