@@ -29,7 +29,7 @@ MAX_BUDGETS = 6.0
 
 @dataclass
 class Contender:
-    """A candidate during timing; it collects pairs until it is known, lost or out of budget."""
+    """A candidate during timing; it collects pairs until it is known, lost or out of budget; one pair if hopeless."""
 
     handle: int
     program: Program
@@ -37,6 +37,7 @@ class Contender:
     pairs: list[Pair] = field(default_factory=list)
     spent_s: float = 0.0
     failure: Failure | None = None
+    hopeless: bool = False
 
     @property
     def quiet(self) -> int:
@@ -83,7 +84,7 @@ class Race:
 
     def run(self, contenders: Sequence[Contender], *, decide: bool) -> None:
         """Fill the contenders with pairs, or with a failure where one hangs or crashes on the way."""
-        self._round(contenders, lambda _: FIRST_PAIRS)
+        self._round(contenders, lambda c: 1 if c.hopeless else FIRST_PAIRS)
         pool_s = self._options.budget_s * len(contenders)
         limit_s = self._options.budget_s
         while active := self._active(contenders, limit_s):
@@ -141,6 +142,8 @@ class Race:
 
     def _is_lost(self, contender: Contender, best: Contender) -> bool:
         """Say whether it is a clear loser: decided against the best, or far slower from the first quiet pairs on."""
+        if contender.hopeless:
+            return True
         if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._options.min_samples:
             return False
         own, top = contender.ratio(), best.ratio()

@@ -22,6 +22,10 @@ from mlir_sched.verify import Rule
 __all__ = ["BaselineError", "Noise", "Program", "RunResult", "Runner", "RunnerOptions"]
 
 
+LONG_CALL_S = 2e-3
+"""Seconds per call of the baseline from which the calls of a hopeless program are worth saving."""
+
+
 class BaselineError(MlirSchedError):
     """The baseline itself crashes, hangs or has no reproducible result: nothing can be compared with it."""
 
@@ -68,6 +72,7 @@ class Runner:
         self._prepared = protocol.Prepared(0.0, 0.0, None)
         self._loaded: dict[int, int] = {}
         self._batch = 0
+        self._hopeless: set[int] = set()
 
     def measure(
         self, baseline: Program, candidates: Sequence[Program], rule: Rule, *, decide: bool = True
@@ -88,14 +93,16 @@ class Runner:
         """
         self._task = protocol.Prepare(baseline, rule)
         self._batch += 1
+        self._hopeless = set()
         self._prepare()
         failures = {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
         right = [i for i in range(len(candidates)) if i not in failures]
-        contenders = {i: Contender(i + 1, candidates[i]) for i in right}
+        contenders = {i: Contender(i + 1, candidates[i], hopeless=i + 1 in self._hopeless) for i in right}
         race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
         race.run(list(contenders.values()), decide=decide)
         for contender in contenders.values():
-            contender.failure = contender.failure or self._check_once_more(contender)
+            if not contender.hopeless:
+                contender.failure = contender.failure or self._check_once_more(contender)
         own = Contender(protocol.BASELINE, baseline)
         if not any(contender.pairs for contender in contenders.values()):
             race.run([own], decide=False)
@@ -180,11 +187,23 @@ class Runner:
         try:
             self._ensure_loaded(handle, program)
             for request in requests:
+                start = time.monotonic()
                 if message := self._client.ask(request, self._check_timeout_s(request)):
                     return Failure(FailureClass.WRONG_RESULT, message)
+                if self._is_hopeless(handle, time.monotonic() - start):
+                    self._hopeless.add(handle)
+                    return None
         except RequestFailed as failed:
             return failed.failure
         return None
+
+    def _is_hopeless(self, handle: int, check_s: float) -> bool:
+        """Say whether a check, and then a call, took so long that the program cannot win: one pair will time it."""
+        limit_s = self.options.hopeless_factor * self._prepared.call_s
+        if self._prepared.call_s < LONG_CALL_S or check_s - self._prepared.check_s < limit_s:
+            return False
+        call_s: float = self._client.ask(protocol.Warm(handle, 0.0), 4 * self.options.timeout_s(self._prepared.call_s))
+        return call_s > limit_s
 
     def _check_once_more(self, contender: Contender) -> Failure | None:
         """Check a program after its thousands of calls: what it keeps between calls may have gone wrong by then."""

@@ -22,6 +22,8 @@ class RunnerOptions:
         budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
         precision: Relative width of the interval of the ratio at which a candidate is known well enough.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
+        hopeless_factor: A candidate whose first check shows it this many times slower than the baseline is checked no
+            further and timed by one pair: it cannot win (baselines below 2 ms are too short to tell).
         calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
         seed: Decides the order inside pairs and of candidates.
     """
@@ -37,6 +39,7 @@ class RunnerOptions:
     budget_s: float = 0.25
     precision: float = 0.01
     slow_factor: float = 2.0
+    hopeless_factor: float = 4.0
     calibration_tolerance: float = 0.08
     seed: int = 0
 
