@@ -206,13 +206,13 @@ class DesignSpace:
         self.run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT), emitter)
 
     def trace_of(self, script: str) -> Trace:
-        """Return the trace of a stand-alone script, and prove that the script is the one its decisions produce.
+        """Return the trace of a stand-alone script, proven legal in this space.
 
-        A number edited by hand is honoured when the space allows it: the result is then the trace of the edited
-        script.
+        A decision edited by hand is honoured when the space allows it: :meth:`script` then prints the script that
+        follows from it. What else was edited does not show in the trace (``script_state.judge`` notices it).
 
         Raises:
-            ScriptError: The script does not parse, or anything but its decisions was changed.
+            ScriptError: The script does not parse, or a decision is incomplete or contradicts itself.
             IllegalTraceError: An edited decision is refused; the message names the rule.
         """
         from mlir_sched.transform_scripts.script import STRATEGY, parse_traces

@@ -1,0 +1,55 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from payloads import PAYLOADS, Payload
+
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.targets import detect_target
+from mlir_sched.task import Task
+from mlir_sched.tasks import extract
+
+FIXED = Target("llvm-cpu", (), "fixed", "3.13.0", 1, 64, 32, 32768, 1 << 20, 1 << 25)
+"""A machine that does not depend on where the tests run: 64-byte vectors in 32 registers, one core."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+
+
+@pytest.fixture(scope="session")
+def here() -> Target:
+    """Return this machine as a target."""
+    return detect_target("llvm-cpu", 1)
+
+
+@pytest.fixture(scope="session")
+def task_for(here: Target, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
+    """Return a function from a payload, or its name, to its only task; each is extracted once."""
+    known: dict[Payload, Task] = {}
+
+    def extract_once(wanted: str | Payload) -> Task:
+        payload = PAYLOADS[wanted] if isinstance(wanted, str) else wanted
+        if payload not in known:
+            path = tmp_path_factory.mktemp("payload") / "main.mlir"
+            path.write_text(payload.text)
+            (known[payload],) = extract(path, here, payload.flags).tasks
+        return known[payload]
+
+    return extract_once
+
+
+@pytest.fixture(scope="session")
+def space_for(task_for: Callable[[str | Payload], Task]) -> Callable[[str | Payload], DesignSpace]:
+    """Return a function from a payload, or its name, to its default design space on the fixed machine."""
+
+    def make(wanted: str | Payload) -> DesignSpace:
+        dispatch = task_for(wanted).dispatch
+        assert dispatch is not None
+        return DesignSpace(Space.default(FIXED), dispatch, FIXED)
+
+    return make
