@@ -1,3 +1,107 @@
-"""mlir-sched: probabilistic schedules for MLIR programs, tuned on the user's machine and compiled by IREE."""
+"""mlir-sched: probabilistic schedules for MLIR programs, tuned on the user's machine and compiled by IREE.
+
+Everything named here is imported when it is first used, so that ``import mlir_sched`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlir_sched.database import RecordStore
+    from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
+    from mlir_sched.measurement import Outcome, Timing
+    from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+    from mlir_sched.progress import Progress
+    from mlir_sched.record import Record
+    from mlir_sched.replaying import ReplayResult, replay
+    from mlir_sched.result import DispatchResult, ProgramResult, TuneResult
+    from mlir_sched.space import DesignSpace, Space
+    from mlir_sched.target import Target
+    from mlir_sched.targets import detect_target
+    from mlir_sched.trace import Decision, Trace
+    from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
+    from mlir_sched.transform_scripts.schedule import Schedule
+    from mlir_sched.tune import TuneOptions, tune
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Decision",
+    "DesignSpace",
+    "Dispatch",
+    "DispatchResult",
+    "IllegalTraceError",
+    "LinalgOp",
+    "MlirSchedError",
+    "OpKind",
+    "Outcome",
+    "ProgramResult",
+    "Progress",
+    "Record",
+    "RecordStore",
+    "ReplayResult",
+    "Schedule",
+    "ScheduleModule",
+    "ScriptError",
+    "Sketch",
+    "Space",
+    "Stage",
+    "Step",
+    "Target",
+    "Timing",
+    "Trace",
+    "TransformModule",
+    "TuneOptions",
+    "TuneResult",
+    "UserError",
+    "__version__",
+    "detect_target",
+    "replay",
+    "tune",
+]
+
+_EXPORTS = {
+    "database": ("RecordStore",),
+    "errors": ("IllegalTraceError", "MlirSchedError", "ScriptError", "UserError"),
+    "measurement": ("Outcome", "Timing"),
+    "payload": ("Dispatch", "LinalgOp", "OpKind"),
+    "progress": ("Progress",),
+    "record": ("Record",),
+    "replaying": ("ReplayResult", "replay"),
+    "result": ("DispatchResult", "ProgramResult", "TuneResult"),
+    "space": ("DesignSpace", "Space"),
+    "target": ("Target",),
+    "targets": ("detect_target",),
+    "trace": ("Decision", "Trace"),
+    "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
+    "transform_scripts.schedule": ("Schedule",),
+    "tune": ("TuneOptions", "tune"),
+}
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """Keeps ``mlir_sched.tune`` the function: the import system would bind the module of that name over it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "tune" or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

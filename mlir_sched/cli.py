@@ -82,7 +82,10 @@ def tune(
     module: Modules = None,
     as_json: Json = False,
 ) -> None:
-    """Search fast schedules for a program and write a folder for iree-compile."""
+    """Tune a program for this machine.
+
+    Searches fast schedules, proves them and writes a folder for iree-compile.
+    """
     with command(as_json=as_json, log_folder=output) as out:
         from mlir_sched.cli_tune import run_tune
         from mlir_sched.tune import TuneOptions
@@ -102,7 +105,10 @@ def inspect(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show decisions and provenance of scripts, or what a record store holds."""
+    """Show scripts, or a record store.
+
+    Of scripts: decisions and provenance; of a store: tasks, best candidates and failures.
+    """
     with command(as_json=as_json) as out:
         from mlir_sched.cli_inspect import run_inspect
 
@@ -117,11 +123,27 @@ def replay(
     module: Modules = None,
     as_json: Json = False,
 ) -> None:
-    """Check that tuned scripts still apply, are right and win on this machine; exit 1 if not."""
+    """Check that a tuned folder still holds.
+
+    Every script must apply, compute the right numbers and win on this machine; exit code 1 if not.
+    """
     with command(as_json=as_json) as out:
         from mlir_sched.cli_replay import run_replay
 
         code = run_replay(tuned, model, module or (), out)
+    raise typer.Exit(code)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Show whether this machine can tune.
+
+    Looks at versions, target, cores and timing noise, and says what to fix; exit code 1 if it cannot tune.
+    """
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli_doctor import run_doctor
+
+        code = run_doctor(out)
     raise typer.Exit(code)
 
 

@@ -73,6 +73,8 @@ def _describe(error: BaseException, log_folder: Path | None) -> tuple[int, str]:
         return USER_FAULT, f"error: {error}"
     if isinstance(error, OSError) and error.errno in _REFUSED:
         return USER_FAULT, f"error: {error.filename or 'a file'}: {error.strerror}"
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("mlir_sched"):
+        return OUR_FAULT, f"error: the Python package {error.name} is missing; install mlir-sched again with pip"
     if isinstance(error, MlirSchedError) and not _is_programming_error(error):
         return OUR_FAULT, f"error: {error}"
     path = _write_log(error, log_folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlir_sched.cli_exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli_progress import progress_view
 from mlir_sched.cli_text import console, seconds, speedup, table
-from mlir_sched.replay import ReplayedStrategy, ReplayResult, replay
+from mlir_sched.replaying import ReplayedStrategy, ReplayResult, replay
 from mlir_sched.user_modules import load_modules
 
 

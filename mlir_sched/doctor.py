@@ -1,0 +1,194 @@
+"""Whether this machine can tune, and how well: versions, target, cores, noise."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mlir_sched import __version__
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.iree_version import SUPPORTED, compiler_version
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.target import Target
+from mlir_sched.targets import TARGETS, available_cpus, detect_target
+
+OLDEST_PYTHON = (3, 11)
+NOISE_S = 2.0
+"""Seconds for which the machine's noise is measured."""
+FREE_BYTES = 512 << 20
+"""Free bytes in the temporary folder below which compiles may fail."""
+FEATURES = ("avx512f", "avx512bf16", "avx512vnni", "amx-tile", "avx2", "fma", "f16c", "neon", "sve", "dotprod", "v")
+"""CPU features that decide which vector code is generated."""
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+class Status(StrEnum):
+    """What a finding means for tuning."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What it is.
+        value: What was found.
+        status: What it means; with a problem, tuning is not possible.
+        advice: What to do about it.
+    """
+
+    name: str
+    value: str
+    status: Status = Status.OK
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Everything that was found."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def can_tune(self) -> bool:
+        """Whether tuning is possible here."""
+        return all(finding.status is not Status.PROBLEM for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the diagnosis as JSON data."""
+        return {"can_tune": self.can_tune, "findings": [asdict(finding) for finding in self.findings]}
+
+
+def diagnose(noise_s: float = NOISE_S) -> Diagnosis:
+    """Look at everything that tuning depends on; nothing is raised.
+
+    Args:
+        noise_s: Seconds for which the machine's noise is measured.
+    """
+    findings = [*_versions(), *_machine()]
+    for name in TARGETS:
+        findings += _attempt(f"target {name}", lambda name=name: _target(name))  # type: ignore[misc]
+    if all(finding.status is not Status.PROBLEM for finding in findings):
+        findings += _attempt("timing noise", lambda: _noise(noise_s))
+    return Diagnosis(tuple(findings))
+
+
+def _versions() -> Iterator[Finding]:
+    old = sys.version_info < OLDEST_PYTHON
+    yield Finding(
+        "python", platform.python_version(), Status.PROBLEM if old else Status.OK, "install Python 3.11" if old else ""
+    )
+    yield Finding("mlir-sched", __version__)
+    yield from _attempt(
+        "iree compiler", lambda: [Finding("iree compiler", f"{compiler_version()} (needed: {SUPPORTED}.x)")]
+    )
+    yield _package("iree runtime", "iree-base-runtime", series=SUPPORTED)
+    yield _package("numpy", "numpy")
+    yield _package("xgboost", "xgboost-cpu", "xgboost")
+
+
+def _package(name: str, *distributions: str, series: str = "") -> Finding:
+    """Return the version of the first of the distributions that is installed."""
+    for distribution in distributions:
+        try:
+            found = version(distribution)
+        except PackageNotFoundError:
+            continue
+        if series and not found.startswith(f"{series}."):
+            return Finding(name, found, Status.PROBLEM, f"pip install '{distribution}=={series}.*'")
+        return Finding(name, f"{found} (needed: {series}.x)" if series else found)
+    return Finding(name, "not installed", Status.PROBLEM, f"pip install {distributions[0]}")
+
+
+def _machine() -> Iterator[Finding]:
+    usable, logical = available_cpus(), os.cpu_count() or 1
+    physical = psutil.cpu_count(logical=False) or logical
+    advice = "with a single core, other work disturbs every timing" if usable == 1 else ""
+    status = Status.WARNING if usable == 1 else Status.OK
+    yield Finding("cores", f"{usable} usable of {logical} logical, {physical} physical", status, advice)
+    yield Finding("load", f"{os.getloadavg()[0]:.1f} processes in the last minute")
+    if _GOVERNOR.is_file():
+        governor = _GOVERNOR.read_text().strip()
+        fixed = governor == "performance"
+        advice = "" if fixed else "set it to performance while tuning: cpupower frequency-set -g performance"
+        yield Finding("frequency governor", governor, Status.OK if fixed else Status.WARNING, advice)
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    enough = free >= FREE_BYTES
+    advice = "" if enough else "make room, or set TMPDIR to another folder"
+    yield Finding(
+        "temporary folder", f"{folder}, {free >> 20} MiB free", Status.OK if enough else Status.PROBLEM, advice
+    )
+
+
+def _target(name: str) -> list[Finding]:
+    target = detect_target(name, 1)
+    return [
+        Finding(f"target {name}", f"{target_cpu(target)} ({cpu_model()})"),
+        Finding("CPU features used", ", ".join(used_features(target)) or "none of those known here"),
+        Finding("vectors", f"{target.vector_bytes} bytes wide, {target.vector_registers} registers"),
+        Finding("data caches", _caches(target)),
+    ]
+
+
+def target_cpu(target: Target) -> str:
+    """Return the CPU that IREE generates code for."""
+    found = re.search(r'\bcpu = "([^"]*)"', target.description)
+    return found.group(1) if found else "unknown CPU"
+
+
+def cpu_model() -> str:
+    """Return the name of the processor."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found.group(1) if found else platform.processor() or platform.machine()
+
+
+def used_features(target: Target) -> tuple[str, ...]:
+    """Return those features that decide the vector code and that IREE uses."""
+    found = re.search(r'\bcpu_features = "([^"]*)"', target.description)
+    enabled = {feature[1:] for feature in found.group(1).split(",") if feature.startswith("+")} if found else set()
+    return tuple(feature for feature in FEATURES if feature in enabled)
+
+
+def _caches(target: Target) -> str:
+    sizes = (target.l1_bytes, target.l2_bytes, target.l3_bytes)
+    return ", ".join(
+        f"L{level} {size >> 10} KiB" if size else f"L{level} unknown" for level, size in enumerate(sizes, 1)
+    )
+
+
+def _noise(seconds: float) -> list[Finding]:
+    with Runner(RunnerOptions()) as runner:
+        noise = runner.noise(seconds)
+    quiet = noise.verdict.startswith("quiet")
+    advice = "" if quiet else "stop other work, pin nothing else to these cores, and do not tune two models at once"
+    value = f"{noise.lost:.1%} of the time lost to others, spread {noise.spread:.1%}; {noise.verdict}"
+    return [Finding("timing noise", value, Status.OK if quiet else Status.WARNING, advice)]
+
+
+def _attempt(name: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    try:
+        return look()
+    except (MlirSchedError, OSError, ValueError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        found, _, advice = text.partition("; ")
+        return [Finding(name, found, Status.PROBLEM, advice or "see the message")]
