@@ -12,7 +12,8 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from mlir_sched.tune import TuneOptions, tune
+from mlir_sched.options import TuneOptions
+from mlir_sched.tune import tune
 
 MODELS = Path(__file__).parent / "models"
 GOALS = {

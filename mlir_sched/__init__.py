@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mlir_sched.database import RecordStore
     from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
     from mlir_sched.measurement import Outcome, Timing
+    from mlir_sched.options import TuneOptions
     from mlir_sched.payload import Dispatch, LinalgOp, OpKind
     from mlir_sched.progress import Progress
     from mlir_sched.record import Record
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mlir_sched.trace import Decision, Trace
     from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
-    from mlir_sched.tune import TuneOptions, tune
+    from mlir_sched.tune import tune
 
 __version__ = "0.1.0"
 
@@ -68,6 +69,7 @@ _EXPORTS = {
     "database": ("RecordStore",),
     "errors": ("IllegalTraceError", "MlirSchedError", "ScriptError", "UserError"),
     "measurement": ("Outcome", "Timing"),
+    "options": ("TuneOptions",),
     "payload": ("Dispatch", "LinalgOp", "OpKind"),
     "progress": ("Progress",),
     "record": ("Record",),
@@ -79,7 +81,7 @@ _EXPORTS = {
     "trace": ("Decision", "Trace"),
     "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
-    "tune": ("TuneOptions", "tune"),
+    "tune": ("tune",),
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

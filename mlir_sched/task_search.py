@@ -122,9 +122,7 @@ class TaskSearch:
         return records
 
     def _add(self, trace: Trace, script: str, outcome: Outcome, batch: int) -> Record:
-        record = Record(
-            self.task.key, self.context, trace.key, Origin.SCRIPT, trace, script, outcome, batch, self.seed
-        )
+        record = Record(self.task.key, self.context, trace.key, Origin.SCRIPT, trace, script, outcome, batch, self.seed)
         self.store.add([record])
         self.measured += 1
         return record

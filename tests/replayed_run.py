@@ -15,12 +15,13 @@ from pathlib import Path
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.options import TuneOptions
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.progress import silent
+from mlir_sched.search_run import SearchRun
 from mlir_sched.space import Space
 from mlir_sched.target import Target
 from mlir_sched.task import Task
-from mlir_sched.tune import Run, TuneOptions
 
 TARGET = Target("llvm-cpu", (), "a machine", "3.13.0", 1, 64, 32, 32768, 1 << 20, 1 << 25)
 
@@ -32,9 +33,7 @@ def matmul_dispatch(m: int, n: int, k: int) -> Dispatch:
         expressions = tuple(LinearExpr(tuple(int(d == loop) for d in range(rank))) for loop in loops)
         return Operand(TensorSpec(shape, "f32"), expressions, producer)
 
-    fill = LinalgOp(
-        0, "linalg.fill", OpKind.FILL, ("parallel",) * 2, (m, n), (), (operand((m, n), (0, 1), 2),), ()
-    )
+    fill = LinalgOp(0, "linalg.fill", OpKind.FILL, ("parallel",) * 2, (m, n), (), (operand((m, n), (0, 1), 2),), ())
     matmul = LinalgOp(
         1,
         "linalg.matmul",
@@ -84,7 +83,7 @@ def main(store_path: str, log: str, trials: int) -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
         options = TuneOptions(trials=trials, batch=8, seed=3)
-        run = Run(options, TARGET, Space.default(TARGET), store, tasks, time.monotonic(), silent)
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, time.monotonic(), silent)
         run.search(HashedMeasurements(Path(log)))
         print(f"{run.trials} tried, {sum(s.measured for s in run.searches)} measured")
 

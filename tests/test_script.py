@@ -132,7 +132,7 @@ def without(script: str, name: str, attribute: str) -> str:
 
 
 def test_lost_distribution_is_refused(space: DesignSpace, trace: Trace) -> None:
-    with pytest.raises(ScriptError, match="reduction_step has lost its mlir_sched.distribution attribute"):
+    with pytest.raises(ScriptError, match=r"reduction_step has lost its mlir_sched\.distribution attribute"):
         space.trace_of(without(space.script(trace), "reduction_step", "distribution"))
 
 
@@ -188,7 +188,7 @@ def test_text_that_is_no_script_is_refused(space: DesignSpace, text: str, compla
 
 def test_unknown_sketch_is_refused(space: DesignSpace, trace: Trace) -> None:
     script = space.script(trace).replace('sketch = "contraction.registers"', 'sketch = "contraction.secret"')
-    with pytest.raises(IllegalTraceError, match="the space has no sketch 'contraction.secret'; it has "):
+    with pytest.raises(IllegalTraceError, match=r"the space has no sketch 'contraction\.secret'; it has "):
         space.trace_of(script)
 
 

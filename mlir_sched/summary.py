@@ -1,0 +1,70 @@
+"""Puts a finished search and its emission together into the result."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched import __version__
+from mlir_sched.export import Emission, Winner
+from mlir_sched.record import describe
+from mlir_sched.result import DispatchResult, TuneResult
+from mlir_sched.search import EvolutionarySearch
+from mlir_sched.search_run import SearchRun
+from mlir_sched.task import Task
+from mlir_sched.task_search import TaskSearch
+from mlir_sched.variants import BuiltVariant
+
+
+def summarise(run: SearchRun, path: Path, variant: BuiltVariant, emission: Emission, folder: Path | None) -> TuneResult:
+    """Return the result of a run."""
+    searches = {search.task.key: search for search in run.searches}
+    return TuneResult(
+        model=str(path),
+        target=run.target.backend,
+        threads=run.options.threads,
+        seed=run.options.seed,
+        trials=run.trials,
+        measured=sum(search.measured for search in run.searches),
+        seconds=time.monotonic() - run.start,
+        interrupted=run.interrupted,
+        program=emission.program,
+        dispatches=tuple(_dispatch(task, searches.get(task.key), run, emission) for task in variant.model.tasks),
+        output=None if folder is None else str(folder),
+        store=run.store.name,
+        model_accuracy=_accuracy(run),
+        versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
+    )
+
+
+def _dispatch(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> DispatchResult:
+    winner: Winner | None = emission.winners.get(task.key)
+    return DispatchResult(
+        name=task.name,
+        description=describe(task.dispatch) if task.dispatch else "",
+        task_key=task.key,
+        weight=task.weight,
+        untuned=search.untuned if search else None,
+        tuned=winner.timing if winner else None,
+        symbol=winner.symbol if winner else "",
+        sketch=winner.trace.sketch if winner else "",
+        decisions=dict(winner.trace.values) if winner else None,
+        trials=search.tried if search else 0,
+        failures=dict(search.failures()) if search else None,
+        note="" if winner else _why_untuned(task, search, run, emission),
+    )
+
+
+def _why_untuned(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> str:
+    known = emission.notes.get(task.key) or run.untunable.get(task.key) or task.not_tunable
+    if known or search is not None:
+        return known or "no candidate was tried"
+    return "no transform module schedules it"
+
+
+def _accuracy(run: SearchRun) -> float | None:
+    strategies = [search.strategy for search in run.searches]
+    judged = [a for s in strategies if isinstance(s, EvolutionarySearch) for a in s.rank_accuracy]
+    return float(np.mean(judged)) if judged else None

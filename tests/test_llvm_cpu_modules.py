@@ -1,0 +1,343 @@
+"""The llvm-cpu transform modules: which sketches a dispatch gets, what they refuse, the scripts they make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import FIXED
+from payloads import PAYLOADS, Payload, layernorm, matmul, matmul_bias_gelu, matvec, row_sum, transpose, vecmat
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import FailureClass, IllegalTraceError
+from mlir_sched.program import Program
+from mlir_sched.rules import rule_for_dispatch
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.sampling import Value
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.trace import OnIllegal, Recorder
+from mlir_sched.transform_scripts.llvm_cpu import Contraction
+
+SpaceFor = Callable[[str | Payload], DesignSpace]
+TaskFor = Callable[[str | Payload], Task]
+GOLDEN = Path(__file__).parent / "golden"
+CONTRACTION = {"contraction.registers", "contraction.cache", "lowering_config"}
+SKETCHES: dict[str, set[str]] = {
+    "matmul": CONTRACTION,
+    "matmul_accumulating": CONTRACTION,
+    "matmul_i8": CONTRACTION,
+    "batch_matmul_bt": CONTRACTION,
+    "vecmat": CONTRACTION,
+    "matvec": CONTRACTION | {"reduction"},
+    "bias_gelu": CONTRACTION,
+    "two_epilogues": CONTRACTION,
+    "row_sum": {"reduction", "lowering_config"},
+    "softmax": {"reduction"},
+    "layernorm": {"reduction"},
+    "scale_rows": {"reduction"},
+    "sum_of_squares": {"reduction"},
+    "elementwise_chain": {"elementwise"},
+    "transpose": {"elementwise"},
+    "vector_add_uneven": {"elementwise"},
+}
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str) -> None:
+    assert set(space_for(name).sketches) == SKETCHES[name]
+
+
+def test_module_options_narrow_the_space(task_for: TaskFor) -> None:
+    dispatch = task_for("matmul_uneven").dispatch
+    assert dispatch is not None
+    space = Space.default(FIXED).replace("contraction", Contraction(cache_tiling=False, edges=()))
+    narrow = DesignSpace(space, dispatch, FIXED)
+    assert set(narrow.sketches) == {"contraction.registers", "lowering_config"}
+    trace = narrow.sample(np.random.default_rng(0), "contraction.registers")
+    assert "edges" not in trace.values
+
+
+REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
+    (matmul(64, 64, 64), "contraction.registers", {"rows": (16, 16), "columns": (64, 32)}, "accumulators take 32"),
+    (matmul(64, 64, 64), "contraction.registers", {"workgroup_0": (1,), "rows": (4, 4)}, "not in the support"),
+    (
+        matmul(100, 100, 100),
+        "contraction.registers",
+        {
+            "workgroup_1": (100,),
+            "edges": "peel",
+            "columns": (5,),
+            "register_columns": 16,
+            "rows": (50,),
+            "register_rows": 4,
+        },
+        "columns: register tile 16 > 5",
+    ),
+    (
+        matmul(100, 100, 100),
+        "contraction.cache",
+        {
+            "workgroup_0": (50,),
+            "edges": "mask",
+            "columns": (100,),
+            "register_columns": 16,
+            "rows": (2,),
+            "register_rows": 4,
+        },
+        "rows: register tile 4 > 2",
+    ),
+    (
+        matmul_bias_gelu(512, 512, 64),
+        "contraction.cache",
+        {"workgroup_0": (512,), "workgroup_1": (512,)},
+        "a temporary of 1048576 bytes is above 32768",
+    ),
+    (
+        matmul_bias_gelu(48, 96, 64),
+        "contraction.cache",
+        {"rows": (1, 1), "columns": (32, 16), "reduction": (64, 1)},
+        "an unblocked reduction is the registers program",
+    ),
+    (
+        matmul(4096, 16, 8),
+        "contraction.cache",
+        {"workgroup_0": (1,), "workgroup_1": (16,)},
+        "4096 workgroups are more than 2048",
+    ),
+    (row_sum(64, 512), "reduction", {"workgroup_0": (64,), "rows": (16,), "lanes_512": (128,)}, "take 128 registers"),
+    (
+        layernorm(64, 768),
+        "reduction",
+        {"workgroup_0": (64,), "rows": (1,)},
+        "temporaries of 199688 bytes are above 32768",
+    ),
+    (
+        layernorm(64, 256),
+        "reduction",
+        {"workgroup_0": (16,), "rows": (16,), "lanes_256": (16,), "columns_2": (256,)},
+        "16 rows x 256 columns are 256 vectors",
+    ),
+    (
+        transpose(192, 160),
+        "elementwise",
+        {"workgroup_0": (192,), "workgroup_1": (160,), "tile_1": (16,), "vector": (192,)},
+        "a tile of 192 vectors is above 64",
+    ),
+    (
+        matmul(64, 64, 64),
+        "lowering_config",
+        {"distribution_0": 4, "register_0": 8},
+        "register tile 8 > 4",
+    ),
+    (
+        matmul(64, 64, 64),
+        "lowering_config",
+        {"distribution_0": 64, "register_0": 16, "distribution_1": 64, "register_1": 64},
+        "64 accumulator registers are more than 24",
+    ),
+]
+
+
+@pytest.mark.parametrize(("payload", "sketch", "values", "rule"), REFUSED, ids=[rule for *_, rule in REFUSED])
+def test_rule_refuses(space_for: SpaceFor, payload: Payload, sketch: str, values: dict[str, Value], rule: str) -> None:
+    space = space_for(payload)
+    messages = set()
+    for seed in range(40):
+        try:
+            space.run(sketch, Recorder(values, np.random.default_rng(seed), OnIllegal.REJECT))
+        except IllegalTraceError as error:
+            messages.add(str(error))
+    assert any(rule in message for message in messages), messages
+
+
+def test_unrolled_reduction_is_bounded(space_for: SpaceFor) -> None:
+    space = space_for(matmul(64, 64, 64))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        trace = space.sample(rng, "contraction.registers")
+        assert space.check(trace).notes["unrolled_vectors"] <= 512
+
+
+GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
+    "contraction_registers": (
+        "bias_gelu",
+        "contraction.registers",
+        {
+            "workgroup_0": (48,),
+            "workgroup_1": (96,),
+            "columns": (96, 32),
+            "rows": (24, 8),
+            "cache_order": ("rows", "columns"),
+            "register_order": ("columns", "rows"),
+            "reduction_step": (2,),
+        },
+    ),
+    "contraction_cache": (
+        "matmul",
+        "contraction.cache",
+        {
+            "workgroup_0": (64,),
+            "workgroup_1": (48,),
+            "columns": (48, 16),
+            "rows": (32, 8),
+            "reduction": (40, 4),
+            "cache_order": ("reduction", "rows", "columns"),
+            "register_order": ("rows", "columns"),
+        },
+    ),
+    "contraction_peel": (
+        "matmul_uneven",
+        "contraction.registers",
+        {
+            "workgroup_0": (17,),
+            "workgroup_1": (33,),
+            "edges": "peel",
+            "columns": (33,),
+            "register_columns": 16,
+            "rows": (17,),
+            "register_rows": 8,
+            "cache_order": ("rows", "columns"),
+            "register_order": ("rows", "columns"),
+            "reduction_step": (1,),
+        },
+    ),
+    "contraction_mask": (
+        "matmul_uneven",
+        "contraction.cache",
+        {
+            "workgroup_0": (17,),
+            "workgroup_1": (33,),
+            "edges": "mask",
+            "columns": (33,),
+            "register_columns": 16,
+            "rows": (17,),
+            "register_rows": 8,
+            "reduction": (65, 1),
+            "cache_order": ("reduction", "rows", "columns"),
+            "register_order": ("rows", "columns"),
+        },
+    ),
+    "reduction": (
+        "softmax",
+        "reduction",
+        {"workgroup_0": (2,), "workgroup_1": (32,), "rows": (4,), "lanes_128": (16,), "columns_4": (64,)},
+    ),
+    "elementwise": (
+        "transpose",
+        "elementwise",
+        {"workgroup_0": (96,), "workgroup_1": (160,), "tile_1": (8,), "vector": (16,), "order": ("1", "0")},
+    ),
+    "lowering_config": (
+        "matmul_uneven",
+        "lowering_config",
+        {
+            "distribution_0": 16,
+            "register_0": 8,
+            "distribution_1": 32,
+            "register_1": 32,
+            "reduction_step": 2,
+            "peel": "yes",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_golden_script(space_for: SpaceFor, name: str, request: pytest.FixtureRequest) -> None:
+    payload, sketch, values = GOLDENS[name]
+    space = space_for(payload)
+    script = space.script(space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0])
+    path = GOLDEN / f"{name}.mlir"
+    if request.config.getoption("--update-golden"):
+        path.write_text(script)
+    assert script == path.read_text(), "the script changed; if that is meant: pytest --update-golden"
+
+
+SAMPLES = 5
+"""Random candidates per sketch and payload that are compiled and run."""
+REFUSED_BY_THE_COMPILER = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.COMPILE_ERROR)
+BOUND = 0.02
+"""Largest share of legal candidates that the compiler may refuse. Measured: 0 of about 300."""
+
+
+def test_random_candidates_compile_and_compute_the_right_numbers(
+    task_for: TaskFor, here: Target, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table: dict[str, Counter[str]] = {}
+    complaints: list[str] = []
+    # A short time budget: the times do not matter here.
+    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner:
+        pools: dict[tuple[str, ...], CompilerPool] = {}
+        for name in PAYLOADS:
+            task = task_for(name)
+            pool = pools.setdefault(task.flags, CompilerPool(task.flags))
+            for sketch, outcomes in _outcomes(task, here, pool, runner, complaints).items():
+                table.setdefault(f"{name} {sketch}", Counter()).update(outcomes)
+        for pool in pools.values():
+            pool.close()
+    with capsys.disabled():
+        print("\n" + "\n".join(f"{row:44} {dict(counts)}" for row, counts in table.items()))
+    total: Counter[str] = sum(table.values(), Counter())
+    assert not [kind for kind in total if kind not in ("right", *REFUSED_BY_THE_COMPILER)], complaints
+    refused = sum(total[kind] for kind in REFUSED_BY_THE_COMPILER)
+    assert refused <= BOUND * total.total(), complaints
+
+
+def _outcomes(
+    task: Task, target: Target, pool: CompilerPool, runner: Runner, complaints: list[str]
+) -> dict[str, Counter[str]]:
+    """Return what became of random candidates of every sketch of a task: ``right`` or a class of failure."""
+    assert task.dispatch is not None
+    space, rng = DesignSpace(Space.default(target), task.dispatch, target), np.random.default_rng(11)
+    traces = list({space.sample(rng, sketch): None for sketch in space.sketches for _ in range(SAMPLES)})
+    compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    programs = {
+        index: Program(result.vmfb, "task", task.inputs, task.outputs, True)
+        for index, result in sorted(compiled.items())
+        if result.vmfb is not None
+    }
+    baseline = programs.pop(0)
+    _, results = runner.measure(baseline, list(programs.values()), rule_for_dispatch(task.dispatch), decide=False)
+    failures = {index: result.failure for index, result in compiled.items()}
+    failures |= {index: result.failure for index, result in zip(programs, results, strict=True)}
+    counts: dict[str, Counter[str]] = {sketch: Counter() for sketch in space.sketches}
+    for index, trace in enumerate(traces, start=1):
+        failure = failures[index]
+        counts[trace.sketch]["right" if failure is None else failure.kind] += 1
+        if failure is not None:
+            complaints.append(f"{task.name} {trace.sketch} {trace.values}: {failure.message}")
+    return counts
+
+
+@pytest.mark.parametrize("edges", ["peel", "mask"])
+@pytest.mark.parametrize("sketch", ["contraction.registers", "contraction.cache"])
+def test_edges_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketch: str, edges: str) -> None:
+    tasks = [task_for(matmul(100, 100, 100)), task_for(matmul(17, 33, 65)), task_for(matmul_bias_gelu(41, 61, 13))]
+    rng = np.random.default_rng(5)
+    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner, CompilerPool(tasks[0].flags) as pool:
+        for task in tasks:
+            assert task.dispatch is not None
+            space = DesignSpace(Space.default(here), task.dispatch, here)
+            traces = []
+            while len(traces) < 4:
+                try:
+                    traces.append(space.run(sketch, Recorder({"edges": edges}, rng))[0])
+                except IllegalTraceError:
+                    continue
+            compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+            assert not [
+                (t.values, r.failure) for t, r in zip(traces, list(compiled.values())[1:], strict=False) if r.failure
+            ]
+            programs = [Program(compiled[i].vmfb or b"", "task", task.inputs, task.outputs, True) for i in range(5)]
+            _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)
+            assert not [(t.values, r.failure) for t, r in zip(traces, results, strict=True) if r.failure]
+
+
+def test_vector_times_matrix_is_no_row_reduction(space_for: SpaceFor) -> None:
+    assert "reduction" not in space_for(vecmat(64, 32)).sketches
+    assert "reduction" in space_for(matvec(64, 32)).sketches
