@@ -52,7 +52,7 @@ class SearchRun:
             while (count := self._next_count()) and (
                 index := scheduler.next_task([s.progress() for s in self.searches])
             ) is not None:
-                self.searches[index].run_round(count, evaluator)
+                self.searches[index].run_round(self.options.batch, count, evaluator)
                 self._save_round()
                 self.progress(self.state(f"tuning {self.searches[index].task.name}"))
         except KeyboardInterrupt:

@@ -58,9 +58,12 @@ class TaskSearch:
             if record is not None and record.trace is not None:
                 self._learn([record])
 
-    def run_round(self, count: int, evaluator: Evaluator) -> int:
-        """Try up to ``count`` new candidates and return how many were tried."""
-        traces = self.strategy.suggest(count)
+    def run_round(self, batch_size: int, limit: int, evaluator: Evaluator) -> int:
+        """Try the first ``limit`` of up to ``batch_size`` new candidates and return how many were tried.
+
+        A round always suggests whole batches: a run that goes on with a larger budget then suggests the same ones.
+        """
+        traces = self.strategy.suggest(batch_size)[:limit]
         if not traces:
             self.exhausted = True
             return 0

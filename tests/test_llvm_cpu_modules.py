@@ -330,9 +330,7 @@ def test_edges_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketc
                 except IllegalTraceError:
                     continue
             compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
-            assert not [
-                (t.values, r.failure) for t, r in zip(traces, list(compiled.values())[1:], strict=False) if r.failure
-            ]
+            assert not [(t.values, compiled[i].failure) for i, t in enumerate(traces, 1) if compiled[i].failure]
             programs = [Program(compiled[i].vmfb or b"", "task", task.inputs, task.outputs, True) for i in range(5)]
             _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)
             assert not [(t.values, r.failure) for t, r in zip(traces, results, strict=True) if r.failure]
