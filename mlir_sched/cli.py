@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mlir_sched import __version__
-from mlir_sched.cli_exit import command
+from mlir_sched.cli_exit import USER_FAULT, command
 
 app = typer.Typer(
     name="mlir-sched",
@@ -36,11 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Command-line arguments; those of the process by default.
     """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="mlir-sched")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    return 0
+        return app(args=arguments, prog_name="mlir-sched", standalone_mode=False) or 0
+    except Exception as error:  # a usage error; the classes have another home in every release of typer
+        if not hasattr(error, "format_message"):
+            raise
+        error.show()  # type: ignore[attr-defined]
+        if "--json" in arguments:
+            print(json.dumps({"error": error.format_message(), "exit_code": USER_FAULT}, indent=2))
+        return USER_FAULT
 
 
 def _print_version(wanted: bool) -> None:

@@ -60,9 +60,7 @@ def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...]
         UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch.
         JobError: A mistake of ours, with its traceback.
     """
-    path = Path(model_path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
+    path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
     try:
         model: Model = run_isolated(
@@ -73,3 +71,17 @@ def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...]
     except WorkerCrashError as error:
         raise UserError(f"{path}: IREE cannot compile this program: {error}") from None
     return model
+
+
+def require_program(model_path: str | Path) -> Path:
+    """Return the path of a model that exists and is not empty.
+
+    Raises:
+        UserError: There is no such file, or nothing in it.
+    """
+    path = Path(model_path)
+    if not path.is_file():
+        raise UserError(f"{path}: not a file" if path.exists() else f"{path}: no such file")
+    if path.stat().st_size == 0:
+        raise UserError(f"{path}: the file is empty")
+    return path

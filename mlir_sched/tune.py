@@ -23,6 +23,7 @@ from mlir_sched.summary import summarise
 from mlir_sched.target import Target
 from mlir_sched.targets import detect_target
 from mlir_sched.task import Task
+from mlir_sched.tasks import require_program
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.variants import BuiltVariant, build_variants, can_tune, variant_to_tune
 
@@ -56,9 +57,9 @@ def tune(
         UserError: The input is at fault; nothing that was measured is lost.
     """
     options = options or TuneOptions()
+    path = require_program(model)
     folder = None if output is None else prepare_folder(Path(output))
     start = time.monotonic()
-    path = Path(model)
     progress(Progress("detecting the target"))
     target = detect_target(options.target, options.threads)
     space = Space([*modules, *(space or Space.default(target)).modules])
