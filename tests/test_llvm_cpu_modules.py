@@ -126,7 +126,7 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         transpose(192, 160),
         "elementwise",
         {"workgroup_0": (192,), "workgroup_1": (160,), "tile_1": (16,), "vector": (192,)},
-        "a tile of 192 vectors is above 64",
+        "vector instructions in a tile are more than 512",
     ),
     (
         matmul(64, 64, 64),

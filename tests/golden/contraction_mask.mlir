@@ -23,9 +23,19 @@ module attributes {transform.with_named_sequence} {
     %tiled_10, %tiled_11 = transform.structured.tile_using_for %tiled_8 tile_sizes [0, %register_columns, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %tiled_12, %tiled_13 = transform.structured.tile_using_for %tiled_10 tile_sizes [0, 0, %reduction_1] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %tiled_14, %tiled_15:2 = transform.structured.tile_using_for %fused tile_sizes [%register_rows, %register_columns] : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.apply_patterns to %arg0 {
+      transform.apply_patterns.linalg.tiling_canonicalization
+      transform.apply_patterns.scf.for_loop_canonicalization
+      transform.apply_patterns.tensor.fold_tensor_empty
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op
+    transform.apply_cse to %arg0 : !transform.any_op
     transform.structured.vectorize %tiled_12 vector_sizes [%register_rows, %register_columns, %reduction_1] : !transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
     %ops = transform.structured.match ops{["linalg.fill"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     transform.structured.vectorize %ops vector_sizes [%register_rows, %register_columns] : !transform.any_op, !transform.param<i64>, !transform.param<i64>
+    transform.apply_patterns to %arg0 {
+      transform.apply_patterns.vector.lower_masked_transfers
+    } : !transform.any_op
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.vector.reduction_to_contract
       transform.apply_patterns.vector.transfer_permutation_patterns
