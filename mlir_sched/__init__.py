@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
     from mlir_sched.measurement import Outcome, Timing
     from mlir_sched.options import TuneOptions
-    from mlir_sched.options import TuneOptions
     from mlir_sched.payload import Dispatch, LinalgOp, OpKind
     from mlir_sched.progress import Progress
     from mlir_sched.record import Record
@@ -70,7 +69,6 @@ _EXPORTS = {
     "database": ("RecordStore",),
     "errors": ("IllegalTraceError", "MlirSchedError", "ScriptError", "UserError"),
     "measurement": ("Outcome", "Timing"),
-    "options": ("TuneOptions",),
     "options": ("TuneOptions",),
     "payload": ("Dispatch", "LinalgOp", "OpKind"),
     "progress": ("Progress",),

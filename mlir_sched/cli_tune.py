@@ -11,7 +11,6 @@ from mlir_sched.cli_exit import DONE, INTERRUPTED, Output
 from mlir_sched.cli_progress import progress_view
 from mlir_sched.cli_text import console, decisions, duration, failures, median, seconds, speedup, table
 from mlir_sched.options import TuneOptions
-from mlir_sched.options import TuneOptions
 from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.tune import tune
 from mlir_sched.user_modules import load_modules
