@@ -11,7 +11,8 @@ from pathlib import Path
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.evaluate import CompileAndRun
-from mlir_sched.export import choose_finalists, emit, write_summary
+from mlir_sched.export import emit, write_summary
+from mlir_sched.finalists import choose_finalists
 from mlir_sched.options import TuneOptions
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.report import Curve, write_report
