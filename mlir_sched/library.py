@@ -46,9 +46,13 @@ class Strategy:
 def build_library(strategies: Sequence[Strategy]) -> str:
     """Return the text of a library that applies each strategy to the dispatch it was tuned for.
 
+    Of strategies whose dispatches no matcher can tell apart the first is kept (see :func:`indistinct`).
+
     Raises:
         MlirSchedError: A task's program has no store to match from.
     """
+    left_out = indistinct(strategies)
+    strategies = [strategy for strategy in strategies if strategy.symbol not in left_out]
     with script_context(), ir.Location.unknown():
         module = new_library()
         for strategy in strategies:
@@ -64,6 +68,24 @@ def build_library(strategies: Sequence[Strategy]) -> str:
             append_matcher(module, _matcher(strategy.symbol), strategy.source, strategy.space.dispatch)
         _append_entry(module, [strategy.symbol for strategy in strategies])
         return print_module(module)
+
+
+def indistinct(strategies: Sequence[Strategy]) -> dict[str, str]:
+    """Return, by symbol, the strategies that a library must leave out, each with the earlier one it would collide with.
+
+    Dispatches collide when they differ only in constants that a body captures, which a matcher cannot see. Both
+    strategies would then apply to both dispatches, and the second to run would find nothing left to schedule.
+
+    Raises:
+        MlirSchedError: A task's program has no store to match from.
+    """
+    first: dict[str, str] = {}
+    collisions: dict[str, str] = {}
+    for strategy in strategies:
+        known = first.setdefault(_matcher_text(strategy), strategy.symbol)
+        if known != strategy.symbol:
+            collisions[strategy.symbol] = known
+    return collisions
 
 
 def provenance_of(library: str) -> dict[str, dict[str, str]]:
@@ -92,6 +114,13 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
 def _named_attributes(op: Any) -> Iterator[Any]:
     attributes = op.operation.attributes
     return (attributes[i] for i in range(len(attributes)))
+
+
+def _matcher_text(strategy: Strategy) -> str:
+    with script_context(), ir.Location.unknown():
+        module = new_library()
+        append_matcher(module, "match", strategy.source, strategy.space.dispatch)
+        return str(module)
 
 
 def _matcher(symbol: str) -> str:

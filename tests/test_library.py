@@ -1,0 +1,127 @@
+"""The transform library through the public route: every strategy meets its own dispatch, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
+
+from mlir_sched.compiler import applied_strategies, compile_model
+from mlir_sched.library import Strategy, build_library, indistinct, provenance_of
+from mlir_sched.space import DesignSpace
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+
+TaskFor = Callable[[str | Payload], Task]
+SpaceFor = Callable[[str | Payload], DesignSpace]
+
+
+@pytest.fixture
+def strategy_for(task_for: TaskFor, space_for: SpaceFor) -> Callable[[Payload, str], Strategy]:
+    """Return a function that makes a strategy of the first sketch of a payload."""
+
+    def make(payload: Payload, symbol: str) -> Strategy:
+        space = space_for(payload)
+        trace = space.sample(np.random.default_rng(0), space.sketches[0])
+        return Strategy(symbol, task_for(payload).source, space, trace, {"seed": "0"})
+
+    return make
+
+
+def applied(folder: Path, here: Target, library: str, payload: Payload) -> dict[str, int]:
+    """Return how often each strategy of a library is applied in a program."""
+    (folder / "library.mlir").write_text(library)
+    (folder / "model.mlir").write_text(payload.text)
+    flags = (*here.flags, *payload.flags)
+    return applied_strategies(folder / "model.mlir", flags, folder / "library.mlir")
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_matcher_finds_its_own_dispatch(
+    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy], name: str
+) -> None:
+    library = build_library([strategy_for(PAYLOADS[name], "mine")])
+    assert applied(tmp_path, here, library, PAYLOADS[name]) == {"mine": 1}
+
+
+def scaled(rows: int, columns: int, factor: float) -> Payload:
+    """Return x * factor, where the body captures the factor."""
+    payload = transpose(rows, columns)
+    text = payload.text.replace("arith.maximumf", "arith.mulf").replace(
+        "arith.constant 0.0", f"arith.constant {factor}"
+    )
+    return Payload(text)
+
+
+def matmul_from(start: float) -> Payload:
+    """Return start + A B: the start is an operand of the fill, not captured by a body."""
+    return Payload(matmul(64, 48, 80).text.replace("arith.constant 0.0", f"arith.constant {start}"))
+
+
+@pytest.mark.parametrize(
+    ("tuned", "other"),
+    [
+        (matmul(64, 48, 80), matmul(64, 48, 96)),
+        (matmul(64, 48, 80), matmul(64, 48, 80, "f16")),
+        (matmul(64, 48, 80), matmul_bias_gelu(64, 48, 80)),
+        (matmul_bias_gelu(64, 48, 80), matmul(64, 48, 80)),
+        (row_sum(96, 512), row_sum(512, 96)),
+        (softmax(4, 32, 128), softmax(4, 128, 32)),
+        (matvec(64, 48), row_sum(64, 48)),
+        (matmul_from(0.0), matmul_from(1.0)),
+    ],
+    ids=["extent", "type", "one more op", "one op less", "rows for columns", "other rows", "op", "constant"],
+)
+def test_matcher_leaves_other_dispatches(
+    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy], tuned: Payload, other: Payload
+) -> None:
+    library = build_library([strategy_for(tuned, "mine")])
+    assert applied(tmp_path, here, library, other) == {}
+
+
+def together(*payloads: Payload) -> Payload:
+    """Return a program with one function per payload."""
+    texts = [payload.text.replace("@main", f"@main_{i}") for i, payload in enumerate(payloads)]
+    return Payload("".join(texts))
+
+
+def test_each_strategy_is_applied_once(
+    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy]
+) -> None:
+    parts = [matmul(64, 48, 80), softmax(4, 32, 128), transpose(192, 160), matmul(48, 64, 80)]
+    library = build_library([strategy_for(part, f"part_{i}") for i, part in enumerate(parts)])
+    assert applied(tmp_path, here, library, together(*parts)) == {f"part_{i}": 1 for i in range(4)}
+    assert provenance_of(library)["part_2"]["seed"] == "0"
+    assert list(provenance_of(library)) == [f"part_{i}" for i in range(4)]
+
+
+def test_dispatches_that_no_matcher_tells_apart_share_the_first_strategy(
+    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy]
+) -> None:
+    parts = [scaled(64, 48, 2.0), scaled(64, 48, 3.0), scaled(48, 64, 3.0)]
+    strategies = [strategy_for(part, f"part_{i}") for i, part in enumerate(parts)]
+    assert indistinct(strategies) == {"part_1": "part_0"}
+    library = build_library(strategies)
+    assert list(provenance_of(library)) == ["part_0", "part_2"]
+    assert applied(tmp_path, here, library, together(*parts)) == {"part_0": 2, "part_2": 1}
+
+
+def test_library_works_from_any_folder(
+    tmp_path: Path,
+    here: Target,
+    strategy_for: Callable[[Payload, str], Strategy],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    payload = matmul(64, 48, 80)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "library.mlir").write_text(build_library([strategy_for(payload, "mine")]))
+    (tmp_path / "model.mlir").write_text(payload.text)
+    flags = [*here.flags, f"--iree-codegen-transform-dialect-library={tmp_path / 'library.mlir'}"]
+    (tmp_path / "flags.txt").write_text("\n".join(flags) + "\n")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    compile_model("../model.mlir", ("@../flags.txt",), None, Path("model.vmfb"))
+    assert applied_strategies("../model.mlir", ("@../flags.txt",), None) == {"mine": 1}
+    assert Path("model.vmfb").stat().st_size > 0
