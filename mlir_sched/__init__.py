@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlir_sched.trace import Decision, Trace
     from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
+    from mlir_sched.transform_scripts.script import parse_traces
     from mlir_sched.tune import tune
 
 __version__ = "0.1.0"
@@ -61,6 +62,7 @@ __all__ = [
     "UserError",
     "__version__",
     "detect_target",
+    "parse_traces",
     "replay",
     "tune",
 ]
@@ -81,6 +83,7 @@ _EXPORTS = {
     "trace": ("Decision", "Trace"),
     "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
+    "transform_scripts.script": ("parse_traces",),
     "tune": ("tune",),
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

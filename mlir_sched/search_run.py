@@ -13,6 +13,7 @@ import numpy as np
 
 from mlir_sched import __version__
 from mlir_sched.database import RecordStore
+from mlir_sched.errors import IllegalTraceError
 from mlir_sched.evaluate import Evaluator, UntunedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
@@ -23,6 +24,7 @@ from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch, untuned_timing
+from mlir_sched.trace import Trace
 
 
 @dataclass
@@ -36,6 +38,7 @@ class SearchRun:
     tasks: Sequence[Task]
     start: float
     progress: ProgressCallback
+    start_from: Sequence[Trace] = ()
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -98,7 +101,9 @@ class SearchRun:
             assert task.dispatch is not None
             space = DesignSpace(self.space, task.dispatch, self.target)
             strategy = self._strategy(space, np.random.default_rng([abs(self.options.seed), index]))
-            self.searches.append(TaskSearch(task, space, strategy, self.store, context, self.options.seed, untuned))
+            search = TaskSearch(task, space, strategy, self.store, context, self.options.seed, untuned)
+            search.start_from = self._starts_in(space)
+            self.searches.append(search)
             self.progress(self.state("measuring the untuned dispatches"))
         self._warm_start(context)
 
@@ -107,6 +112,17 @@ class SearchRun:
             return RandomSearch(space, rng)
         assert self._model is not None
         return EvolutionarySearch(space, rng, self._model)
+
+    def _starts_in(self, space: DesignSpace) -> list[Trace]:
+        """Return the traces to start from that a space knows, repaired where they were made for another one."""
+        starts: dict[str, Trace] = {}
+        for trace in self.start_from:
+            try:
+                repaired = space.replay(trace)
+            except IllegalTraceError:
+                continue
+            starts.setdefault(repaired.key, repaired)
+        return list(starts.values())
 
     def _generation(self) -> int:
         """Return how often the user asked for a fresh start in this store."""
@@ -145,6 +161,7 @@ class SearchRun:
             self.options.batch,
             self.options.strategy,
             __version__,
+            *(trace.key for trace in self.start_from),
         ]
         return "run-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 

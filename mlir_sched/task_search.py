@@ -36,6 +36,8 @@ class TaskSearch:
         best_s: Best time after each round, on the scale of the untuned timing.
         exhausted: Whether the strategy has nothing left.
         measured: Candidates evaluated now, not found in the store.
+        tried: Candidates tried so far.
+        start_from: Traces that are tried before the strategy's own.
     """
 
     task: Task
@@ -50,6 +52,7 @@ class TaskSearch:
     exhausted: bool = False
     measured: int = 0
     tried: int = 0
+    start_from: list[Trace] = field(default_factory=list)
 
     def warm_start(self, candidate_keys: Sequence[str]) -> None:
         """Learn from records of earlier runs; none of their candidates is tried again."""
@@ -63,7 +66,7 @@ class TaskSearch:
 
         A round always suggests whole batches: a run that goes on with a larger budget then suggests the same ones.
         """
-        traces = self.strategy.suggest(batch_size)[:limit]
+        traces = self._next_traces(batch_size)[:limit]
         if not traces:
             self.exhausted = True
             return 0
@@ -106,6 +109,11 @@ class TaskSearch:
         """Return how many candidates failed, by class."""
         failures = (r.outcome.failure for r in self.records.values())
         return Counter(failure.kind.value for failure in failures if failure is not None)
+
+    def _next_traces(self, count: int) -> list[Trace]:
+        first, self.start_from = self.start_from[:count], self.start_from[count:]
+        self.strategy.exclude(first)
+        return [*first, *self.strategy.suggest(count - len(first))]
 
     def _evaluate(self, traces: Sequence[Trace], batch: int, evaluator: Evaluator) -> list[Record]:
         """Evaluate traces and store every outcome as soon as it is known."""

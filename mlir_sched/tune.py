@@ -25,6 +25,7 @@ from mlir_sched.target import Target
 from mlir_sched.targets import detect_target
 from mlir_sched.task import Task
 from mlir_sched.tasks import require_program
+from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.variants import BuiltVariant, build_variants, can_tune, variant_to_tune
 
@@ -37,6 +38,7 @@ def tune(
     store: str | Path | None = None,
     space: Space | None = None,
     modules: Sequence[TransformModule] = (),
+    start_from: Sequence[Trace] = (),
     progress: ProgressCallback = silent,
 ) -> TuneResult:
     """Tune a model for this machine and write a folder that a plain ``iree-compile @tuned/flags.txt`` uses.
@@ -48,6 +50,8 @@ def tune(
         store: Record store (SQLite file or SQLAlchemy URL); by default ``records.sqlite`` in the output folder.
         space: Transform modules; by default ``Space.default(target)``.
         modules: Further transform modules, put at the front of the space in their order.
+        start_from: Traces that every dispatch whose space knows them tries first, e.g. those of scripts edited by hand
+            (``parse_traces(text).values()``); decisions that do not fit a dispatch are repaired.
         progress: Called often with the state of the run.
 
     Returns:
@@ -71,7 +75,7 @@ def tune(
         variant = _remembered_variant(records, variants, space, target, options)
         tasks = [task for task in variant.model.tasks if can_tune(task, space, target)]
         _require_tunable(path, variant, tasks, space)
-        run = SearchRun(options, target, space, records, tasks, start, progress)
+        run = SearchRun(options, target, space, records, tasks, start, progress, start_from)
         with CompileAndRun(variant.model.flags, RunnerOptions(threads=options.threads, seed=options.seed)) as evaluator:
             run.search(evaluator)
             progress(run.state("measuring the finalists"))
