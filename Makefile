@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TRIALS ?= 32
+TRIALS ?= 48
 
 .PHONY: help tune test lint pytest bench clean
 .DEFAULT_GOAL := help
@@ -11,8 +11,8 @@ TRIALS ?= 32
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-tune: $(VENV)/.installed ## Set up, then tune examples/matmul.mlir into tuned/ (TRIALS=32)
-	$(BIN)/mlir-sched tune examples/matmul.mlir -o tuned --trials $(TRIALS)
+tune: $(VENV)/.installed ## Set up, then tune examples/linear_silu.mlir into tuned/ (TRIALS=48)
+	$(BIN)/mlir-sched tune examples/linear_silu.mlir -o tuned --trials $(TRIALS)
 
 test: lint pytest ## Set up, then run every check and test
 
