@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
 from mlir_sched.cli_exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli_text import console, table
 from mlir_sched.doctor import Diagnosis, Status, diagnose
@@ -24,10 +26,10 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
     out = console()
     made = table("what", "found", "status")
     for finding in diagnosis.findings:
-        made.add_row(finding.name, finding.value, f"[{_STYLES[finding.status]}]{finding.status}[/]")
+        made.add_row(finding.name, finding.value, Text(finding.status, style=_STYLES[finding.status]))
     out.print(made)
     for finding in diagnosis.findings:
         if finding.advice:
-            out.print(f"fix {finding.name}: {finding.advice}", markup=False, soft_wrap=True)
+            out.print(f"fix {finding.name}: {finding.advice}", soft_wrap=True)
     verdict = "this machine can tune" if diagnosis.can_tune else "this machine cannot tune until the problems are fixed"
     out.print(verdict)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -56,6 +56,9 @@ def command(*, as_json: bool = False, log_folder: Path | None = None) -> Iterato
     except (KeyboardInterrupt, Exception) as error:
         if isinstance(error, typer.Exit):
             raise
+        if isinstance(error, BrokenPipeError):
+            _stop_writing()
+            raise typer.Exit(OUR_FAULT) from None
         if os.environ.get(DEBUG) == "1":
             traceback.print_exc()
         code, message = _describe(error, log_folder)
@@ -65,10 +68,16 @@ def command(*, as_json: bool = False, log_folder: Path | None = None) -> Iterato
         raise typer.Exit(code) from None
 
 
+def _stop_writing() -> None:
+    """Send what is still buffered nowhere: the reader of stdout has gone."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _describe(error: BaseException, log_folder: Path | None) -> tuple[int, str]:
     """Return the exit code and the message of an exception."""
     if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "interrupted; what was measured is in the record store"
+        return INTERRUPTED, "interrupted" + ("; what was measured is in the record store" if log_folder else "")
     if isinstance(error, UserError | ScriptError | IllegalTraceError):
         return USER_FAULT, f"error: {error}"
     if isinstance(error, OSError) and error.errno in _REFUSED:

@@ -87,4 +87,4 @@ def _store_row(result: StoredResult) -> tuple[str, ...]:
 
 
 def _line(out: Console, text: str) -> None:
-    out.print(text, markup=False, soft_wrap=True)
+    out.print(text, soft_wrap=True)

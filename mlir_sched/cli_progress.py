@@ -69,7 +69,7 @@ class PlainProgress:
         parts = [progress.stage, _counts(progress, 0.0)]
         parts += [f"best {ratio:.2f}x {name}" for name, ratio in _best(progress)[:3]]
         parts += [f"failed: {failures(progress.failures)}"] if progress.failures else []
-        self._output.print("; ".join(part for part in parts if part), markup=False, soft_wrap=True)
+        self._output.print("; ".join(part for part in parts if part), soft_wrap=True)
 
     def __enter__(self) -> PlainProgress:
         return self

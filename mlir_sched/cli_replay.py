@@ -42,7 +42,7 @@ def print_result(result: ReplayResult) -> None:
     lines += [f"note: {note}" for note in result.notes]
     lines += [f"does not hold: {problem}" for problem in result.all_problems] or ["everything holds"]
     for line in lines:
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
 
 
 def _row(strategy: ReplayedStrategy) -> tuple[str, ...]:

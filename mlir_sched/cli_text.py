@@ -16,8 +16,8 @@ PLAIN_WIDTH = 160
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console; where there is no terminal, lines are long and without colour."""
-    found = Console(stderr=stderr, highlight=False, soft_wrap=False)
-    return found if found.is_terminal else Console(stderr=stderr, highlight=False, width=PLAIN_WIDTH)
+    found = Console(stderr=stderr, highlight=False, markup=False)
+    return found if found.is_terminal else Console(stderr=stderr, highlight=False, markup=False, width=PLAIN_WIDTH)
 
 
 def table(*columns: str, title: str = "") -> Table:

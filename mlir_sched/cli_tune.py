@@ -35,7 +35,7 @@ def print_result(result: TuneResult) -> None:
     out = console()
     out.print(dispatch_table(result))
     for line in summary_lines(result):
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
 
 
 def dispatch_table(result: TuneResult) -> Table:

@@ -33,7 +33,7 @@ def _load(name: str) -> TransformModule:
         made = getattr(importlib.import_module(module_name), attribute)()
     except MlirSchedError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = (
             ""
