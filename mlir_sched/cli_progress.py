@@ -26,7 +26,7 @@ class LiveProgress:
     def __init__(self, terminal: Console) -> None:
         self._state = Progress("starting")
         self._seen = time.monotonic()
-        self._live = Live(console=terminal, get_renderable=self._render, refresh_per_second=4, transient=True)
+        self._live = Live(console=terminal, get_renderable=self._render, refresh_per_second=2, transient=True)
 
     def __call__(self, progress: Progress) -> None:
         """Show a state."""

@@ -55,9 +55,11 @@ class SearchRun:
             while (count := self._next_count()) and (
                 index := scheduler.next_task([s.progress() for s in self.searches])
             ) is not None:
+                stage = f"tuning {self.searches[index].task.name}"
+                self.progress(self.state(stage))
                 self.searches[index].run_round(self.options.batch, count, evaluator)
                 self._save_round()
-                self.progress(self.state(f"tuning {self.searches[index].task.name}"))
+                self.progress(self.state(stage))
         except KeyboardInterrupt:
             self.interrupted = True
 

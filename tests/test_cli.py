@@ -298,7 +298,7 @@ def interrupted(folder: Path, signals: int) -> Ended:
     seen = []
     for line in process.stderr:
         seen.append(line)
-        if line.startswith("tuning"):
+        if line.startswith("tuning") and " trials, " in line:
             break
     for _ in range(signals):
         process.send_signal(signal.SIGINT)
