@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--within", type=float, default=0.05, help="how near the optimum counts as reached")
+    parser.add_argument("--within", type=float, default=0.01, help="how near the optimum counts as reached")
     parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--png", type=Path)

@@ -41,8 +41,13 @@ def final_options(threads: int) -> RunnerOptions:
     return RunnerOptions(threads=threads, budget_s=FINAL_BUDGET_S, precision=FINAL_PRECISION, min_samples=20)
 
 
-def measure_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool, runner: Runner) -> list[RunResult]:
-    """Compile and measure stand-alone scripts of one task against its untuned code; one result per script.
+def measure_scripts(
+    task: Task, scripts: Sequence[str], pool: CompilerPool, runner: Runner
+) -> tuple[Timing, list[RunResult]]:
+    """Compile and measure stand-alone scripts of one task against its untuned code.
+
+    Returns:
+        The untuned code's timing, from the same session, and one result per script.
 
     Raises:
         BaselineError: The untuned code cannot be compiled or run.
@@ -57,9 +62,10 @@ def measure_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool, runn
     if 0 not in programs:
         raise BaselineError(f"the untuned code of {task.name} cannot be compiled alone: {compiled[0].failure}")
     order = [index for index in programs if index]
-    _, measured = runner.measure(programs[0], [programs[index] for index in order], rule_for_dispatch(task.dispatch))
+    rule = rule_for_dispatch(task.dispatch)
+    untuned, measured = runner.measure(programs[0], [programs[index] for index in order], rule)
     by_index = dict(zip(order, measured, strict=True))
-    return [by_index.get(i) or RunResult(None, compiled[i].failure) for i in range(1, len(scripts) + 1)]
+    return untuned, [by_index.get(i) or RunResult(None, compiled[i].failure) for i in range(1, len(scripts) + 1)]
 
 
 def measure_program(

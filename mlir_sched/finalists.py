@@ -18,6 +18,8 @@ from mlir_sched.trace import Trace
 
 FINALISTS = 3
 """Best candidates per task that are measured once more."""
+MIN_GAIN = 1.02
+"""Least speed-up worth a script: the place a program is loaded at alone moves its time by up to 1 %."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Winner:
         space: Its design space.
         trace: The decisions.
         timing: Its time in the final measurement, with the ratio to the untuned code.
+        untuned: The untuned code's time in the same measurement.
         symbol: Name of its strategy in the library.
         seed: Seed of the run that found it.
     """
@@ -37,6 +40,7 @@ class Winner:
     space: DesignSpace
     trace: Trace
     timing: Timing
+    untuned: Timing
     symbol: str
     seed: int
 
@@ -63,13 +67,15 @@ def choose_finalists(searches: Sequence[TaskSearch], threads: int) -> Finalists:
             if best is None:
                 notes[search.task.key] = "the finalists failed when repeated" if records else "no candidate is valid"
                 continue
-            record, timing = best
-            if timing.ratio_low <= 1.0:
-                notes[search.task.key] = f"no gain: the best script is {timing.ratio:.2f}x the untuned code"
+            record, timing, untuned = best
+            if timing.ratio_low <= 1.0 or timing.ratio < MIN_GAIN:
+                notes[search.task.key] = f"no gain: the best script is {timing.ratio:.2f}x as fast as the untuned code"
                 continue
             assert record.trace is not None
             symbol = strategy_symbol(number, search.task.name)
-            winners[search.task.key] = Winner(search.task, search.space, record.trace, timing, symbol, record.seed)
+            winners[search.task.key] = Winner(
+                search.task, search.space, record.trace, timing, untuned, symbol, record.seed
+            )
     return Finalists(winners, notes)
 
 
@@ -81,11 +87,11 @@ def strategy_symbol(number: int, name: str) -> str:
 
 def _measure_again(
     task: Task, records: Sequence[Record], pool: CompilerPool, runner: Runner
-) -> tuple[Record, Timing] | None:
-    """Compile and measure records afresh and return the one with the best ratio, or None when all fail now."""
+) -> tuple[Record, Timing, Timing] | None:
+    """Measure records afresh and return the one with the best ratio, its timing and the untuned one; None if all fail."""
     try:
-        results = measure_scripts(task, [record.script for record in records], pool, runner)
+        untuned, results = measure_scripts(task, [record.script for record in records], pool, runner)
     except BaselineError:
         return None
-    valid = [(record, r.timing) for record, r in zip(records, results, strict=True) if r.timing is not None]
-    return max(valid, key=lambda pair: pair[1].ratio, default=None)
+    valid = [(record, r.timing, untuned) for record, r in zip(records, results, strict=True) if r.timing is not None]
+    return max(valid, key=lambda found: found[1].ratio, default=None)

@@ -233,7 +233,7 @@ class _Replay:
 
 def _measure(task: Task, script: str, pool: CompilerPool, runner: Runner) -> RunResult | str:
     try:
-        return measure_scripts(task, [script], pool, runner)[0]
+        return measure_scripts(task, [script], pool, runner)[1][0]
     except BaselineError as error:
         return str(error)
 

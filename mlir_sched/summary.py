@@ -47,7 +47,7 @@ def _dispatch(task: Task, search: TaskSearch | None, run: SearchRun, emission: E
         description=describe(task.dispatch) if task.dispatch else "",
         task_key=task.key,
         weight=task.weight,
-        untuned=search.untuned if search else None,
+        untuned=winner.untuned if winner else search.untuned if search else None,
         tuned=winner.timing if winner else None,
         symbol=winner.symbol if winner else "",
         sketch=winner.trace.sketch if winner else "",
