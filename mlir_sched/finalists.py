@@ -88,7 +88,7 @@ def strategy_symbol(number: int, name: str) -> str:
 def _measure_again(
     task: Task, records: Sequence[Record], pool: CompilerPool, runner: Runner
 ) -> tuple[Record, Timing, Timing] | None:
-    """Measure records afresh and return the one with the best ratio, its timing and the untuned one; None if all fail."""
+    """Measure records afresh; return the best by ratio with its timing and the untuned one, or None if all fail."""
     try:
         untuned, results = measure_scripts(task, [record.script for record in records], pool, runner)
     except BaselineError:
