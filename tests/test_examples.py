@@ -1,0 +1,58 @@
+"""The examples run from start to end and print what they promise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mlir_sched.space import Space
+from mlir_sched.target import Target
+from mlir_sched.tasks import extract
+from mlir_sched.variants import can_tune
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def run(name: str, trials: int, folder: Path) -> str:
+    """Run an example in an empty folder and return what it prints."""
+    command = [sys.executable, str(EXAMPLES / name), "--trials", str(trials)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert not list(folder.iterdir())
+    return done.stdout
+
+
+def test_tune_matmul(tmp_path: Path) -> None:
+    output = run("tune_matmul.py", 8, tmp_path)
+    assert "x of plain iree-compile" in output
+    assert "main_dispatch_0_matmul_100x100x100_f32: " in output
+
+
+def test_custom_transform_module(tmp_path: Path) -> None:
+    output = run("custom_transform_module.py", 16, tmp_path)
+    assert "outer_product " in output
+    assert "emitted: " in output
+
+
+def test_resume_and_edit(tmp_path: Path) -> None:
+    output = run("resume_and_edit.py", 8, tmp_path)
+    assert "first run: " in output
+    if "no script won" not in output:
+        assert "edited script: decisions edited; reduction" in output
+        assert "candidates measured anew" in output
+
+
+def test_every_dispatch_of_three_ops_can_be_tuned(here: Target) -> None:
+    tasks = extract(EXAMPLES / "three_ops.mlir", here).tasks
+    assert len(tasks) == 3
+    assert all(can_tune(task, Space.default(here), here) for task in tasks)
+
+
+@pytest.mark.parametrize("name", ["tune_matmul.py", "custom_transform_module.py", "resume_and_edit.py"])
+def test_example_explains_itself(name: str) -> None:
+    done = subprocess.run([sys.executable, str(EXAMPLES / name), "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "--trials" in done.stdout
