@@ -18,7 +18,7 @@ from mlir_sched import __version__
 from mlir_sched.compiler import ModelCompileError, applied_strategies
 from mlir_sched.final_measurement import compile_to_bytes, final_options, measure_program
 from mlir_sched.finalists import Finalists, Winner
-from mlir_sched.library import Strategy, build_library
+from mlir_sched.library import Strategy, build_library, indistinct
 from mlir_sched.record import describe
 from mlir_sched.result import ProgramResult, TuneResult
 from mlir_sched.runner import Runner
@@ -101,6 +101,8 @@ class _Attempt:
         Raises:
             ModelCompileError: The program without any script does not compile or is wrong.
         """
+        if shared := self._sharing(winners):
+            return None, shared
         self._write(variant, list(winners.values()))
         flags = (f"@{self.folder / FLAGS}",)
         try:
@@ -117,6 +119,15 @@ class _Attempt:
         if winners and program.tuned.ratio < NO_LOSS * program.variants.get(variant.variant.name, 1.0):
             return program, {_least(winners): "it made the whole program slower"}
         return program, {}
+
+    def _sharing(self, winners: Mapping[str, Winner]) -> dict[str, str]:
+        """Return why some scripts cannot be in one library with the others, by task key."""
+        left_out = indistinct([_strategy(winner, self.target) for winner in winners.values()])
+        return {
+            key: f"no matcher tells it from the dispatch of @{left_out[winner.symbol]}, whose script it gets"
+            for key, winner in winners.items()
+            if winner.symbol in left_out
+        }
 
     def _write(self, variant: BuiltVariant, winners: Sequence[Winner]) -> None:
         """Write library and flags; without winners there is no library."""
