@@ -9,6 +9,7 @@ from mlir_sched.cli_exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli_progress import progress_view
 from mlir_sched.cli_text import console, seconds, speedup, table
 from mlir_sched.replaying import ReplayedStrategy, ReplayResult, replay
+from mlir_sched.script_state import ScriptState
 from mlir_sched.user_modules import load_modules
 
 
@@ -32,7 +33,8 @@ def print_result(result: ReplayResult) -> None:
         made.add_row(*_row(strategy))
     if result.strategies:
         out.print(made)
-    lines = [f"@{s.symbol}: {s.state}: {s.note}" for s in result.strategies if s.note and not s.problems]
+    by_hand = (ScriptState.EDITED, ScriptState.HAND_WRITTEN)
+    lines = [f"@{s.symbol}: {s.state}: {s.note}" for s in result.strategies if s.state in by_hand]
     if result.untuned is not None and result.program is not None:
         then = "unknown" if result.then is None else f"{result.then:.2f}x"
         lines.append(
