@@ -140,6 +140,12 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         {"distribution_0": 64, "register_0": 16, "distribution_1": 64, "register_1": 64},
         "64 accumulator registers are more than 24",
     ),
+    (
+        matmul(64, 64, 64),
+        "lowering_config",
+        {"distribution_0": 64, "register_0": 8, "distribution_1": 64, "register_1": 32, "reduction_step": 32},
+        "a register tile of 32768 bytes is above 16384",
+    ),
 ]
 
 

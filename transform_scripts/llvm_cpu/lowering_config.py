@@ -11,13 +11,20 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop, sizes_for, vector_elements
+from mlir_sched.transform_scripts.common.extents import (
+    element_bytes,
+    innermost_output_loop,
+    sizes_for,
+    vector_elements,
+)
 from mlir_sched.transform_scripts.llvm_cpu.reduction import reduces
 from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformModule
-from mlir_sched.transform_scripts.schedule import Schedule, TiledOp
+from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
 
 MAX_REGISTER_ROWS = 16
 ACCUMULATOR_SHARE = 0.75
+MAX_VECTOR_BYTES = 16384
+"""Bytes of one register tile's iterations; IREE 3.13 refuses 32768 as "large vector sizes" and accepts 16384."""
 
 
 class LoweringConfig(TransformModule):
@@ -66,6 +73,8 @@ def configure(s: Schedule, op: LinalgOp) -> None:
     reduction = op.reduction_dims[-1]
     step = s.sample_power_of_two("reduction_step", 1, min(64, _floor_power_of_two(op.extents[reduction])))
     _check_accumulators(s, op, registers, columns, lanes)
+    size = product([*registers.values(), step]) * element_bytes(op)
+    s.require(size <= MAX_VECTOR_BYTES, f"a register tile of {size} bytes is above {MAX_VECTOR_BYTES}")
     config = {
         "distribution": sizes_for(op, distribution),
         "vector_common_parallel": sizes_for(op, registers),
