@@ -93,3 +93,19 @@ print(code or 0, sorted({set(HEAVY)} & set(sys.modules)), file=sys.stderr)
 def run_python(program: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Run a program in another folder, so that the checkout is not on its path."""
     return subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_every_public_name_is_found_and_tune_stays_the_function(tmp_path: Path) -> None:
+    program = """
+import mlir_sched
+import mlir_sched.tune
+assert callable(mlir_sched.tune), mlir_sched.tune
+assert all(getattr(mlir_sched, name) is not None for name in mlir_sched.__all__)
+assert set(mlir_sched.__all__) <= set(dir(mlir_sched))
+try:
+    mlir_sched.no_such_name
+except AttributeError as error:
+    print(error)
+"""
+    result = run_python(program, tmp_path)
+    assert result.stdout == "module 'mlir_sched' has no attribute 'no_such_name'\n", result.stderr
