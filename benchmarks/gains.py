@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from mlir_sched.options import TuneOptions
-from mlir_sched.tune import tune
+from mlir_sched.tuning import tune
 
 MODELS = Path(__file__).parent / "models"
 GOALS = {

@@ -20,7 +20,7 @@ from mlir_sched.options import TuneOptions
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
-from mlir_sched.tune import tune
+from mlir_sched.tuning import tune
 
 MODELS = Path(__file__).parent / "models"
 

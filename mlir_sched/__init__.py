@@ -6,8 +6,6 @@ Everything named here is imported when it is first used, so that ``import mlir_s
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
     from mlir_sched.transform_scripts.script import parse_traces
-    from mlir_sched.tune import tune
+    from mlir_sched.tuning import tune
 
 __version__ = "0.1.0"
 
@@ -84,7 +82,7 @@ _EXPORTS = {
     "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
     "transform_scripts.script": ("parse_traces",),
-    "tune": ("tune",),
+    "tuning": ("tune",),
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
@@ -99,14 +97,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Keeps ``mlir_sched.tune`` the function: the import system would bind the module of that name over it."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name != "tune" or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

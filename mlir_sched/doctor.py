@@ -18,8 +18,8 @@ from typing import Any
 import psutil
 
 from mlir_sched import __version__
+from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.iree_version import SUPPORTED, compiler_version
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.target import Target
 from mlir_sched.targets import TARGETS, available_cpus, detect_target

@@ -10,9 +10,9 @@ from typing import Protocol
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
 from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.program import Program
-from mlir_sched.rules import rule_for_dispatch
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.task import Task
 
 

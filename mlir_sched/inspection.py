@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mlir_sched.database import RecordStore
+from mlir_sched.emission.library import provenance_of
+from mlir_sched.emission.tuned_folder import TunedFolder, read_text, read_tuned_folder
 from mlir_sched.errors import ScriptError
-from mlir_sched.library import provenance_of
 from mlir_sched.record import Record, StoredTask
 from mlir_sched.sampling import Distribution
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script import parse_each_trace
-from mlir_sched.tuned_folder import TunedFolder, read_text, read_tuned_folder
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies
+from mlir_sched.emission.export import LIBRARY, NO_LOSS
+from mlir_sched.emission.final_measurement import compile_to_bytes, final_options, measure_program, measure_scripts
+from mlir_sched.emission.library import provenance_of
+from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder
 from mlir_sched.errors import UserError
-from mlir_sched.export import LIBRARY, NO_LOSS
-from mlir_sched.final_measurement import compile_to_bytes, final_options, measure_program, measure_scripts
-from mlir_sched.library import provenance_of
 from mlir_sched.measurement import Timing
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.runner import BaselineError, Runner, RunResult
@@ -25,7 +26,6 @@ from mlir_sched.task import Task
 from mlir_sched.tasks import Model, extract
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script import extract_strategy, parse_each_trace, replace_strategy
-from mlir_sched.tuned_folder import TunedFolder, read_tuned_folder
 from mlir_sched.variants import entry_of
 
 

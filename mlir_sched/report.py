@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from mlir_sched.cli_text import decisions, duration, failures, median, seconds, speedup
+from mlir_sched.cli.text import decisions, duration, failures, median, seconds, speedup
 from mlir_sched.result import DispatchResult, TuneResult
 
 CURVE, REPORT = "curve.png", "report.html"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched import __version__
-from mlir_sched.export import Emission
-from mlir_sched.finalists import Winner
+from mlir_sched.emission.export import Emission
+from mlir_sched.emission.finalists import Winner
 from mlir_sched.record import describe
 from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.search import EvolutionarySearch

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlir_sched.compiler.version import compiler_version
+from mlir_sched.compiler.workers import WorkerCrashError, WorkerTimeoutError, run_isolated
 from mlir_sched.errors import UserError
-from mlir_sched.iree_version import compiler_version
 from mlir_sched.target import Target
-from mlir_sched.workers import WorkerCrashError, WorkerTimeoutError, run_isolated
 
 _CPU_SYSFS = Path("/sys/devices/system/cpu")
 _AVX512_REGISTERS, _AARCH64_REGISTERS, _OTHER_REGISTERS = 32, 32, 16
@@ -52,7 +52,7 @@ def detect_target(name: str, threads: int) -> Target:
         raise UserError(f"threads must be from 1 to {available} on this machine, got {threads}")
     kind = TARGETS[name]
     try:
-        resolved: str = run_isolated(kind.flags, "mlir_sched.resolved_target:resolved_target")
+        resolved: str = run_isolated(kind.flags, "mlir_sched.compiler.resolved_target:resolved_target")
     except (WorkerCrashError, WorkerTimeoutError) as error:
         raise UserError(f"IREE cannot resolve the target {name}: {error}") from None
     return kind.describe(kind, resolved, threads)

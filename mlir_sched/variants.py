@@ -15,9 +15,9 @@ from pathlib import Path
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
-from mlir_sched.program import Program
-from mlir_sched.rules import rule_for_model
 from mlir_sched.runner import BaselineError, Runner
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.space import Space
 from mlir_sched.target import Target
 from mlir_sched.task import Task

@@ -15,12 +15,12 @@ import numpy as np
 import psutil
 import pytest
 
-from mlir_sched.binary_hash import machine_code
-from mlir_sched.compile_result import CompileResult
 from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, applied_strategies, compile_model
+from mlir_sched.compiler.binary_hash import machine_code
+from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.workers import Worker
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.task import Task
-from mlir_sched.workers import Worker
 
 
 @pytest.fixture(scope="module")
@@ -246,11 +246,11 @@ def test_a_pool_needs_a_worker() -> None:
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     program = f"""
         import time
-        from mlir_sched.workers import Worker
+        from mlir_sched.compiler.workers import Worker
         worker = Worker({cases.FLAGS!r})
         worker.submit("time:sleep", 600)
         while not worker.connection.poll(): time.sleep(0.01)
-        worker.is_done(__import__("mlir_sched.workers").workers.WorkerLimits())
+        worker.is_done(__import__("mlir_sched.compiler.workers").workers.WorkerLimits())
         print(worker.pid, flush=True)
         time.sleep(600)
     """

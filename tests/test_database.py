@@ -16,10 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlir_sched import database_schema
-from mlir_sched.database import SCHEMA_VERSION, Origin, Record, RecordStore, StoredTask, context_key
+from mlir_sched.database import RecordStore
+from mlir_sched.database import schema as database_schema
+from mlir_sched.database.schema import SCHEMA_VERSION
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.record import Origin, Record, StoredTask, context_key
 from mlir_sched.sampling import Categorical, ComputeLocation, IntRange, PerfectTile, Permutation, PowerOfTwo
 from mlir_sched.trace import Recorder, Trace
 

@@ -10,7 +10,7 @@ import pytest
 from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
 
 from mlir_sched.compiler import applied_strategies, compile_model
-from mlir_sched.library import Strategy, build_library, indistinct, provenance_of
+from mlir_sched.emission.library import Strategy, build_library, indistinct, provenance_of
 from mlir_sched.space import DesignSpace
 from mlir_sched.target import Target
 from mlir_sched.task import Task

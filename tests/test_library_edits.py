@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from mlir_sched.emission.library import Strategy, build_library, provenance_of
 from mlir_sched.errors import ScriptError
-from mlir_sched.library import Strategy, build_library, provenance_of
 from mlir_sched.script_state import ScriptState, judge
 from mlir_sched.space import DesignSpace
 from mlir_sched.task import Task

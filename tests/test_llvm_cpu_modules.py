@@ -13,9 +13,9 @@ from payloads import PAYLOADS, Payload, layernorm, matmul, matmul_bias_gelu, mat
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError
-from mlir_sched.program import Program
-from mlir_sched.rules import rule_for_dispatch
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from mlir_sched import race as race_module
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.program import Program
-from mlir_sched.race import Contender, Race, baseline_timing, calls_per_sample, kept_pairs
-from mlir_sched.runner_client import RequestFailed
-from mlir_sched.runner_options import RunnerOptions
-from mlir_sched.runner_protocol import Pair
+from mlir_sched.runner import race as race_module
+from mlir_sched.runner.client import RequestFailed
+from mlir_sched.runner.options import RunnerOptions
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import Pair
+from mlir_sched.runner.race import Contender, Race, baseline_timing, calls_per_sample, kept_pairs
 
 PROGRAM = Program(b"", "task", (), (), True)
 BASELINE_S = 1e-3

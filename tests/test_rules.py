@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
-from mlir_sched.rules import SIGNIFICAND_BITS, dispatch_tolerance, exact_bound, rule_for_dispatch, rule_for_model
-from mlir_sched.verify import DTYPES, Check, InputKind, compare, make_inputs
+from mlir_sched.runner.rules import SIGNIFICAND_BITS, dispatch_tolerance, exact_bound, rule_for_dispatch, rule_for_model
+from mlir_sched.runner.verify import DTYPES, Check, InputKind, compare, make_inputs
 
 
 def operand(element_type, shape, dims, loops, producer=None):

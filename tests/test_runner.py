@@ -14,10 +14,10 @@ from iree.compiler.tools import compile_str
 
 from mlir_sched.errors import FailureClass
 from mlir_sched.payload import TensorSpec
-from mlir_sched.program import Program
-from mlir_sched.rules import rule_for_model
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, choose_cores
-from mlir_sched.verify import Check, InputKind, Rule
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_model
+from mlir_sched.runner.verify import Check, InputKind, Rule
 
 SOURCES = Path(__file__).parent / "data" / "runner"
 TARGET = (
@@ -212,7 +212,7 @@ ORPHAN = """
 import sys, pathlib, threading
 from mlir_sched.runner import *
 from mlir_sched.payload import TensorSpec
-from mlir_sched.verify import *
+from mlir_sched.runner.verify import *
 square = TensorSpec((64, 64), "f32")
 right, hang = (Program(pathlib.Path(p).read_bytes(), "task", (square,) * 2, (square,), True) for p in sys.argv[1:])
 runner = Runner(RunnerOptions(call_timeout_s=1e3))

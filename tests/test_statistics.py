@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mlir_sched.statistics import (
+from mlir_sched.runner.statistics import (
     CONFIDENCE,
     FEWEST_VALUES,
     Interval,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from mlir_sched.compiler import CompilerPool
+from mlir_sched.compiler.workers import run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.payload import OpKind, TensorSpec
 from mlir_sched.tasks import extract
-from mlir_sched.workers import run_isolated
 
 
 def compiled(task, flags) -> bytes:

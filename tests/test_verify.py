@@ -3,7 +3,7 @@ import pytest
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.verify import DTYPES, Check, InputKind, compare, dtype_of, make_inputs, poisoned
+from mlir_sched.runner.verify import DTYPES, Check, InputKind, compare, dtype_of, make_inputs, poisoned
 
 FLOATS = ["f64", "f32", "f16", "bf16"]
 

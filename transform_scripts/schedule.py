@@ -190,9 +190,13 @@ class Schedule:
                 self._update(self._as_seen_by_consumer(other, None))
         return tiled, _loops(loops, sizes, op.tile)
 
-    def rematch(self) -> None:
-        """Match the dispatch's ops afresh, in program order, where fusion lost their handles; fills have none after."""
-        named = [op for op in self.ops if op.op.kind is not OpKind.FILL]
+    def rematch(self, without: Sequence[int] = ()) -> None:
+        """Match the dispatch's ops afresh, in program order, where fusion lost their handles; fills have none after.
+
+        Args:
+            without: Indices of ops that are gone.
+        """
+        named = [op for op in self.ops if op.op.kind is not OpKind.FILL and op.op.index not in without]
         handles = self.emit.split(self.emit.match_ops(sorted({op.op.name for op in named})), len(named))
         for op, handle in zip(named, handles, strict=True):
             self._update(replace(op, handle=handle))

@@ -1,0 +1,153 @@
+"""The command ``mlir-sched``; everything heavy is imported inside the commands, so that help comes at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlir_sched import __version__
+from mlir_sched.cli.exit import USER_FAULT, command
+
+app = typer.Typer(
+    name="mlir-sched",
+    help="Tune MLIR programs for this machine: search transform-dialect schedules, prove them, and hand them to IREE.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(help="Transform module to put before the known ones; repeatable.", metavar="PACKAGE.MODULE:CLASS"),
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 done, 1 our fault, 2 the user's, 130 interrupted.
+
+    Args:
+        arguments: Command-line arguments; those of the process by default.
+    """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return app(args=arguments, prog_name="mlir-sched", standalone_mode=False) or 0
+    except Exception as error:  # a usage error; the classes have another home in every release of typer
+        if not hasattr(error, "format_message"):
+            raise
+        error.show()  # type: ignore[attr-defined]
+        if "--json" in arguments:
+            print(json.dumps({"error": error.format_message(), "exit_code": USER_FAULT}, indent=2))
+        return USER_FAULT
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mlir-sched {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def tune(
+    model: Annotated[Path, typer.Argument(help="A program that iree-compile reads.", metavar="MODEL.mlir")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("tuned"),
+    target: Annotated[str, typer.Option(help="What to compile for.")] = "llvm-cpu",
+    trials: Annotated[
+        int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Search for so long instead; emission comes on top.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every choice of the search.")] = 0,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="Record store: a file or SQLAlchemy URL.", metavar="FILE_OR_URL", show_default="OUTPUT/records.sqlite"
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option(help="Threads the tuned program will run on.")] = 1,
+    fresh: Annotated[
+        bool, typer.Option("--fresh/--resume", help="Start anew, or go on where an earlier run in this store ended.")
+    ] = False,
+    strategy: Annotated[str, typer.Option(help="evolutionary or random.")] = "evolutionary",
+    module: Modules = None,
+    as_json: Json = False,
+) -> None:
+    """Tune a program for this machine.
+
+    Searches fast schedules, proves them and writes a folder for iree-compile.
+    """
+    with command(as_json=as_json, log_folder=output) as out:
+        from mlir_sched.cli.tune import run_tune
+        from mlir_sched.options import TuneOptions
+
+        options = TuneOptions(
+            target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, strategy=strategy, fresh=fresh
+        )
+        code = run_tune(model, output, options, store, module or (), out)
+    raise typer.Exit(code)
+
+
+@app.command()
+def inspect(
+    path: Annotated[str, typer.Argument(help="A tuned folder, library, script or record store.", metavar="PATH")],
+    script: Annotated[
+        bool, typer.Option("--script", help="Print the script alone; of a store, the best ones.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show scripts, or a record store.
+
+    Of scripts: decisions and provenance; of a store: tasks, best candidates and failures.
+    """
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli.inspect import run_inspect
+
+        code = run_inspect(path, script, out)
+    raise typer.Exit(code)
+
+
+@app.command()
+def replay(
+    tuned: Annotated[Path, typer.Argument(help="A folder that tune wrote.", metavar="TUNED")],
+    model: Annotated[Path, typer.Argument(help="The program it was tuned for.", metavar="MODEL.mlir")],
+    module: Modules = None,
+    as_json: Json = False,
+) -> None:
+    """Check that a tuned folder still holds.
+
+    Every script must apply, compute the right numbers and win on this machine; exit code 1 if not.
+    """
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli.replay import run_replay
+
+        code = run_replay(tuned, model, module or (), out)
+    raise typer.Exit(code)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Show whether this machine can tune.
+
+    Looks at versions, target, cores and timing noise, and says what to fix; exit code 1 if it cannot tune.
+    """
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli.doctor import run_doctor
+
+        code = run_doctor(out)
+    raise typer.Exit(code)

@@ -1,0 +1,35 @@
+"""``mlir-sched doctor``: prints whether this machine can tune, and what to fix."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
+from mlir_sched.cli.text import console, table
+from mlir_sched.doctor import Diagnosis, Status, diagnose
+
+_STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.PROBLEM: "red"}
+
+
+def run_doctor(output: Output) -> int:
+    """Look at the machine and print what was found; return the exit code."""
+    diagnosis = diagnose()
+    if output.as_json:
+        output.document(diagnosis.to_json())
+    else:
+        print_diagnosis(diagnosis)
+    return DONE if diagnosis.can_tune else OUR_FAULT
+
+
+def print_diagnosis(diagnosis: Diagnosis) -> None:
+    """Print the findings, then what to fix."""
+    out = console()
+    made = table("what", "found", "status")
+    for finding in diagnosis.findings:
+        made.add_row(finding.name, finding.value, Text(finding.status, style=_STYLES[finding.status]))
+    out.print(made)
+    for finding in diagnosis.findings:
+        if finding.advice:
+            out.print(f"fix {finding.name}: {finding.advice}", soft_wrap=True)
+    verdict = "this machine can tune" if diagnosis.can_tune else "this machine cannot tune until the problems are fixed"
+    out.print(verdict)

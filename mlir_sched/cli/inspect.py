@@ -1,0 +1,90 @@
+"""``mlir-sched inspect``: prints strategies with their decisions, or the contents of a record store."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from mlir_sched.cli.exit import DONE, Output
+from mlir_sched.cli.text import console, decisions, failures, median, speedup, table, value
+from mlir_sched.inspection import (
+    LibraryView,
+    StoredResult,
+    StoreView,
+    StrategyView,
+    describe_distribution,
+    inspect_path,
+)
+
+
+def run_inspect(path: str, script: bool, output: Output) -> int:
+    """Print what is at a path; return the exit code."""
+    view = inspect_path(path)
+    if output.as_json:
+        output.document(view.to_json(script=script))
+    elif script:
+        print(_script_of(view), end="")
+    elif isinstance(view, StoreView):
+        _print_store(view, console())
+    else:
+        _print_library(view, console())
+    return DONE
+
+
+def _script_of(view: LibraryView | StoreView) -> str:
+    if isinstance(view, LibraryView):
+        return view.text
+    best = [(result.task.name, result.best) for result in view.results if result.best is not None]
+    return "// -----\n".join(f"// The best script of {name}\n{record.script}" for name, record in best)
+
+
+def _print_library(view: LibraryView, out: Console) -> None:
+    if view.folder is not None:
+        _line(out, f"flags: {' '.join(view.folder.flags)}")
+        if view.folder.problem:
+            _line(out, f"problem: {view.folder.problem}")
+    if not view.strategies:
+        _line(out, "no dispatch is tuned here: the flags are all there is")
+    for strategy in view.strategies:
+        _print_strategy(strategy, out)
+
+
+def _print_strategy(strategy: StrategyView, out: Console) -> None:
+    sketch = strategy.trace.sketch if strategy.trace else strategy.provenance.get("sketch", "")
+    made = table("decision", "value", "drawn from", ">choices", title=f"@{strategy.symbol}: {sketch}")
+    for decision in strategy.trace.decisions if strategy.trace else ():
+        drawn_from = describe_distribution(decision.distribution)
+        made.add_row(decision.name, value(decision.value), drawn_from, str(len(decision.distribution.support())))
+    out.print(made)
+    if strategy.problem:
+        _line(out, f"problem: {strategy.problem}")
+    for name, text in strategy.provenance.items():
+        if name != "sketch":
+            _line(out, f"  {name}: {text}")
+
+
+def _print_store(view: StoreView, out: Console) -> None:
+    made = table("task", "context", ">records", "failed", ">untuned", ">best", "speed-up (95 %)", "best decisions")
+    for result in view.results:
+        made.add_row(*_store_row(result))
+    out.print(made)
+    _line(out, f"{view.tasks} tasks, {view.records} records of scripts")
+
+
+def _store_row(result: StoredResult) -> tuple[str, ...]:
+    untuned = result.untuned.outcome.timing if result.untuned else None
+    best = result.best.outcome.timing if result.best else None
+    trace = result.best.trace if result.best else None
+    return (
+        f"{result.task.name}\n{result.task.description}",
+        result.context,
+        str(result.records),
+        failures(result.failures),
+        median(untuned),
+        median(best),
+        speedup(best),
+        f"{trace.sketch}: {decisions(trace.values)}" if trace else "",
+    )
+
+
+def _line(out: Console, text: str) -> None:
+    out.print(text, soft_wrap=True)

@@ -1,0 +1,84 @@
+"""``mlir-sched tune``: runs the search and shows what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from mlir_sched.cli.exit import DONE, INTERRUPTED, Output
+from mlir_sched.cli.progress import progress_view
+from mlir_sched.cli.text import console, decisions, duration, failures, median, seconds, speedup, table
+from mlir_sched.options import TuneOptions
+from mlir_sched.result import DispatchResult, TuneResult
+from mlir_sched.tuning import tune
+from mlir_sched.user_modules import load_modules
+
+
+def run_tune(
+    model: Path, folder: Path, options: TuneOptions, store: str | None, modules: Sequence[str], output: Output
+) -> int:
+    """Tune and print the result; return the exit code."""
+    loaded = load_modules(modules)
+    with progress_view() as progress:
+        result = tune(model, folder, options=options, store=store, modules=loaded, progress=progress)
+    if output.as_json:
+        output.document(result.to_json())
+    else:
+        print_result(result)
+    return INTERRUPTED if result.interrupted else DONE
+
+
+def print_result(result: TuneResult) -> None:
+    """Print the table per dispatch and what became of the program."""
+    out = console()
+    out.print(dispatch_table(result))
+    for line in summary_lines(result):
+        out.print(line, soft_wrap=True)
+
+
+def dispatch_table(result: TuneResult) -> Table:
+    """Return the table with one row per dispatch."""
+    made = table("dispatch", ">calls", ">untuned", ">tuned", "speed-up (95 %)", "what changed, or why not")
+    for dispatch in result.dispatches:
+        made.add_row(
+            dispatch.name,
+            str(dispatch.weight),
+            median(dispatch.untuned),
+            median(dispatch.tuned),
+            speedup(dispatch.tuned),
+            what_changed(dispatch),
+        )
+    return made
+
+
+def what_changed(dispatch: DispatchResult) -> str:
+    """Return the sketch and decisions of a tuned dispatch, or why it stays as it is."""
+    if dispatch.tuned is None:
+        return dispatch.note
+    return f"{dispatch.sketch}: {decisions(dispatch.decisions or {})}"
+
+
+def summary_lines(result: TuneResult) -> list[str]:
+    """Return the lines below the table."""
+    program = result.program
+    what = "interrupted; best so far" if result.interrupted else "done"
+    lines = [f"{what}: {result.trials} trials ({result.measured} measured now) in {duration(result.seconds)}"]
+    failed: dict[str, int] = {}
+    for dispatch in result.dispatches:
+        for name, count in (dispatch.failures or {}).items():
+            failed[name] = failed.get(name, 0) + count
+    if failed:
+        lines.append(f"failed candidates: {failures(failed)}")
+    checked = "numbers checked" if program.verified else "NUMBERS NOT CHECKED"
+    lines.append(
+        f"whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}, "
+        f"{speedup(program.tuned)}; flags: {program.variant}; {checked}"
+    )
+    if not program.gained:
+        lines.append("no gain: what was emitted is as fast as plain iree-compile")
+    if result.output is not None:
+        lines.append(f"written: {result.output} (report.html shows the run)")
+        lines.append(f"use it: iree-compile @{result.output}/flags.txt {result.model} -o model.vmfb")
+    return lines

@@ -1,0 +1,15 @@
+"""Compiles candidates in worker processes, and models the way a user does."""
+
+from mlir_sched.compiler.model import ModelCompileError, applied_strategies, compile_model
+from mlir_sched.compiler.pool import CompilerPool
+from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.workers import WorkerLimits
+
+__all__ = [
+    "CompileResult",
+    "CompilerPool",
+    "ModelCompileError",
+    "WorkerLimits",
+    "applied_strategies",
+    "compile_model",
+]

@@ -1,0 +1,89 @@
+"""Compiles a whole model the way a user does: with the real ``iree-compile``, flags and a transform library.
+
+``iree-compile`` exits with 0 and generates its default code when a library cannot be loaded or a strategy does not
+apply (found in IREE 3.13), so any error that it prints is taken for what it is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+from mlir_sched.compiler.version import compiler_version
+from mlir_sched.errors import MlirSchedError, UserError
+
+LIBRARY_FLAG = "--iree-codegen-transform-dialect-library"
+_ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
+_APPLIED = re.compile(r'func\.func [^\n]*?\bmlir_sched\.applied(?: = "([^"]*)")?')
+_MESSAGE_LINES = 6
+_TIMEOUT_S = 3600.0
+
+
+class ModelCompileError(MlirSchedError):
+    """``iree-compile`` failed, or printed an error and went on; the message is its diagnostics."""
+
+
+def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path | None, output: Path) -> None:
+    """Compile a model to a runnable program in ``output``; no file is left there when it fails.
+
+    Args:
+        model_path: A program in any form that ``iree-compile`` reads.
+        flags: Compiler flags.
+        library: A transform library with a ``__kernel_config`` sequence, or None.
+        output: The ``.vmfb`` file to write.
+
+    Raises:
+        ModelCompileError: The compiler failed or reported an error.
+    """
+    try:
+        _iree_compile(model_path, flags, library, "-o", str(output))
+    except ModelCompileError:
+        output.unlink(missing_ok=True)
+        raise
+
+
+def applied_strategies(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:
+    """Return how many dispatches each strategy of the library was applied to, by the name in its annotation.
+
+    The annotation is ``mlir_sched.applied = "name"`` on the dispatch's function; one without a name counts as ``""``.
+    A strategy that matched nothing is not in the result.
+
+    Raises:
+        ModelCompileError: The compiler failed or reported an error.
+    """
+    text = _iree_compile(model_path, flags, library, "--compile-to=executable-configurations", "-o", "-")
+    names = Counter(found.group(1) or "" for found in _APPLIED.finditer(text))
+    return dict(sorted(names.items()))
+
+
+def iree_compile_path() -> Path:
+    """Return the ``iree-compile`` program of the installed compiler package."""
+    compiler_version()
+    package = importlib.util.find_spec("iree.compiler")
+    for folder in package.submodule_search_locations or () if package else ():
+        program = Path(folder) / "_mlir_libs" / "iree-compile"
+        if program.exists():
+            return program
+    raise UserError("iree-compile is missing from the installed iree-base-compiler package; reinstall it")
+
+
+def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str) -> str:
+    library_flags = () if library is None else (f"{LIBRARY_FLAG}={library}",)
+    command = [str(iree_compile_path()), *flags, *library_flags, str(model_path), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise ModelCompileError(f"iree-compile {model_path}: stopped after {_TIMEOUT_S:g} s") from None
+    messages = done.stderr.decode(errors="replace")
+    if done.returncode != 0 or _ERROR.search(messages):
+        raise ModelCompileError(_summary(model_path, done.returncode, messages))
+    return done.stdout.decode(errors="replace")
+
+
+def _summary(model_path: str | Path, code: int, messages: str) -> str:
+    lines = messages.strip().splitlines()
+    first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), 0)
+    return "\n".join([f"iree-compile {model_path} failed (exit code {code}):", *lines[first : first + _MESSAGE_LINES]])

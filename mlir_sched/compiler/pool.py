@@ -1,0 +1,129 @@
+"""Compiles candidates in worker processes, and models the way a user does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from types import TracebackType
+
+from mlir_sched.compiler.result import CompileResult, failed
+from mlir_sched.compiler.workers import POLL_S, JobError, Worker, WorkerCrashError, WorkerLimits, WorkerTimeoutError
+from mlir_sched.errors import FailureClass
+from mlir_sched.task import Task
+
+_MESSAGE_CHARACTERS = 600
+_JOB = "mlir_sched.compiler.candidate:compile_candidate"
+
+
+@dataclass
+class _Slot:
+    """One place for a worker; ``index`` is the candidate it works on, None when it is idle."""
+
+    worker: Worker
+    index: int | None = field(default=None)
+
+
+class CompilerPool:
+    """Warm worker processes that compile candidates with one set of flags; a context manager.
+
+    A candidate that crashes the compiler, hangs or takes too much memory costs its worker, which is replaced.
+    """
+
+    def __init__(
+        self, flags: tuple[str, ...], *, workers: int | None = None, limits: WorkerLimits | None = None
+    ) -> None:
+        """Start the workers.
+
+        Args:
+            flags: Compiler flags of every candidate, as in ``Task.flags``.
+            workers: Number of processes, >= 1; by default one per CPU that this process may use.
+            limits: What one candidate may take.
+        """
+        self.flags = flags
+        self.limits = limits or WorkerLimits()
+        count = workers if workers is not None else len(os.sched_getaffinity(0))
+        if count < 1:
+            raise ValueError(f"a pool needs at least 1 worker, got {count}")
+        self._slots = [_Slot(Worker(flags)) for _ in range(count)]
+
+    def compile(self, task: Task, scripts: Sequence[str | None]) -> Iterator[tuple[int, CompileResult]]:
+        """Compile candidates of a task and yield (index in ``scripts``, result) as they are done.
+
+        A caller that stops early loses the candidates in work, and nothing else.
+
+        Raises:
+            UserError: The compiler does not know one of the flags.
+            ValueError: The task has no program (see ``Task.not_tunable``).
+        """
+        if not task.source:
+            raise ValueError(f"task {task.name} has no program to compile: {task.not_tunable}")
+        waiting = list(range(len(scripts)))[::-1]
+        done = 0
+        try:
+            while done < len(scripts):
+                for slot in self._slots:
+                    if slot.index is None and waiting:
+                        slot.index = waiting.pop()
+                        slot.worker.submit(_JOB, task.source, scripts[slot.index], self.flags)
+                for index, result in self._finished():
+                    done += 1
+                    yield index, result
+        finally:
+            for slot in self._slots:
+                if slot.index is not None:
+                    slot.index = None
+                    self._replace(slot)
+
+    def worker_pids(self) -> tuple[int, ...]:
+        """Return the process ids of the workers."""
+        return tuple(slot.worker.pid for slot in self._slots)
+
+    def close(self) -> None:
+        """End the workers."""
+        for slot in self._slots:
+            slot.worker.kill()
+        self._slots = []
+
+    def __enter__(self) -> CompilerPool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _finished(self) -> list[tuple[int, CompileResult]]:
+        """Wait a moment and return the candidates that are done."""
+        busy = [slot for slot in self._slots if slot.index is not None]
+        wait([slot.worker.connection for slot in busy], POLL_S)
+        results = []
+        for slot in busy:
+            result = self._look_at(slot)
+            if result is not None and slot.index is not None:
+                results.append((slot.index, result))
+                slot.index = None
+        return results
+
+    def _look_at(self, slot: _Slot) -> CompileResult | None:
+        seconds = slot.worker.seconds()
+        try:
+            if not slot.worker.is_done(self.limits):
+                return None
+            result: CompileResult = slot.worker.receive()
+        except WorkerTimeoutError as error:
+            self._replace(slot)
+            return failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds)
+        except WorkerCrashError as error:
+            self._replace(slot)
+            return failed(FailureClass.COMPILE_CRASH, str(error), seconds)
+        except JobError as error:
+            return failed(FailureClass.COMPILE_ERROR, str(error)[-_MESSAGE_CHARACTERS:], seconds)
+        if slot.worker.memory_bytes() > self.limits.recycle_bytes:
+            self._replace(slot)
+        return result
+
+    def _replace(self, slot: _Slot) -> None:
+        slot.worker.kill()
+        slot.worker = Worker(self.flags)

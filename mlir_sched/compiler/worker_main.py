@@ -1,0 +1,53 @@
+"""The main program of a worker process (see ``workers.py``)."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import os
+import signal
+import sys
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any
+
+from mlir_sched.compiler.workers import JobError
+from mlir_sched.errors import UserError
+
+
+def main() -> None:
+    """Serve jobs until the parent closes its end."""
+    connection = Connection(int(sys.argv[1]))
+    die_with_parent(int(sys.argv[2]))
+    with contextlib.suppress(EOFError, ConnectionError):
+        started, error = run("mlir_sched.compiler.session:set_up", (connection.recv(),))
+        connection.send(error)
+        while started:
+            job, arguments = connection.recv()
+            connection.send(run(job, arguments))
+
+
+def die_with_parent(lifeline: int) -> None:
+    """Let the kernel end this process when the parent's end of the pipe closes, whatever code is running.
+
+    The parent never writes; SIGIO comes when its end goes away, and its default action is to terminate.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def run(job: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    """Return (True, result) or (False, exception)."""
+    module, _, function = job.partition(":")
+    try:
+        return True, getattr(importlib.import_module(module), function)(*arguments)
+    except UserError as error:
+        return False, error
+    except Exception:
+        return False, JobError(traceback.format_exc())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+"""The record store: durable, shareable between processes, versioned."""
+
+from mlir_sched.database.store import RecordStore
+
+__all__ = [
+    "RecordStore",
+]

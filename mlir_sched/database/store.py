@@ -1,0 +1,273 @@
+"""The record store: every measured candidate, kept in a database that outlives kill -9 and can be read meanwhile.
+
+What ``add`` returned from is on the disk. A record is never changed; a second record of the same task, context and
+candidate is not stored, so that a candidate has one measurement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, delete, func, select
+from sqlalchemy.exc import IntegrityError
+
+from mlir_sched.database.engine import (
+    check_integrity,
+    enable_wal,
+    is_file,
+    make_engine,
+    parse_url,
+    store_name,
+    transaction,
+)
+from mlir_sched.database.schema import (
+    MODELS,
+    RECORDS,
+    ROUNDS,
+    RUNS,
+    SCHEMA_VERSION,
+    TASKS,
+    create_or_migrate,
+    dump_json,
+    record_row,
+    row_record,
+    row_task,
+    stored_version,
+    task_row,
+)
+from mlir_sched.database.statements import Row, insert_missing, replace_row
+from mlir_sched.errors import UserError
+from mlir_sched.record import Record, StoredTask, utc_now
+
+_RACES = 3
+"""How often an insertion is tried again when another process inserts the same key at the same moment."""
+
+
+class RecordStore:
+    """An open record store; made by :meth:`open`, closed by :meth:`close` or at the end of a ``with`` block.
+
+    Every method may raise a UserError when the database refuses: locked for too long, damaged, disk full. A store must
+    not be used in a forked child; open another one there.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, url_or_path: str | Path, *, read_only: bool = False, timeout_s: float = 30.0) -> Self:
+        """Return the store, made when it does not exist and brought to this program's schema when it is older.
+
+        Args:
+            url_or_path: Path of an SQLite file, or an SQLAlchemy URL.
+            read_only: Change nothing; the store must exist with this program's schema.
+            timeout_s: Seconds to wait for another process's lock.
+
+        Raises:
+            UserError: It cannot be opened, is no record store, is damaged or has a newer schema. The file is as it was.
+        """
+        url = parse_url(url_or_path)
+        engine = make_engine(url, read_only=read_only, timeout_s=timeout_s)
+        try:
+            _prepare(engine, read_only=read_only, timeout_s=timeout_s)
+        except BaseException:
+            engine.dispose()
+            raise
+        return cls(engine)
+
+    @property
+    def name(self) -> str:
+        """The file, or the URL without its password."""
+        return store_name(self._engine.url)
+
+    def close(self) -> None:
+        """Give the connections back; what was added is stored already."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Tasks
+
+    def add_task(self, task: StoredTask) -> None:
+        """Store a task unless its key is known; the first description stays."""
+        self._insert_missing(TASKS, ("key",), [task_row(task)])
+
+    def tasks(self) -> tuple[StoredTask, ...]:
+        """Return every task in insertion order."""
+        with self._read() as connection:
+            rows = connection.execute(select(TASKS).order_by(TASKS.c.id)).mappings()
+            return tuple(row_task(row) for row in rows)
+
+    # Records
+
+    def add(self, records: Iterable[Record]) -> tuple[Record, ...]:
+        """Store records, all or none, and return those that were new, in order; they are on the disk by then.
+
+        A record whose task, context and candidate are stored already, or come earlier in the same call, is left out.
+
+        Raises:
+            ValueError: A task is not in the store.
+        """
+        records = tuple(records)
+        self._check_tasks(records)
+        keys = ("task_key", "context_key", "candidate_key")
+        new = self._insert_missing(RECORDS, keys, [record_row(record) for record in records])
+        return tuple(records[index] for index in new)
+
+    def records(self, task_key: str, context_key: str) -> tuple[Record, ...]:
+        """Return the records of a task in a context, in insertion order."""
+        query = select(RECORDS).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
+        with self._read() as connection:
+            return tuple(row_record(row) for row in connection.execute(query).mappings())
+
+    def contexts(self, task_key: str) -> tuple[str, ...]:
+        """Return the contexts that a task has records in, in the order of their first record."""
+        query = select(RECORDS.c.context_key).where(RECORDS.c.task_key == task_key).group_by(RECORDS.c.context_key)
+        with self._read() as connection:
+            return tuple(connection.scalars(query.order_by(func.min(RECORDS.c.id))))
+
+    def find(self, task_key: str, context_key: str, candidate_key: str) -> Record | None:
+        """Return the record of one candidate, or None when it was never measured in this context."""
+        query = select(RECORDS).where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
+        return self._first_record(query)
+
+    def best(self, task_key: str, context_key: str) -> Record | None:
+        """Return the valid record that is fastest against its baseline (largest ``ratio``), the first of equals.
+
+        The ratio decides and not the median, because a machine's speed drifts between rounds.
+        """
+        query = (
+            select(RECORDS)
+            .where(*_in_context(task_key, context_key), RECORDS.c.ratio.is_not(None))
+            .order_by(RECORDS.c.ratio.desc(), RECORDS.c.id)
+        )
+        return self._first_record(query.limit(1))
+
+    # Runs
+
+    def add_run(self, key: str, settings: Mapping[str, Any]) -> None:
+        """Store the settings of a run unless its key is known.
+
+        Args:
+            key: Anything that tells runs apart, such as a hash of model, target and seed.
+            settings: JSON data.
+        """
+        row = {"key": key, "settings": dump_json(settings), "created": utc_now()}
+        self._insert_missing(RUNS, ("key",), [row])
+
+    def run_settings(self, key: str) -> dict[str, Any] | None:
+        """Return the settings of a run, or None when there is no such run."""
+        with self._read() as connection:
+            text = connection.scalar(select(RUNS.c.settings).where(RUNS.c.key == key))
+        return None if text is None else dict(json.loads(text))
+
+    def runs(self) -> tuple[str, ...]:
+        """Return the keys of all runs in insertion order."""
+        with self._read() as connection:
+            return tuple(connection.scalars(select(RUNS.c.key).order_by(RUNS.c.id)))
+
+    def save_round(self, run_key: str, index: int, data: Mapping[str, Any]) -> None:
+        """Store the state of one round of a run, replacing an earlier state of the same round.
+
+        Args:
+            run_key: A run of this store.
+            index: Round, from 0.
+            data: JSON data, such as the candidates chosen in this round and the state of the random generator.
+
+        Raises:
+            ValueError: There is no such run.
+        """
+        if self.run_settings(run_key) is None:
+            raise ValueError(f"{self.name} has no run {run_key!r}: call add_run first")
+        row = {"run_key": run_key, "round": int(index), "data": dump_json(data)}
+        with self._write() as connection:
+            replace_row(connection, ROUNDS, ("run_key", "round"), row)
+
+    def rounds(self, run_key: str) -> tuple[dict[str, Any], ...]:
+        """Return the stored rounds of a run in ascending order."""
+        query = select(ROUNDS.c.data).where(ROUNDS.c.run_key == run_key).order_by(ROUNDS.c.round)
+        with self._read() as connection:
+            return tuple(json.loads(text) for text in connection.scalars(query))
+
+    def delete_run(self, key: str) -> None:
+        """Forget a run and its rounds; records stay."""
+        with self._write() as connection:
+            connection.execute(delete(ROUNDS).where(ROUNDS.c.run_key == key))
+            connection.execute(delete(RUNS).where(RUNS.c.key == key))
+
+    # Cost models
+
+    def save_model(self, key: str, data: bytes) -> None:
+        """Store a cost model, replacing the one of the same key."""
+        row = {"key": key, "data": data, "created": utc_now()}
+        with self._write() as connection:
+            replace_row(connection, MODELS, ("key",), row)
+
+    def load_model(self, key: str) -> bytes | None:
+        """Return a stored cost model, or None."""
+        with self._read() as connection:
+            data = connection.scalar(select(MODELS.c.data).where(MODELS.c.key == key))
+        return None if data is None else bytes(data)
+
+    # Statements
+
+    def _read(self) -> AbstractContextManager[Connection]:
+        return transaction(self._engine)
+
+    def _write(self) -> AbstractContextManager[Connection]:
+        return transaction(self._engine, write=True)
+
+    def _first_record(self, query: Select[Any]) -> Record | None:
+        with self._read() as connection:
+            row = connection.execute(query).mappings().first()
+        return None if row is None else row_record(row)
+
+    def _check_tasks(self, records: Sequence[Record]) -> None:
+        keys = sorted({record.task_key for record in records})
+        with self._read() as connection:
+            known = set(connection.scalars(select(TASKS.c.key).where(TASKS.c.key.in_(keys))))
+        unknown = [key for key in keys if key not in known]
+        if unknown:
+            raise ValueError(f"{self.name} has no task {unknown[0]!r}: call add_task first")
+
+    def _insert_missing(self, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
+        for _ in range(_RACES):
+            with contextlib.suppress(IntegrityError), self._write() as connection:
+                return insert_missing(connection, table, keys, rows)
+        with self._write() as connection:
+            return insert_missing(connection, table, keys, rows)
+
+
+def _in_context(task_key: str, context_key: str) -> tuple[ColumnElement[bool], ...]:
+    return RECORDS.c.task_key == task_key, RECORDS.c.context_key == context_key
+
+
+def _prepare(engine: Engine, *, read_only: bool, timeout_s: float) -> None:
+    """Check the database and bring its schema up to date; what is not a store of ours is left as it is."""
+    name = store_name(engine.url)
+    if is_file(engine.url):
+        check_integrity(engine)
+    with transaction(engine) as connection:
+        version = stored_version(connection, name)
+    if read_only:
+        if version != SCHEMA_VERSION:
+            raise UserError(
+                f"{name} has schema version {version or 'none'}, this mlir-sched has version {SCHEMA_VERSION}: "
+                "a tuning run with this store brings it up to date"
+            )
+        return
+    if is_file(engine.url):
+        enable_wal(engine, timeout_s=timeout_s)
+    with transaction(engine, write=True) as connection:
+        create_or_migrate(connection, name)

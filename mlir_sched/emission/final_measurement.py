@@ -1,0 +1,105 @@
+"""The long measurements at the end: scripts of one dispatch, and a whole program, against their untuned code."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.compiler import CompilerPool, ModelCompileError, compile_model
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.measurement import Timing
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
+from mlir_sched.task import Task
+from mlir_sched.tasks import EntryPoint
+from mlir_sched.variants import program_of
+
+FINAL_BUDGET_S = 1.0
+FINAL_PRECISION = 0.004
+
+
+@dataclass(frozen=True)
+class ProgramTimings:
+    """A program and its rivals against plain ``iree-compile``.
+
+    Attributes:
+        untuned: Timing of plain ``iree-compile``.
+        emitted: Timing of the program, with its ratio to ``untuned``; its numbers are right.
+        others: Ratio of every rival to ``untuned``, by name; one that is wrong or fails is missing.
+    """
+
+    untuned: Timing
+    emitted: Timing
+    others: Mapping[str, float]
+
+
+def final_options(threads: int) -> RunnerOptions:
+    """Return options for measuring few programs well."""
+    return RunnerOptions(threads=threads, budget_s=FINAL_BUDGET_S, precision=FINAL_PRECISION, min_samples=20)
+
+
+def measure_scripts(
+    task: Task, scripts: Sequence[str], pool: CompilerPool, runner: Runner
+) -> tuple[Timing, list[RunResult]]:
+    """Compile and measure stand-alone scripts of one task against its untuned code.
+
+    Returns:
+        The untuned code's timing, from the same session, and one result per script.
+
+    Raises:
+        BaselineError: The untuned code cannot be compiled or run.
+    """
+    assert task.dispatch is not None
+    compiled = dict(pool.compile(task, [None, *scripts]))
+    programs = {
+        index: Program(result.vmfb, "task", task.inputs, task.outputs, writes_into_arguments=True)
+        for index, result in sorted(compiled.items())
+        if result.vmfb is not None
+    }
+    if 0 not in programs:
+        raise BaselineError(f"the untuned code of {task.name} cannot be compiled alone: {compiled[0].failure}")
+    order = [index for index in programs if index]
+    rule = rule_for_dispatch(task.dispatch)
+    untuned, measured = runner.measure(programs[0], [programs[index] for index in order], rule)
+    by_index = dict(zip(order, measured, strict=True))
+    return untuned, [by_index.get(i) or RunResult(None, compiled[i].failure) for i in range(1, len(scripts) + 1)]
+
+
+def measure_program(
+    runner: Runner, entry: EntryPoint, untuned: bytes, others: Mapping[str, bytes], emitted: bytes
+) -> ProgramTimings:
+    """Check and measure a compiled model and its rivals, interleaved with plain ``iree-compile``.
+
+    Args:
+        runner: Runs them.
+        entry: The function to time.
+        untuned: The model compiled plainly.
+        others: Rivals by name.
+        emitted: The program to judge.
+
+    Raises:
+        ModelCompileError: The program computes other numbers, or fails.
+    """
+    programs = [program_of(entry, vmfb) for vmfb in (*others.values(), emitted)]
+    timing, results = runner.measure(program_of(entry, untuned), programs, rule_for_model(entry.outputs))
+    *rivals, own = results
+    if own.timing is None:
+        failure = own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed")
+        raise ModelCompileError(f"the emitted program fails its check ({failure.kind}): {failure.message}")
+    ratios = {name: r.timing.ratio for name, r in zip(others, rivals, strict=True) if r.timing is not None}
+    return ProgramTimings(timing, own.timing, ratios)
+
+
+def compile_to_bytes(model: Path, flags: tuple[str, ...], library: Path | None = None) -> bytes:
+    """Return a model compiled with the real ``iree-compile``.
+
+    Raises:
+        ModelCompileError: The compiler failed or reported an error.
+    """
+    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+        output = Path(folder) / "model.vmfb"
+        compile_model(model, flags, library, output)
+        return output.read_bytes()

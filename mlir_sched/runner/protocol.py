@@ -1,0 +1,166 @@
+"""The messages between the runner and its process, and how they travel through a pipe.
+
+A frame is a length (8 bytes, little endian) and a pickle. One request is answered by one reply. Requests name
+programs by handles that the parent chooses; handle 0 is the baseline.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.verify import Rule
+
+BASELINE = 0
+"""Handle of the baseline program."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """First request: cores to run on, and to look for races on. Reply: None."""
+
+    cores: tuple[int, ...]
+    race_cores: tuple[int, ...]
+    calibration_tolerance: float
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Forget all programs, load the baseline and compute the references of each check. Reply: Prepared."""
+
+    baseline: Program
+    rule: Rule
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of the baseline.
+
+    Attributes:
+        call_s: Rough seconds per call.
+        check_s: Longest seconds one check of it took, inputs and comparison included.
+        error: Why it cannot serve as a reference, or None.
+    """
+
+    call_s: float
+    check_s: float
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Load:
+    """Load a program under a handle. Reply: None."""
+
+    handle: int
+    program: Program
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Release a program. Reply: None."""
+
+    handle: int
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Run one check of the rule on a loaded program. Reply: None when right, else a message.
+
+    Attributes:
+        handle: The program.
+        check: Index of the check in the rule.
+        races: Run on all race cores instead of the cores of timing.
+    """
+
+    handle: int
+    check: int
+    races: bool = False
+
+
+@dataclass(frozen=True)
+class Warm:
+    """Run a program until it is warm. Reply: rough seconds per call."""
+
+    handle: int
+    sample_s: float
+
+
+@dataclass(frozen=True)
+class SamplePairs:
+    """Time a program and the baseline back to back. Reply: tuple of Pair.
+
+    Attributes:
+        handle: The program.
+        pairs: Number of pairs, >= 1.
+        baseline_calls, calls: Calls per sample of the baseline and of the program, >= 1.
+        seed: Decides which of the two comes first in each pair.
+    """
+
+    handle: int
+    pairs: int
+    baseline_calls: int
+    calls: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Seconds per call of the baseline and of the program, and whether the machine was quiet meanwhile."""
+
+    baseline_s: float
+    own_s: float
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class MeasureNoise:
+    """Run the calibration kernel for so many seconds, shared by the cores. Reply: tuple of seconds per run."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Raised:
+    """Reply to a request that raised an exception in the process."""
+
+    message: str
+
+
+def write_frame(descriptor: int, message: object) -> None:
+    """Write one message, whole.
+
+    Raises:
+        BrokenPipeError: The reader is gone.
+    """
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    data = memoryview(len(body).to_bytes(8, "little") + body)
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def read_frame(descriptor: int) -> Any:
+    """Return the next message, waiting for it.
+
+    Raises:
+        EOFError: The writer is gone.
+    """
+    return pickle.loads(read_exactly(descriptor, int.from_bytes(read_exactly(descriptor, 8), "little")))
+
+
+def read_exactly(descriptor: int, count: int) -> bytes:
+    """Return the next ``count`` bytes.
+
+    Raises:
+        EOFError: The writer is gone.
+    """
+    parts: list[bytes] = []
+    while count > 0:
+        part = os.read(descriptor, min(count, 1 << 20))
+        if not part:
+            raise EOFError("the other end of the pipe is closed")
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

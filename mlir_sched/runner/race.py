@@ -1,0 +1,200 @@
+"""Spends the time for measuring where the ranking is undecided: rounds of paired samples with dropouts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+
+from mlir_sched.errors import Failure
+from mlir_sched.measurement import Timing
+from mlir_sched.runner.client import RequestFailed
+from mlir_sched.runner.options import RunnerOptions
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import Pair, SamplePairs
+from mlir_sched.runner.statistics import FEWEST_VALUES, Interval, is_decided, median_interval, ratio_interval
+
+FIRST_PAIRS = 2
+"""Pairs of the first round: enough to see a clear loser."""
+
+ROUNDS = 4
+"""Further rounds that a candidate's own budget is divided into."""
+
+MAX_BUDGETS = 6.0
+"""No candidate gets more than this many budgets, however undecided."""
+
+
+@dataclass
+class Contender:
+    """A candidate during timing; it collects pairs until it is known, lost or out of budget; one pair if hopeless."""
+
+    handle: int
+    program: Program
+    call_s: float = 0.0
+    pairs: list[Pair] = field(default_factory=list)
+    spent_s: float = 0.0
+    failure: Failure | None = None
+    hopeless: bool = False
+
+    @property
+    def quiet(self) -> int:
+        """Number of undisturbed pairs."""
+        return sum(pair.quiet for pair in self.pairs)
+
+    def ratio(self, fewest: int = FIRST_PAIRS) -> Interval:
+        """Return the speed relative to the baseline, above 1 is faster; from quiet pairs where there are ``fewest``."""
+        kept = kept_pairs(self.pairs, fewest)
+        return ratio_interval([p.baseline_s for p in kept], [p.own_s for p in kept])
+
+    def timing(self) -> Timing:
+        """Return the summary of its pairs."""
+        own = median_interval([pair.own_s for pair in kept_pairs(self.pairs, FEWEST_VALUES)])
+        return _timing(own, self.ratio(FEWEST_VALUES), len(self.pairs) - self.quiet)
+
+
+class Race:
+    """Times contenders against the baseline.
+
+    Args:
+        ask_pairs: Takes the pairs of one request in the runner process.
+        warm: Warms a program up there and returns its rough seconds per call.
+        options: Sample length, budgets and thresholds.
+        baseline_call_s: Rough seconds per call of the baseline.
+        seed: Distinguishes this batch from others of the same run.
+    """
+
+    def __init__(
+        self,
+        ask_pairs: Callable[[Contender, SamplePairs], tuple[Pair, ...]],
+        warm: Callable[[Contender], float],
+        options: RunnerOptions,
+        baseline_call_s: float,
+        *,
+        seed: int,
+    ) -> None:
+        self._ask_pairs = ask_pairs
+        self._warm = warm
+        self._options = options
+        self._baseline_calls = calls_per_sample(baseline_call_s, options.sample_s)
+        self._baseline_call_s = baseline_call_s
+        self._rng = np.random.default_rng([options.seed, seed])
+
+    def run(self, contenders: Sequence[Contender], *, decide: bool) -> None:
+        """Fill the contenders with pairs, or with a failure where one hangs or crashes on the way."""
+        self._round(contenders, lambda c: 1 if c.hopeless else FIRST_PAIRS)
+        pool_s = self._options.budget_s * len(contenders)
+        limit_s = self._options.budget_s
+        while active := self._active(contenders, limit_s):
+            self._round(active, self._pairs_of_round)
+        while decide and sum(c.spent_s for c in contenders) < pool_s:
+            ties = self._near_ties(contenders)
+            if len(ties) < 2:
+                return
+            self._round(ties, self._pairs_of_round)
+
+    def _round(self, contenders: Sequence[Contender], pairs_of: Callable[[Contender], int]) -> None:
+        for position in self._rng.permutation(len(contenders)):
+            contender = contenders[position]
+            start = time.perf_counter()
+            try:
+                self._sample(contender, pairs_of)
+            except RequestFailed as failed:
+                contender.failure = failed.failure
+            contender.spent_s += time.perf_counter() - start
+
+    def _sample(self, contender: Contender, pairs_of: Callable[[Contender], int]) -> None:
+        if not contender.pairs:
+            contender.call_s = self._warm(contender)
+        request = SamplePairs(
+            handle=contender.handle,
+            pairs=pairs_of(contender),
+            baseline_calls=self._baseline_calls,
+            calls=calls_per_sample(contender.call_s, self._options.sample_s),
+            seed=int(self._rng.integers(2**32)),
+        )
+        pairs = self._ask_pairs(contender, request)
+        contender.pairs += pairs
+        contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
+
+    def _pairs_of_round(self, contender: Contender) -> int:
+        """Return the pairs that fit a round of the budget, >= 1."""
+        calls = calls_per_sample(contender.call_s, self._options.sample_s)
+        pair_s = calls * contender.call_s + self._baseline_calls * self._baseline_call_s
+        return max(1, int(self._options.budget_s / ROUNDS / pair_s))
+
+    def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
+        """Return those that need more pairs of their own budget."""
+        alive = _alive(contenders)
+        if not alive:
+            return []
+        best = self._best(alive)
+        return [c for c in alive if not self._is_lost(c, best) and not self._is_known(c, limit_s)]
+
+    def _is_known(self, contender: Contender, limit_s: float) -> bool:
+        """Say whether it has enough undisturbed pairs, or has spent its budget on too few."""
+        enough = contender.quiet >= self._options.min_samples
+        precise = enough and contender.ratio().relative_width() <= self._options.precision
+        spent = contender.spent_s >= (limit_s if enough else 2 * limit_s)
+        return precise or (spent and len(contender.pairs) >= self._options.min_samples)
+
+    def _is_lost(self, contender: Contender, best: Contender) -> bool:
+        """Say whether it is a clear loser: decided against the best, or far slower from the first quiet pairs on."""
+        if contender.hopeless:
+            return True
+        if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._options.min_samples:
+            return False
+        own, top = contender.ratio(), best.ratio()
+        if max(top.median, 1.0) > self._options.slow_factor * own.high:
+            return True
+        return own.median < top.median and is_decided(own, top)
+
+    def _near_ties(self, contenders: Sequence[Contender]) -> list[Contender]:
+        """Return the best and those not ranked below it, or nobody when all are known or one is out of all budget."""
+        alive = _alive(contenders)
+        if not alive:
+            return []
+        best = self._best(alive)
+        ties = [c for c in alive if c is best or not self._is_lost(c, best)]
+        limit_s = MAX_BUDGETS * self._options.budget_s
+        known = all(c.ratio().relative_width() <= self._options.precision for c in ties)
+        return ties if not known and all(c.spent_s < limit_s for c in ties) else []
+
+    def _best(self, alive: Sequence[Contender]) -> Contender:
+        return max(alive, key=lambda c: c.ratio().median)
+
+
+def calls_per_sample(call_s: float, sample_s: float) -> int:
+    """Return how many calls fill a sample, >= 1."""
+    return max(1, ceil(sample_s / call_s))
+
+
+def kept_pairs(pairs: Sequence[Pair], fewest: int) -> list[Pair]:
+    """Return the undisturbed pairs, or all where those are fewer: a busy machine has an answer too."""
+    quiet = [pair for pair in pairs if pair.quiet]
+    return quiet if len(quiet) >= fewest else list(pairs)
+
+
+def baseline_timing(pairs: Sequence[Pair]) -> Timing:
+    """Return the summary of the baseline's side of all pairs; its ratio to itself is 1."""
+    own = median_interval([pair.baseline_s for pair in kept_pairs(pairs, FEWEST_VALUES)])
+    return _timing(own, Interval(1.0, 1.0, 1.0, 1.0, own.count), sum(not p.quiet for p in pairs))
+
+
+def _alive(contenders: Sequence[Contender]) -> list[Contender]:
+    return [c for c in contenders if c.failure is None]
+
+
+def _timing(own: Interval, ratio: Interval, disturbed: int) -> Timing:
+    return Timing(
+        median_s=own.median,
+        low_s=own.low,
+        high_s=own.high,
+        samples=own.count,
+        ratio=ratio.median,
+        ratio_low=ratio.low,
+        ratio_high=ratio.high,
+        disturbed=disturbed,
+    )

@@ -1,0 +1,265 @@
+"""Checks compiled programs and times them against a baseline, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+import psutil
+
+from mlir_sched.errors import Failure, FailureClass, MlirSchedError
+from mlir_sched.measurement import Timing
+from mlir_sched.runner import protocol
+from mlir_sched.runner.client import RequestFailed, RunnerClient
+from mlir_sched.runner.options import RunnerOptions
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.race import Contender, Race, baseline_timing
+from mlir_sched.runner.verify import Rule
+
+LONG_CALL_S = 2e-3
+"""Seconds per call of the baseline from which the calls of a hopeless program are worth saving."""
+
+
+class BaselineError(MlirSchedError):
+    """The baseline itself crashes, hangs or has no reproducible result: nothing can be compared with it."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The timing of a right program, or the failure of another; never both."""
+
+    timing: Timing | None
+    failure: Failure | None
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How quiet the machine is.
+
+    Attributes:
+        spread: (95th - 5th percentile) / 5th percentile of the calibration kernel's time.
+        lost: Share of the time that the kernel took beyond its 5th percentile, 0 to 1: what others took away.
+        verdict: One sentence for the user.
+    """
+
+    spread: float
+    lost: float
+    verdict: str
+
+
+class Runner:
+    """Runs programs in a long-lived process pinned to its cores; a context manager.
+
+    A program that hangs or crashes costs that process, which is replaced, and nothing else.
+    """
+
+    def __init__(self, options: RunnerOptions | None = None) -> None:
+        self.options = options or RunnerOptions()
+        self.cores = choose_cores(self.options.threads)
+        race_cores = tuple(sorted(os.sched_getaffinity(0)))[: self.options.race_threads]
+        self._check_races = self.options.threads == 1 and len(race_cores) > 1
+        self._client = RunnerClient(protocol.Setup(self.cores, race_cores, self.options.calibration_tolerance))
+        self._prepared_in = 0
+        self._prepare_s = 0.0
+        self._last_used = 0
+        self._task: protocol.Prepare | None = None
+        self._prepared = protocol.Prepared(0.0, 0.0, None)
+        self._loaded: dict[int, int] = {}
+        self._batch = 0
+        self._hopeless: set[int] = set()
+
+    def measure(
+        self, baseline: Program, candidates: Sequence[Program], rule: Rule, *, decide: bool = True
+    ) -> tuple[Timing, tuple[RunResult, ...]]:
+        """Check every candidate against the baseline's results, then time the right ones against its times.
+
+        Args:
+            baseline: The program that is right by definition.
+            candidates: Programs that take and make the same tensors.
+            rule: The numeric checks; a candidate that fails one is never timed.
+            decide: Spend what the clear losers left of the time budget on ranking the near-ties for the best.
+
+        Returns:
+            The baseline's timing (its ratio is 1) and one result per candidate, in their order.
+
+        Raises:
+            BaselineError: The baseline cannot serve as a reference.
+        """
+        self._task = protocol.Prepare(baseline, rule)
+        self._batch += 1
+        self._hopeless = set()
+        self._prepare()
+        failures = {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
+        right = [i for i in range(len(candidates)) if i not in failures]
+        contenders = {i: Contender(i + 1, candidates[i], hopeless=i + 1 in self._hopeless) for i in right}
+        race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
+        race.run(list(contenders.values()), decide=decide)
+        for contender in contenders.values():
+            if not contender.hopeless:
+                contender.failure = contender.failure or self._check_once_more(contender)
+        own = Contender(protocol.BASELINE, baseline)
+        if not any(contender.pairs for contender in contenders.values()):
+            race.run([own], decide=False)
+            if own.failure is not None:
+                raise BaselineError(f"the baseline fails while it is timed: {own.failure.message}")
+        self._release(len(candidates))
+        results = tuple(self._result(failures.get(i), contenders.get(i)) for i in range(len(candidates)))
+        pairs = [pair for c in (*contenders.values(), own) for pair in c.pairs]
+        return baseline_timing(pairs), results
+
+    def noise(self, seconds: float = 1.0) -> Noise:
+        """Measure for so many seconds how steady the cores are that timings run on."""
+        times = self._client.ask(protocol.MeasureNoise(seconds), seconds + self.options.call_timeout_s)
+        ordered = sorted(times)
+        low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+        lost = max(0.0, 1 - low * len(times) / sum(times))
+        return Noise((high - low) / low, lost, _verdict(lost))
+
+    def close(self) -> None:
+        """End the process; the runner starts a new one when it is used again."""
+        self._client.kill()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        """Have the baseline and its references in the process that runs now."""
+        assert self._task is not None
+        start = time.monotonic()
+        try:
+            self._prepared = self._client.ask_again(self._task, self.options.baseline_timeout_s)
+        except RequestFailed as failed:
+            raise BaselineError(f"the baseline fails ({failed.failure.kind}): {failed}") from failed
+        if self._prepared.error is not None:
+            raise BaselineError(f"the baseline cannot serve as a reference: {self._prepared.error}")
+        self._prepare_s = max(self._prepare_s, time.monotonic() - start)
+        self._prepared_in = self._client.generation
+        self._loaded = {protocol.BASELINE: self._prepared_in}
+
+    def _ensure_loaded(self, handle: int, program: Program) -> None:
+        """Load a program, and before it all it needs, into a process that may be new."""
+        self._client.start()
+        if self._prepared_in != self._client.generation:
+            self._prepare()
+        if self._loaded.get(handle) != self._client.generation:
+            self._client.ask(protocol.Load(handle, program), self.options.call_timeout_s)
+            self._loaded[handle] = self._client.generation
+
+    def _check_fairly(self, handle: int, program: Program) -> Failure | None:
+        """Check a program, and once more in a new process if one that ran before may be to blame for its failure."""
+        self._client.start()
+        shared = self._last_used == self._client.generation
+        failure = self._check(handle, program)
+        if failure is not None and shared and self._is_damaged(failure):
+            self._client.kill()
+            failure = self._check(handle, program)
+        self._last_used = self._client.generation
+        return failure
+
+    def _is_damaged(self, failure: Failure) -> bool:
+        """Say whether the process crashed, or computes wrong results for the baseline as well."""
+        if failure.kind != FailureClass.WRONG_RESULT:
+            return failure.kind == FailureClass.RUN_CRASH
+        request = protocol.Verify(protocol.BASELINE, 0)
+        try:
+            return self._client.ask(request, self._check_timeout_s(request)) is not None
+        except RequestFailed:
+            return True
+
+    def _check(self, handle: int, program: Program) -> Failure | None:
+        """Run every check of the rule on a program, on one thread and, to expose races, on several."""
+        assert self._task is not None
+        checks = range(len(self._task.rule.checks))
+        requests = [protocol.Verify(handle, i) for i in (*checks, 0)]
+        if self._check_races:
+            requests += [protocol.Verify(handle, 0, races=True)] * self.options.race_calls
+        try:
+            self._ensure_loaded(handle, program)
+            for request in requests:
+                start = time.monotonic()
+                if message := self._client.ask(request, self._check_timeout_s(request)):
+                    return Failure(FailureClass.WRONG_RESULT, message)
+                if self._is_hopeless(handle, time.monotonic() - start):
+                    self._hopeless.add(handle)
+                    return None
+        except RequestFailed as failed:
+            return failed.failure
+        return None
+
+    def _is_hopeless(self, handle: int, check_s: float) -> bool:
+        """Say whether a check, and then a call, took so long that the program cannot win: one pair will time it."""
+        limit_s = self.options.hopeless_factor * self._prepared.call_s
+        if self._prepared.call_s < LONG_CALL_S or check_s - self._prepared.check_s < limit_s:
+            return False
+        call_s: float = self._client.ask(protocol.Warm(handle, 0.0), 4 * self.options.timeout_s(self._prepared.call_s))
+        return call_s > limit_s
+
+    def _check_once_more(self, contender: Contender) -> Failure | None:
+        """Check a program after its thousands of calls: what it keeps between calls may have gone wrong by then."""
+        request = protocol.Verify(contender.handle, 0)
+        try:
+            self._ensure_loaded(contender.handle, contender.program)
+            message = self._client.ask(request, self._check_timeout_s(request))
+        except RequestFailed as failed:
+            return failed.failure
+        return Failure(FailureClass.WRONG_RESULT, f"after timing: {message}") if message else None
+
+    def _check_timeout_s(self, request: protocol.Verify) -> float:
+        """Return the patience for one check: a call, the comparison, and for races a second workspace once."""
+        patience = self.options.timeout_s(self._prepared.call_s) + 3 * self._prepared.check_s
+        return patience + 3 * self._prepare_s if request.races else patience
+
+    def _warm(self, contender: Contender) -> float:
+        self._ensure_loaded(contender.handle, contender.program)
+        timeout_s = 4 * self.options.timeout_s(self._prepared.call_s)
+        seconds: float = self._client.ask(protocol.Warm(contender.handle, self.options.sample_s / 2), timeout_s)
+        return seconds
+
+    def _ask_pairs(self, contender: Contender, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
+        self._ensure_loaded(contender.handle, contender.program)
+        calls_s = (request.calls + 1) * contender.call_s + (request.baseline_calls + 1) * self._prepared.call_s
+        timeout_s = self.options.timeout_s(0.0) + 20 * request.pairs * calls_s
+        pairs: tuple[protocol.Pair, ...] = self._client.ask(request, timeout_s)
+        return pairs
+
+    def _release(self, count: int) -> None:
+        if self._prepared_in == self._client.generation and self._client.pid is not None:
+            for handle in range(1, count + 1):
+                if self._loaded.pop(handle, None) is not None:
+                    self._client.ask(protocol.Drop(handle), self.options.call_timeout_s)
+
+    def _result(self, failure: Failure | None, contender: Contender | None) -> RunResult:
+        failure = failure or (contender.failure if contender else None)
+        if failure is not None or contender is None:
+            return RunResult(None, failure)
+        return RunResult(contender.timing(), None)
+
+
+def choose_cores(threads: int) -> tuple[int, ...]:
+    """Return so many of the cores this process may use: the least busy of the last 0.1 s, the last one when equal.
+
+    Raises:
+        ValueError: There are fewer cores.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    if not 1 <= threads <= len(allowed):
+        raise ValueError(f"threads must be 1 to {len(allowed)}, the cores this process may use; got {threads}")
+    busy = psutil.cpu_percent(interval=0.1, percpu=True)
+    order = sorted(allowed, key=lambda core: (round(busy[core], -1) if core < len(busy) else 0.0, -core))
+    return tuple(sorted(order[:threads]))
+
+
+def _verdict(lost: float) -> str:
+    if lost < 0.03:
+        return "quiet: timings can be trusted"
+    if lost < 0.2:
+        return "somewhat busy: disturbed samples will be dropped, tuning takes longer"
+    return "busy: stop other work on this machine, or expect wide intervals and wrong rankings"

@@ -1,0 +1,9 @@
+"""From a model to its tasks: one per distinct dispatch, as a program of its own."""
+
+from mlir_sched.tasks.model import EntryPoint, Model, extract
+
+__all__ = [
+    "EntryPoint",
+    "Model",
+    "extract",
+]

@@ -1,0 +1,177 @@
+"""From the IR of one dispatch to plain data: which linalg ops it has and how they walk over their tensors.
+
+The state that is read is the one a transform script meets: after the passes that IREE runs before user
+configurations are applied (:data:`PRECONFIGURATION`), before it chooses a lowering strategy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import linalg
+
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
+from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, reads_loop_index
+from mlir_sched.tasks.linear_maps import linear_results
+
+PRECONFIGURATION = (
+    "func.func(iree-codegen-type-propagation,iree-codegen-bubble-up-ordinal-ops,"
+    "iree-codegen-bufferize-copy-only-dispatches,iree-codegen-decompose-softmax,"
+    "iree-linalg-ext-convert-attention-to-online-attention)"
+)
+"""What IREE runs on a dispatch before it applies user configurations.
+
+Source: IREE, Codegen/Common/Passes.cpp, addCommonTargetExecutablePreprocessingPasses.
+"""
+
+_PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
+_STORE = "iree_tensor_ext.dispatch.tensor.store"
+_QUIET = frozenset({"tensor.empty", "arith.constant", "func.return"})
+
+
+class NotTunableError(MlirSchedError):
+    """The dispatch is outside of what can be tuned; the message says why."""
+
+
+def analyse(function: Any) -> Dispatch:
+    """Return the ops of a dispatch's ``func.func`` in its pre-configuration state.
+
+    Raises:
+        NotTunableError: No linalg op on tensors, dynamic extents, encoded tensors or unsupported element types.
+    """
+    block = function.regions[0].blocks[0]
+    operations = [op.operation for op in block]
+    structured = [op for op in operations if op.name.startswith("linalg.")]
+    if any(not op.results for op in structured):
+        raise NotTunableError("it only copies (IREE turns it into a copy of its own)")
+    if not structured:
+        raise NotTunableError(_without_linalg(operations))
+    position = {value: index for index, op in enumerate(structured) for value in op.results}
+    ops = tuple(_linalg_op(index, op, position) for index, op in enumerate(structured))
+    results = _stored(operations, position)
+    if not results:
+        raise NotTunableError("no linalg op makes its result")
+    return Dispatch(ops, results, tuple(op.name for op in operations if _is_other(op)))
+
+
+def tensor_spec(type_: Any) -> TensorSpec:
+    """Return shape and element type of a ranked tensor or scalar type.
+
+    Raises:
+        NotTunableError: A dynamic dimension, an encoding or an element type without a whole number of bytes.
+    """
+    if not isinstance(type_, ir.RankedTensorType):
+        return TensorSpec((), _element_type(type_))
+    dim = dynamic_dim(type_)
+    if dim is not None:
+        raise NotTunableError(f"dynamic shapes are not supported yet: dimension {dim} of {type_} is dynamic")
+    if type_.encoding is not None:
+        raise NotTunableError(f"its tensors are encoded (data tiling): {type_}")
+    return TensorSpec(tuple(type_.shape), _element_type(type_.element_type))
+
+
+def dynamic_dim(type_: Any) -> int | None:
+    """Return the first dynamic dimension of a type, or None."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return None
+    return next((dim for dim in range(type_.rank) if type_.is_dynamic_dim(dim)), None)
+
+
+def _element_type(type_: Any) -> str:
+    name = str(type_)
+    if name not in ELEMENT_BYTES:
+        raise NotTunableError(f"element type {name} is not supported")
+    return name
+
+
+def _linalg_op(index: int, op: Any, position: dict[Any, int]) -> LinalgOp:
+    attributes = linalg.get_indexing_maps(op)
+    if attributes is None:
+        raise NotTunableError(f"{op.name} has no indexing maps")
+    maps = [ir.AffineMapAttr(attribute).value for attribute in attributes]
+    loops = maps[0].n_dims
+    results = [linear_results(map_) for map_ in maps]
+    operands = [_operand(value, exprs, loops, position) for value, exprs in zip(op.operands, results, strict=True)]
+    inputs, outputs = operands[: -len(op.results)], operands[-len(op.results) :]
+    extents = _extents(operands, loops)
+    iterators = _iterator_types(op, outputs, loops)
+    linear = extents is not None and all(expr is not None for exprs in results for expr in exprs)
+    return LinalgOp(
+        index=index,
+        name=op.name,
+        kind=_kind(op, operands, iterators) if linear else OpKind.OTHER,
+        iterator_types=iterators,
+        extents=extents or (1,) * loops,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        body=body_names(op),
+    )
+
+
+def _operand(value: Any, results: list[LinearExpr | None], loops: int, position: dict[Any, int]) -> Operand:
+    unknown = LinearExpr((0,) * loops)
+    return Operand(tensor_spec(value.type), tuple(expr or unknown for expr in results), position.get(value))
+
+
+def _extents(operands: list[Operand], loops: int) -> tuple[int, ...] | None:
+    """Return the trip counts: each loop indexes some tensor dimension alone; None when one does not."""
+    found: dict[int, int] = {}
+    for operand in operands:
+        for expr, size in zip(operand.indexing_map, operand.tensor.shape, strict=True):
+            if expr.is_dim():
+                found.setdefault(expr.dims[0], size)
+    return tuple(found[loop] for loop in range(loops)) if len(found) == loops else None
+
+
+def _iterator_types(op: Any, outputs: list[Operand], loops: int) -> tuple[str, ...]:
+    """Return the op's iterator types; a named op reduces over the loops its outputs do not use."""
+    if "iterator_types" in op.attributes:
+        return tuple(
+            "reduction" if "reduction" in str(kind) else "parallel" for kind in op.attributes["iterator_types"]
+        )
+    parallel = {dim for operand in outputs for dim in operand.dims}
+    return tuple("parallel" if loop in parallel else "reduction" for loop in range(loops))
+
+
+def _kind(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> OpKind:
+    if op.name == "linalg.fill":
+        return OpKind.FILL
+    if reads_loop_index(op):
+        return OpKind.OTHER
+    if "reduction" not in iterators:
+        return OpKind.ELEMENTWISE
+    return OpKind.CONTRACTION if _is_contraction(op, operands, iterators) else OpKind.REDUCTION
+
+
+def _is_contraction(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> bool:
+    """Say whether it sums products of two tensors, each loop being a batch, m, n or k loop."""
+    if len(operands) != 3 or not all(_is_projected_permutation(operand) for operand in operands):
+        return False
+    lhs, rhs, out = (set(operand.dims) for operand in operands)
+    reductions = {loop for loop, kind in enumerate(iterators) if kind == "reduction"}
+    return reductions == (lhs & rhs) - out and out <= lhs | rhs and is_multiply_accumulate(op)
+
+
+def _is_projected_permutation(operand: Operand) -> bool:
+    exprs = operand.indexing_map
+    return all(expr.is_dim() for expr in exprs) and len(operand.dims) == len(exprs)
+
+
+def _stored(operations: list[Any], position: dict[Any, int]) -> tuple[int, ...]:
+    """Return the indices of the ops whose results the dispatch stores, in the order of the stores."""
+    stored = (position.get(op.operands[0]) for op in operations if op.name == _STORE)
+    return tuple(dict.fromkeys(index for index in stored if index is not None))
+
+
+def _is_other(op: Any) -> bool:
+    if op.name.startswith(_PLUMBING) or op.name in _QUIET:
+        return False
+    values = (*op.operands, *op.results)
+    return bool(op.regions) or any(isinstance(value.type, ir.ShapedType) for value in values)
+
+
+def _without_linalg(operations: list[Any]) -> str:
+    others = [op.name for op in operations if _is_other(op)]
+    return f"it has no linalg op, only {', '.join(sorted(set(others)))}" if others else "it has no linalg op (a copy)"

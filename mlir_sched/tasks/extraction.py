@@ -1,0 +1,114 @@
+"""The worker's side of ``tasks.py``: brings a model to the flow phase and takes its dispatches out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from iree.compiler import ir, passmanager
+
+from mlir_sched.compiler.session import FLOW, SOURCES, START, Compilation, CompilerError, context, first_function
+from mlir_sched.errors import UserError
+from mlir_sched.payload import Dispatch
+from mlir_sched.task import Task
+from mlir_sched.tasks import Model
+from mlir_sched.tasks.analysis import PRECONFIGURATION, NotTunableError, analyse
+from mlir_sched.tasks.call_counts import DispatchCall, count_calls
+from mlir_sched.tasks.entry_points import entry_points
+from mlir_sched.tasks.task_program import TaskProgram, build_task_program
+
+
+def extract_model(path: str, flags: tuple[str, ...], target_key: str) -> Model:
+    """Return the model of a file; see ``tasks.extract``."""
+    with context(), ir.Location.unknown(), Compilation() as compilation:
+        module = flow_module(path, compilation)
+        entries = entry_points(path, module)
+        calls, notes = count_calls(module)
+        if not calls:
+            raise UserError(f"{path}: the program has no dispatch to tune: IREE compiles it to copies or constants")
+        tasks = merge_equal(_task(module, call, flags, target_key) for call in calls)
+    return Model(path, entries, tasks, flags, notes)
+
+
+def flow_module(path: str, compilation: Compilation) -> Any:
+    """Return the program at the flow phase.
+
+    Raises:
+        UserError: With the compiler's first error, which names file and line.
+    """
+    try:
+        compilation.load_file(path)
+        compilation.run(START, FLOW)
+    except CompilerError as error:
+        raise UserError(str(error).splitlines()[0]) from None
+    return compilation.module()
+
+
+def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
+    """Return the tasks with those of equal key made one, their weights added."""
+    merged: dict[str, Task] = {}
+    for task in tasks:
+        seen = merged.get(task.key)
+        merged[task.key] = task if seen is None else replace(seen, weight=seen.weight + task.weight)
+    return tuple(merged.values())
+
+
+def _task(module: Any, call: DispatchCall, flags: tuple[str, ...], target_key: str) -> Task:
+    task = Task(
+        key=_key(call.text, flags, target_key),
+        name=call.entry,
+        weight=call.weight,
+        source="",
+        inputs=(),
+        outputs=(),
+        dispatch=None,
+        not_tunable="",
+        flags=flags,
+    )
+    try:
+        program = build_task_program(module, call.op)
+        source, dispatch = _compile_to_sources(program)
+    except (NotTunableError, CompilerError) as error:
+        return replace(task, not_tunable=str(error).splitlines()[0])
+    return replace(
+        task,
+        key=_key(program.text, flags, target_key),
+        source=source,
+        inputs=program.inputs,
+        outputs=program.outputs,
+        dispatch=dispatch if isinstance(dispatch, Dispatch) else None,
+        not_tunable="" if isinstance(dispatch, Dispatch) else dispatch,
+    )
+
+
+def _compile_to_sources(program: TaskProgram) -> tuple[str, Dispatch | str]:
+    """Return the program at the executable-sources phase, and its dispatch or why there is none."""
+    module = ir.Module.parse(program.text)
+    with Compilation() as compilation:
+        compilation.load(module.operation)
+        compilation.run(FLOW, SOURCES)
+        source = str(module)
+        return source, dispatch_of(module)
+
+
+def dispatch_of(module: Any) -> Dispatch | str:
+    """Return the dispatch of a program at executable-sources, or why it cannot be tuned (changes the module)."""
+    function = first_function(module.operation)
+    if function is None:
+        return "it has no code of its own"
+    run_preconfiguration(function)
+    try:
+        return analyse(function)
+    except NotTunableError as error:
+        return str(error)
+
+
+def run_preconfiguration(function: Any) -> None:
+    """Bring a dispatch's module from executable-sources to the state that a script meets."""
+    passmanager.PassManager.parse(f"builtin.module({PRECONFIGURATION})").run(function.parent.operation)
+
+
+def _key(text: str, flags: tuple[str, ...], target_key: str) -> str:
+    return hashlib.sha256("\0".join((text, target_key, *flags)).encode()).hexdigest()

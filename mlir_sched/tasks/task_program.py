@@ -1,0 +1,176 @@
+"""One dispatch of a model as a program of its own.
+
+The program's entry ``task`` takes the dispatch's tensors and one buffer per result, and writes the results there::
+
+    %0 = hal.tensor.import %arg0 ...            (one per tensor)
+    %1 = flow.dispatch @dispatch::@dispatch(%0) : ...
+    %2 = hal.tensor.alias %1 ... to %out0       (one per result)
+    util.return (hal.tensor.export %2 ...)
+
+A tensor that the dispatch updates in place is copied into the result's buffer first, by an alias before the dispatch
+instead of after it: the caller's tensor stays as it was. (IREE drops a ``flow.tensor.clone`` there.)
+Names are the same in every such program: equal dispatches give equal programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.tasks.analysis import NotTunableError, tensor_spec
+from mlir_sched.tasks.call_counts import constant_value
+
+ENTRY = "task"
+"""Name of the program's entry."""
+SYMBOL = "dispatch"
+"""Name of the executable, of its export and of its function."""
+
+
+@dataclass(frozen=True)
+class TaskProgram:
+    """A stand-alone program at the flow phase.
+
+    Attributes:
+        text: MLIR text.
+        inputs: Tensors it takes.
+        outputs: Tensors it makes, each into a buffer that is passed after the inputs.
+    """
+
+    text: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def build_task_program(module: Any, dispatch: Any) -> TaskProgram:
+    """Return the program of one ``flow.dispatch`` of a module at the flow phase.
+
+    Raises:
+        NotTunableError: It takes values that are neither tensors nor constants, or its shapes are dynamic.
+    """
+    workload, *_ = _segments(dispatch)
+    operands = list(dispatch.operands)
+    arguments = [value for value in operands[workload:] if isinstance(value.type, ir.ShapedType)]
+    inputs = tuple(tensor_spec(value.type) for value in arguments)
+    outputs = tuple(tensor_spec(value.type) for value in dispatch.results)
+    lines = _body(dispatch, operands, workload)
+    parameters = [f"%arg{i}" for i in range(len(inputs))] + [f"%out{i}" for i in range(len(outputs))]
+    function = "\n".join(
+        [
+            f"  util.func public @{ENTRY}({', '.join(f'{name}: !hal.buffer_view' for name in parameters)}) -> "
+            f"({', '.join(['!hal.buffer_view'] * len(outputs))}) attributes {{iree.abi.stub}} {{",
+            *(f"    {line}" for line in lines),
+            "  }",
+        ]
+    )
+    frame = str(_frame(module, dispatch)).rstrip()
+    return TaskProgram(f"{frame.removesuffix('}')}{function}\n}}\n", inputs, outputs)
+
+
+def _body(dispatch: Any, operands: list[Any], workload: int) -> list[str]:
+    names = [f"%v{position}" for position in range(len(operands))]
+    tied = _tied_operands(dispatch)
+    lines = _operand_lines(operands, tied)
+    lines.append(_dispatch_line(dispatch, names, workload, tied))
+    for i, value in enumerate(dispatch.results):
+        result = f"%r{i}"
+        if tied[i] < 0:
+            lines.append(f"%a{i} = hal.tensor.alias {result} : {value.type} to %out{i} : !hal.buffer_view")
+            result = f"%a{i}"
+        lines.append(f'%e{i} = hal.tensor.export {result} "output{i}" : {value.type} -> !hal.buffer_view')
+    count = len(dispatch.results)
+    exported = ", ".join(f"%e{i}" for i in range(count))
+    return [*lines, f"util.return {exported} : {', '.join(['!hal.buffer_view'] * count)}"]
+
+
+def _operand_lines(operands: list[Any], tied: list[int]) -> list[str]:
+    """Return the ops that make the operands; one that is updated is copied into its result's buffer first."""
+    lines: list[str] = []
+    imported = 0
+    for position, value in enumerate(operands):
+        if not isinstance(value.type, ir.ShapedType):
+            lines.append(f"%v{position} = arith.constant {_constant(value)}")
+            continue
+        name = f"%i{position}" if position in tied else f"%v{position}"
+        lines.append(f'{name} = hal.tensor.import %arg{imported} "input{imported}" : !hal.buffer_view -> {value.type}')
+        if position in tied:
+            storage = f"%out{tied.index(position)}"
+            lines.append(f"%v{position} = hal.tensor.alias {name} : {value.type} to {storage} : !hal.buffer_view")
+        imported += 1
+    return lines
+
+
+def _dispatch_line(dispatch: Any, names: list[str], workload: int, tied: list[int]) -> str:
+    results = ", ".join(f"%r{i}" for i in range(len(dispatch.results)))
+    types = [str(value.type) if tied[i] < 0 else names[tied[i]] for i, value in enumerate(dispatch.results)]
+    arguments = [str(value.type) for value in list(dispatch.operands)[workload:]]
+    sizes = f"[{', '.join(names[:workload])}]" if workload else ""
+    returned = types[0] if len(types) == 1 else f"({', '.join(types)})"
+    return (
+        f"{results} = flow.dispatch @{SYMBOL}::@{SYMBOL}{sizes}({', '.join(names[workload:])}) : "
+        f"({', '.join(arguments)}) -> {returned}"
+    )
+
+
+def _tied_operands(dispatch: Any) -> list[int]:
+    """Return per result the position of the operand it is written over, or -1."""
+    workload = _segments(dispatch)[0]
+    if "tied_operands" not in dispatch.attributes:
+        return [-1] * len(dispatch.results)
+    positions = [int(str(index).split(" ")[0]) for index in dispatch.attributes["tied_operands"]]
+    tied = [position + workload if position >= 0 else -1 for position in positions]
+    for position, result in zip(tied, dispatch.results, strict=True):
+        if position >= 0 and dispatch.operands[position].type != result.type:
+            raise NotTunableError(f"it updates a tensor in place that it returns as {result.type}")
+    return tied
+
+
+def _segments(dispatch: Any) -> tuple[int, ...]:
+    """Return the numbers of workload values, arguments, argument sizes and result sizes."""
+    return tuple(ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"]))
+
+
+def _constant(value: Any) -> str:
+    text = constant_value(value)
+    if text is None:
+        raise NotTunableError(f"it takes a value of type {value.type} that is computed at run time")
+    return text
+
+
+def _frame(module: Any, dispatch: Any) -> Any:
+    """Return a module with the devices and the one executable that the dispatch calls."""
+    executable_name, export_name = ir.SymbolRefAttr(dispatch.attributes["entry_points"][0]).value
+    frame = ir.Module.create()
+    for name in module.attributes:
+        if name != "sym_name":
+            frame.operation.attributes[name] = module.attributes[name]
+    with ir.InsertionPoint(frame.body):
+        for op in module.regions[0].blocks[0]:
+            inner = op.operation
+            if inner.name == "util.global" and "!hal.device" in str(inner.attributes["type"]):
+                inner.clone()
+            if inner.name == "flow.executable" and _symbol(inner) == executable_name:
+                _rename(inner.clone(), export_name)
+    return frame
+
+
+def _rename(executable: Any, export_name: str) -> None:
+    """Give an executable, its export and the exported function the fixed name."""
+    exports = [op.operation for op in executable.regions[0].blocks[0] if op.operation.name == "flow.executable.export"]
+    if len(exports) != 1 or _symbol(exports[0]) != export_name:
+        raise NotTunableError(f"its executable has {len(exports)} exports")
+    function_name = ir.FlatSymbolRefAttr(exports[0].attributes["function_ref"]).value
+    for op in executable.regions[0].blocks[0]:
+        if op.operation.name == "builtin.module":
+            for function in op.operation.regions[0].blocks[0]:
+                if "sym_name" in function.operation.attributes and _symbol(function.operation) == function_name:
+                    function.operation.attributes["sym_name"] = ir.StringAttr.get(SYMBOL)
+    executable.attributes["sym_name"] = ir.StringAttr.get(SYMBOL)
+    exports[0].attributes["sym_name"] = ir.StringAttr.get(SYMBOL)
+    exports[0].attributes["function_ref"] = ir.FlatSymbolRefAttr.get(SYMBOL)
+
+
+def _symbol(op: Any) -> str:
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)

@@ -1,0 +1,133 @@
+"""Tuning a model, start to end: variants, tasks, search rounds, finalists, emission, end-to-end proof."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlir_sched.database import RecordStore
+from mlir_sched.emission.export import emit, write_summary
+from mlir_sched.emission.finalists import choose_finalists
+from mlir_sched.errors import UserError
+from mlir_sched.evaluate import CompileAndRun
+from mlir_sched.options import TuneOptions
+from mlir_sched.progress import Progress, ProgressCallback, silent
+from mlir_sched.report import Curve, write_report
+from mlir_sched.result import TuneResult
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.search_run import SearchRun
+from mlir_sched.space import Space
+from mlir_sched.summary import summarise
+from mlir_sched.target import Target
+from mlir_sched.targets import detect_target
+from mlir_sched.task import Task
+from mlir_sched.tasks.model import require_program
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.variants import BuiltVariant, build_variants, can_tune, variant_to_tune
+
+
+def tune(
+    model: str | Path,
+    output: str | Path | None = "tuned",
+    *,
+    options: TuneOptions | None = None,
+    store: str | Path | None = None,
+    space: Space | None = None,
+    modules: Sequence[TransformModule] = (),
+    start_from: Sequence[Trace] = (),
+    progress: ProgressCallback = silent,
+) -> TuneResult:
+    """Tune a model for this machine and write a folder that a plain ``iree-compile @tuned/flags.txt`` uses.
+
+    Args:
+        model: Any program that ``iree-compile`` reads.
+        output: Folder to write; None writes nothing.
+        options: Budget, seed, target and so on.
+        store: Record store (SQLite file or SQLAlchemy URL); by default ``records.sqlite`` in the output folder.
+        space: Transform modules; by default ``Space.default(target)``.
+        modules: Further transform modules, put at the front of the space in their order.
+        start_from: Traces that every dispatch whose space knows them tries first, e.g. those of scripts edited by hand
+            (``parse_traces(text).values()``); decisions that do not fit a dispatch are repaired.
+        progress: Called often with the state of the run.
+
+    Returns:
+        What was found. Every emitted script is proven applied, its numbers are checked, and the emitted program is
+        no slower than the untuned one.
+
+    Raises:
+        UserError: The input is at fault; nothing that was measured is lost.
+    """
+    options = options or TuneOptions()
+    path = require_program(model)
+    folder = None if output is None else prepare_folder(Path(output))
+    start = time.monotonic()
+    progress(Progress("detecting the target"))
+    target = detect_target(options.target, options.threads)
+    space = Space([*modules, *(space or Space.default(target)).modules])
+    with RecordStore.open(store or default_store(folder)) as records:
+        progress(Progress("compiling and timing the untuned program"))
+        with Runner(RunnerOptions(threads=options.threads, seed=options.seed)) as runner:
+            variants = build_variants(path, target, runner)
+        variant = _remembered_variant(records, variants, space, target, options)
+        tasks = [task for task in variant.model.tasks if can_tune(task, space, target)]
+        _require_tunable(path, variant, tasks, space)
+        run = SearchRun(options, target, space, records, tasks, start, progress, start_from)
+        with CompileAndRun(variant.model.flags, RunnerOptions(threads=options.threads, seed=options.seed)) as evaluator:
+            run.search(evaluator)
+            progress(run.state("measuring the finalists"))
+        finalists = choose_finalists([search for search in run.searches if search.records], options.threads)
+        progress(run.state("emitting and measuring the program"))
+        emission = emit(folder, path, variants, variant, finalists, options.threads, target)
+        result = summarise(run, path, variant, emission, folder)
+        if folder is not None:
+            write_summary(folder, result)
+            write_report(folder, result, [Curve(search.task.name, search.ratios()) for search in run.searches])
+        return result
+
+
+def prepare_folder(folder: Path) -> Path:
+    """Make the output folder and prove that it can be written.
+
+    Raises:
+        UserError: It cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(f"{folder}: cannot write the output folder: {error.strerror or error}") from error
+    return folder.resolve()
+
+
+def default_store(folder: Path | None) -> Path:
+    """Return where records go when the user did not say."""
+    return (folder or Path.cwd()) / "records.sqlite"
+
+
+def _require_tunable(path: Path, variant: BuiltVariant, tasks: Sequence[Task], space: Space) -> None:
+    if tasks:
+        return
+    reasons = [f"{task.name}: {task.not_tunable or 'no transform module schedules it'}" for task in variant.model.tasks]
+    names = ", ".join(module.name for module in space.modules)
+    shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+    raise UserError(f"{path}: no dispatch can be tuned ({shown}); the transform modules are {names}")
+
+
+def _remembered_variant(
+    store: RecordStore, variants: Sequence[BuiltVariant], space: Space, target: Target, options: TuneOptions
+) -> BuiltVariant:
+    """Return the variant to tune: the one chosen first, so that a resumed run does not change it."""
+    asked = [[t.key for t in variants[0].model.tasks], [m.name for m in space.modules], options.threads]
+    key = "variant-" + hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+    if options.fresh:
+        store.delete_run(key)
+    chosen = variant_to_tune(variants, space, target)
+    store.add_run(key, {"variant": chosen.variant.name})
+    first = (store.run_settings(key) or {}).get("variant")
+    return next((v for v in variants if v.variant.name == first), chosen)
