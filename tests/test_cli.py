@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from mlir_sched import __version__, iree_version
+from mlir_sched import __version__
 from mlir_sched.cli import main
+from mlir_sched.compiler import version as compiler_version_module
 from mlir_sched.database import RecordStore
 
 TRIALS = 6
@@ -182,7 +183,7 @@ def test_a_wrong_option_is_refused(cli: Cli, arguments: tuple[str, ...], expecte
 
 
 def test_another_release_of_the_compiler_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iree_version, "version", lambda _: "3.99.0")
+    monkeypatch.setattr(compiler_version_module, "version", lambda _: "3.99.0")
     assert "IREE 3.13.x is needed, 3.99.0 is installed" in cli.refused("tune", "model.mlir")
     ended = cli("doctor", "--json")
     assert ended.code == 1
