@@ -28,7 +28,7 @@ def run(name: str, trials: int, folder: Path) -> str:
 def test_tune_matmul(tmp_path: Path) -> None:
     output = run("tune_matmul.py", 8, tmp_path)
     assert "x of plain iree-compile" in output
-    assert "main_dispatch_0_matmul_100x100x100_f32: " in output
+    assert "_dispatch_" in output  # which one depends on the compiler flags that won
 
 
 def test_custom_transform_module(tmp_path: Path) -> None:
