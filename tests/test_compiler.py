@@ -246,11 +246,11 @@ def test_a_pool_needs_a_worker() -> None:
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     program = f"""
         import time
-        from mlir_sched.compiler.workers import Worker
+        from mlir_sched.compiler.workers import Worker, WorkerLimits
         worker = Worker({cases.FLAGS!r})
         worker.submit("time:sleep", 600)
         while not worker.connection.poll(): time.sleep(0.01)
-        worker.is_done(__import__("mlir_sched.compiler.workers").workers.WorkerLimits())
+        worker.is_done(WorkerLimits())
         print(worker.pid, flush=True)
         time.sleep(600)
     """

@@ -19,7 +19,9 @@ def imports_of(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            for alias in node.names:
+                inside = ROOT.joinpath(*node.module.split("."), f"{alias.name}.py")
+                yield f"{node.module}.{alias.name}" if inside.exists() else node.module
 
 
 def files_of(*folders: str) -> list[Path]:

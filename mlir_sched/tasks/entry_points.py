@@ -8,9 +8,9 @@ from iree.compiler import ir
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.tasks import EntryPoint
 from mlir_sched.tasks.analysis import dynamic_dim
 from mlir_sched.tasks.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
+from mlir_sched.tasks.model import EntryPoint
 
 
 def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:

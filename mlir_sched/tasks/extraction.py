@@ -13,10 +13,10 @@ from mlir_sched.compiler.session import FLOW, SOURCES, START, Compilation, Compi
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.task import Task
-from mlir_sched.tasks import Model
 from mlir_sched.tasks.analysis import PRECONFIGURATION, NotTunableError, analyse
 from mlir_sched.tasks.call_counts import DispatchCall, count_calls
 from mlir_sched.tasks.entry_points import entry_points
+from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.task_program import TaskProgram, build_task_program
 
 
