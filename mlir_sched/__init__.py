@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mlir_sched.trace import Decision, Trace
     from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
-    from mlir_sched.transform_scripts.script import parse_traces
+    from mlir_sched.transform_scripts.script_reading import parse_traces
     from mlir_sched.tuning import tune
 
 __version__ = "0.1.0"
@@ -81,7 +81,7 @@ _EXPORTS = {
     "trace": ("Decision", "Trace"),
     "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
-    "transform_scripts.script": ("parse_traces",),
+    "transform_scripts.script_reading": ("parse_traces",),
     "tuning": ("tune",),
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -15,7 +15,7 @@ from mlir_sched.errors import ScriptError
 from mlir_sched.record import Record, StoredTask
 from mlir_sched.sampling import Distribution
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script import parse_each_trace
+from mlir_sched.transform_scripts.script_reading import parse_each_trace
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 

@@ -25,7 +25,7 @@ from mlir_sched.targets import detect_target
 from mlir_sched.task import Task
 from mlir_sched.tasks import Model, extract
 from mlir_sched.transform_scripts.module import TransformModule
-from mlir_sched.transform_scripts.script import extract_strategy, parse_each_trace, replace_strategy
+from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_each_trace, replace_strategy
 from mlir_sched.variants import entry_of
 
 

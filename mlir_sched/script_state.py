@@ -10,7 +10,7 @@ from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value
 from mlir_sched.space import DesignSpace
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script import strategy_text
+from mlir_sched.transform_scripts.script_reading import strategy_text
 
 
 class ScriptState(StrEnum):

@@ -11,7 +11,7 @@ from mlir_sched.script_state import ScriptState, judge
 from mlir_sched.space import DesignSpace
 from mlir_sched.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script import extract_strategy, parse_traces, replace_strategy, strategy_text
+from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_traces, replace_strategy, strategy_text
 
 SpaceFor = Callable[[str], DesignSpace]
 TaskFor = Callable[[str], Task]

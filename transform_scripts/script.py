@@ -1,4 +1,4 @@
-"""The script: the transform-dialect module that a trace produces, and the trace read back from a script.
+"""Builds the script: the transform-dialect module that a trace produces.
 
 A decision stands in the script as a ``transform.param.constant`` that carries its name and distribution as
 discardable ``mlir_sched.*`` attributes, or, where the consuming op takes a static number only, as an attribute of that
@@ -7,8 +7,7 @@ op with the same description beside it. Both survive parsing, printing and compi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -16,28 +15,19 @@ from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import loop as loop_dialect
 from iree.compiler.dialects.transform import structured
 
-from mlir_sched.errors import IllegalTraceError, ScriptError
-from mlir_sched.sampling import Value, distribution_from_json
-from mlir_sched.trace import Decision, Trace
+from mlir_sched.trace import Decision
 from mlir_sched.transform_scripts.emitter import Handle, Sampled
-
-STRATEGY = "strategy"
-"""Name of the sequence that a stand-alone script holds. Its argument is the dispatch's ``func.func``."""
-APPLIED = "mlir_sched.applied"
-"""Annotation that the last op of a strategy puts on the function: the proof that it ran to its end."""
-SKETCH = "mlir_sched.sketch"
-NAME, ELEMENT, DISTRIBUTION, STATIC = (
-    "mlir_sched.name",
-    "mlir_sched.element",
-    "mlir_sched.distribution",
-    "mlir_sched.static",
+from mlir_sched.transform_scripts.script_form import (
+    APPLIED,
+    DISTRIBUTION,
+    ELEMENT,
+    NAME,
+    SKETCH,
+    STATIC,
+    STRATEGY,
+    script_context,
+    to_attribute,
 )
-
-
-@lru_cache(maxsize=1)
-def script_context() -> ir.Context:
-    """Return this process's context for building and reading scripts."""
-    return ir.Context()
 
 
 def build_script(sketch: str, emit: Callable[[ScriptEmitter], None], applied: str = STRATEGY) -> str:
@@ -102,15 +92,15 @@ class ScriptEmitter:
         if isinstance(decision.value, tuple):
             op.operation.attributes[ELEMENT] = ir.IntegerAttr.get(self._i64, element)
         if element == 0:
-            op.operation.attributes[DISTRIBUTION] = _to_attribute(decision.distribution.to_json())
+            op.operation.attributes[DISTRIBUTION] = to_attribute(decision.distribution.to_json())
         return op.result
 
     def choice(self, decision: Decision) -> None:
         """Emit a decision that no op consumes."""
         with ir.Location.name(decision.name):
-            op = transform.ParamConstantOp(transform.AnyParamType.get(), _to_attribute(decision.value))
+            op = transform.ParamConstantOp(transform.AnyParamType.get(), to_attribute(decision.value))
         op.operation.attributes[NAME] = ir.StringAttr.get(decision.name)
-        op.operation.attributes[DISTRIBUTION] = _to_attribute(decision.distribution.to_json())
+        op.operation.attributes[DISTRIBUTION] = to_attribute(decision.distribution.to_json())
 
     def match_linalg_ops(self, count: int) -> tuple[Handle, ...]:
         """Match all linalg ops of the function and split them."""
@@ -122,7 +112,7 @@ class ScriptEmitter:
     def match_ops(self, names: Sequence[str]) -> Handle:
         """Match all ops of the function that have one of the names."""
         with ir.Location.name("ops"):
-            return structured.MatchOp(self._any_op, self._function, ops=_to_attribute(list(names))).result
+            return structured.MatchOp(self._any_op, self._function, ops=to_attribute(list(names))).result
 
     def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
         """Split a handle of ``count`` ops."""
@@ -153,7 +143,7 @@ class ScriptEmitter:
                 results=[self._any_op] * 4,
                 attributes={
                     "reduction_dims": ir.ArrayAttr.get([]),  # all of them; printing crashes without it
-                    "tile_sizes": _to_attribute([int(s) for s in sizes]),
+                    "tile_sizes": to_attribute([int(s) for s in sizes]),
                 },
             )
         _describe_static(op, "tile_sizes", sizes)
@@ -216,208 +206,6 @@ class ScriptEmitter:
         transform.AnnotateOp(self._function if target is None else target, name, param=param)
 
 
-def parse_traces(text: str) -> dict[str, Trace]:
-    """Return the trace of every strategy in a script or library, by symbol.
-
-    Raises:
-        ScriptError: The text is not MLIR, or a decision is incomplete or contradicts itself.
-        IllegalTraceError: A decision was edited to a value outside its support.
-    """
-    traces = {}
-    for symbol, found in parse_each_trace(text).items():
-        if not isinstance(found, Trace):
-            raise found
-        traces[symbol] = found
-    return traces
-
-
-def parse_each_trace(text: str) -> dict[str, Trace | ScriptError | IllegalTraceError]:
-    """Return for every strategy, by symbol, its trace or what is wrong with its decisions.
-
-    Raises:
-        ScriptError: The text is not MLIR.
-    """
-    with script_context():
-        module = parse_module(text)
-        sequences = [op for op in module.body if SKETCH in op.attributes]
-        return {ir.StringAttr(op.attributes["sym_name"]).value: _try_read_trace(op.operation) for op in sequences}
-
-
-def parse_module(text: str) -> ir.Module:
-    """Return the module of a text (in the current context).
-
-    Raises:
-        ScriptError: The text is not MLIR.
-    """
-    try:
-        return ir.Module.parse(text)
-    except ir.MLIRError as error:
-        raise ScriptError(f"the script does not parse: {first_diagnostic(error)}") from error
-
-
-def _try_read_trace(sequence: ir.Operation) -> Trace | ScriptError | IllegalTraceError:
-    try:
-        return _read_trace(sequence)
-    except (ScriptError, IllegalTraceError) as error:
-        return error
-
-
-def first_diagnostic(error: ir.MLIRError) -> str:
-    """Return the first diagnostic of an MLIR error with its place, on one line."""
-    diagnostics = getattr(error, "error_diagnostics", ())
-    if not diagnostics:
-        return str(error).splitlines()[0]
-    return f"{diagnostics[0].location}: {diagnostics[0].message}"
-
-
-def strategy_text(
-    text: str, symbol: str = STRATEGY, *, values: Mapping[str, Value] | None = None, distributions: bool = True
-) -> str:
-    """Return one strategy of a script or library in a form that can be compared: printed, without provenance.
-
-    Args:
-        text: A script or library.
-        symbol: The strategy's name.
-        values: Values to give to its decisions before it is printed.
-        distributions: Whether to keep what each decision was drawn from, which depends on the machine.
-
-    Raises:
-        ScriptError: The text does not parse, or has no such strategy or decision.
-    """
-    with script_context(), ir.Location.unknown():
-        source, module = parse_module(text), new_library()
-        op = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
-        if values is not None:
-            _write_values(op, values)
-        for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
-            if name.startswith("mlir_sched.") and name != SKETCH:
-                del op.attributes[name]
-        for inner in () if distributions else op.regions[0].blocks[0]:
-            for name in (DISTRIBUTION, STATIC):
-                if name in inner.operation.attributes:
-                    del inner.operation.attributes[name]
-        op.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
-        return str(module)
-
-
-def find_strategy(module: ir.Module, symbol: str) -> Any:
-    """Return the named strategy's sequence.
-
-    Raises:
-        ScriptError: There is none.
-    """
-    for op in module.body:
-        if SKETCH in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
-            return op
-    raise ScriptError(f"the script has no strategy @{symbol}")
-
-
-def extract_strategy(library: str, symbol: str) -> str:
-    """Return a strategy of a library as a stand-alone script.
-
-    Raises:
-        ScriptError: The library does not parse or has no such strategy.
-    """
-    with script_context(), ir.Location.unknown():
-        source = parse_module(library)
-        module = new_library()
-        copy = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
-        copy.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
-        return print_module(module)
-
-
-def replace_strategy(library: str, symbol: str, script: str) -> str:
-    """Return a library with one strategy's body taken from a stand-alone script; matcher and provenance stay.
-
-    Raises:
-        ScriptError: One of them does not parse or has no such strategy.
-    """
-    with script_context(), ir.Location.unknown():
-        module, source = parse_module(library), parse_module(script)
-        old = find_strategy(module, symbol).operation
-        new = find_strategy(source, STRATEGY).operation.clone(ip=ir.InsertionPoint(old))
-        for name in [a.name if hasattr(a, "name") else a for a in old.attributes]:
-            new.attributes[name] = old.attributes[name]
-        old.erase()
-        return print_module(module)
-
-
-def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
-    """Set every described number of a strategy."""
-
-    def number(name: str, element: int) -> Any:
-        if name not in values:
-            raise ScriptError(f"no value is known for {name}")
-        value = values[name]
-        return value[element] if isinstance(value, tuple) and element >= 0 else value
-
-    for op in sequence.regions[0].blocks[0]:
-        attributes = op.operation.attributes
-        if NAME in attributes:
-            element = int(ir.IntegerAttr(attributes[ELEMENT])) if ELEMENT in attributes else -1
-            attributes["value"] = _to_attribute(number(ir.StringAttr(attributes[NAME]).value, element))
-        for description in _from_attribute(attributes[STATIC]) if STATIC in attributes else ():
-            name = description["attribute"]
-            old = _from_attribute(attributes[name])
-            new = number(description["name"], description["element"])
-            if isinstance(old, list):
-                new = [*old[: description["index"]], new, *old[description["index"] + 1 :]]
-            is_dense = isinstance(attributes[name], ir.DenseI64ArrayAttr)
-            attributes[name] = ir.DenseI64ArrayAttr.get(new) if is_dense else _to_attribute(new)
-
-
-def _read_trace(sequence: ir.Operation) -> Trace:
-    values: dict[str, dict[int, Any]] = {}
-    distributions: dict[str, Any] = {}
-    for found in _described(sequence):
-        name, element, value, distribution = found
-        known = values.setdefault(name, {})
-        if element in known and known[element] != value:
-            raise ScriptError(f"{name} is {known[element]} in one place and {value} in another; give both one value")
-        known[element] = value
-        if distribution is not None:
-            distributions[name] = distribution
-    decisions = tuple(_decision(name, elements, distributions.get(name)) for name, elements in values.items())
-    return Trace(ir.StringAttr(sequence.attributes[SKETCH]).value, decisions)
-
-
-def _described(sequence: ir.Operation) -> Iterator[tuple[str, int, Any, Any]]:
-    """Yield (name, element, value, distribution or None) of every described number; element -1 is a whole value."""
-    for op in sequence.regions[0].blocks[0]:
-        attributes = op.operation.attributes
-        if NAME in attributes:
-            distribution = _from_attribute(attributes[DISTRIBUTION]) if DISTRIBUTION in attributes else None
-            element = int(ir.IntegerAttr(attributes[ELEMENT])) if ELEMENT in attributes else -1
-            yield ir.StringAttr(attributes[NAME]).value, element, _from_attribute(attributes["value"]), distribution
-        if STATIC in attributes:
-            for description in _from_attribute(attributes[STATIC]):
-                value = _from_attribute(attributes[description["attribute"]])
-                value = value[description["index"]] if isinstance(value, list) else value
-                yield description["name"], description["element"], value, description["distribution"]
-
-
-def _decision(name: str, elements: Mapping[int, Any], distribution: Any) -> Decision:
-    if distribution is None:
-        raise ScriptError(f"{name} has lost its {DISTRIBUTION} attribute; restore it from the original script")
-    try:
-        known = distribution_from_json(distribution)
-    except ValueError as error:
-        raise ScriptError(f"{name}: {error}") from error
-    if set(elements) == {-1}:
-        value = elements[-1]
-        return Decision(name, known, tuple(value) if isinstance(value, list) else value)
-    if sorted(elements) != list(range(len(elements))):
-        raise ScriptError(f"{name} has lost some of its elements; restore them from the original script")
-    return _checked_decision(name, known, tuple(elements[i] for i in range(len(elements))))
-
-
-def _checked_decision(name: str, distribution: Any, value: tuple[int, ...]) -> Decision:
-    try:
-        return Decision(name, distribution, value)
-    except IllegalTraceError as error:
-        raise IllegalTraceError(f"{error}; choose another value") from error
-
-
 def _describe_static(op: ir.Operation, attribute: str, numbers: Sequence[int]) -> None:
     descriptions = [
         {
@@ -431,40 +219,8 @@ def _describe_static(op: ir.Operation, attribute: str, numbers: Sequence[int]) -
         if isinstance(number, Sampled)
     ]
     if descriptions:
-        op.attributes[STATIC] = _to_attribute(descriptions)
+        op.attributes[STATIC] = to_attribute(descriptions)
 
 
 def _mixed(sizes: Sequence[int]) -> list[Any]:
     return [s.handle if isinstance(s, Sampled) and s.handle is not None else int(s) for s in sizes]
-
-
-def _to_attribute(data: Any) -> ir.Attribute:
-    match data:
-        case bool():
-            return ir.BoolAttr.get(data)
-        case int():
-            return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), data)
-        case float():
-            return ir.FloatAttr.get(ir.F64Type.get(), data)
-        case str():
-            return ir.StringAttr.get(data)
-        case list() | tuple():
-            return ir.ArrayAttr.get([_to_attribute(item) for item in data])
-        case dict():
-            return ir.DictAttr.get({key: _to_attribute(value) for key, value in data.items()})
-    raise TypeError(f"no attribute stands for {data!r}")
-
-
-def _from_attribute(attribute: ir.Attribute) -> Any:
-    match attribute:
-        case ir.BoolAttr() | ir.StringAttr() | ir.FloatAttr():
-            return attribute.value
-        case ir.IntegerAttr():
-            return int(attribute)
-        case ir.DenseI64ArrayAttr():
-            return list(attribute)
-        case ir.ArrayAttr():
-            return [_from_attribute(item) for item in attribute]
-        case ir.DictAttr():
-            return {item.name: _from_attribute(item.attr) for item in attribute}
-    raise ScriptError(f"unexpected attribute {attribute}")

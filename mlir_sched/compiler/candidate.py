@@ -29,7 +29,7 @@ from mlir_sched.compiler.session import (
 )
 from mlir_sched.errors import FailureClass, MlirSchedError
 from mlir_sched.tasks.extraction import run_preconfiguration
-from mlir_sched.transform_scripts.script import STRATEGY
+from mlir_sched.transform_scripts.script_form import STRATEGY
 
 MESSAGE_CHARACTERS = 600
 """Length that a diagnostic is cut to."""

@@ -19,7 +19,8 @@ from mlir_sched.emission.matcher import append_matcher
 from mlir_sched.errors import ScriptError
 from mlir_sched.space import DesignSpace
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module, script_context
+from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module
+from mlir_sched.transform_scripts.script_form import script_context
 
 ENTRY = "__kernel_config"
 

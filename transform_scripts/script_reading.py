@@ -1,0 +1,226 @@
+"""Reads scripts: the trace of a strategy, strategies to compare, strategies taken out of a library and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.errors import IllegalTraceError, ScriptError
+from mlir_sched.sampling import Value, distribution_from_json
+from mlir_sched.trace import Decision, Trace
+from mlir_sched.transform_scripts.script import new_library, print_module
+from mlir_sched.transform_scripts.script_form import (
+    DISTRIBUTION,
+    ELEMENT,
+    NAME,
+    SKETCH,
+    STATIC,
+    STRATEGY,
+    from_attribute,
+    script_context,
+    to_attribute,
+)
+
+
+def parse_traces(text: str) -> dict[str, Trace]:
+    """Return the trace of every strategy in a script or library, by symbol.
+
+    Raises:
+        ScriptError: The text is not MLIR, or a decision is incomplete or contradicts itself.
+        IllegalTraceError: A decision was edited to a value outside its support.
+    """
+    traces = {}
+    for symbol, found in parse_each_trace(text).items():
+        if not isinstance(found, Trace):
+            raise found
+        traces[symbol] = found
+    return traces
+
+
+def parse_each_trace(text: str) -> dict[str, Trace | ScriptError | IllegalTraceError]:
+    """Return for every strategy, by symbol, its trace or what is wrong with its decisions.
+
+    Raises:
+        ScriptError: The text is not MLIR.
+    """
+    with script_context():
+        module = parse_module(text)
+        sequences = [op for op in module.body if SKETCH in op.attributes]
+        return {ir.StringAttr(op.attributes["sym_name"]).value: _try_read_trace(op.operation) for op in sequences}
+
+
+def parse_module(text: str) -> ir.Module:
+    """Return the module of a text (in the current context).
+
+    Raises:
+        ScriptError: The text is not MLIR.
+    """
+    try:
+        return ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise ScriptError(f"the script does not parse: {first_diagnostic(error)}") from error
+
+
+def _try_read_trace(sequence: ir.Operation) -> Trace | ScriptError | IllegalTraceError:
+    try:
+        return _read_trace(sequence)
+    except (ScriptError, IllegalTraceError) as error:
+        return error
+
+
+def first_diagnostic(error: ir.MLIRError) -> str:
+    """Return the first diagnostic of an MLIR error with its place, on one line."""
+    diagnostics = getattr(error, "error_diagnostics", ())
+    if not diagnostics:
+        return str(error).splitlines()[0]
+    return f"{diagnostics[0].location}: {diagnostics[0].message}"
+
+
+def strategy_text(
+    text: str, symbol: str = STRATEGY, *, values: Mapping[str, Value] | None = None, distributions: bool = True
+) -> str:
+    """Return one strategy of a script or library in a form that can be compared: printed, without provenance.
+
+    Args:
+        text: A script or library.
+        symbol: The strategy's name.
+        values: Values to give to its decisions before it is printed.
+        distributions: Whether to keep what each decision was drawn from, which depends on the machine.
+
+    Raises:
+        ScriptError: The text does not parse, or has no such strategy or decision.
+    """
+    with script_context(), ir.Location.unknown():
+        source, module = parse_module(text), new_library()
+        op = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
+        if values is not None:
+            _write_values(op, values)
+        for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
+            if name.startswith("mlir_sched.") and name != SKETCH:
+                del op.attributes[name]
+        for inner in () if distributions else op.regions[0].blocks[0]:
+            for name in (DISTRIBUTION, STATIC):
+                if name in inner.operation.attributes:
+                    del inner.operation.attributes[name]
+        op.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
+        return str(module)
+
+
+def find_strategy(module: ir.Module, symbol: str) -> Any:
+    """Return the named strategy's sequence.
+
+    Raises:
+        ScriptError: There is none.
+    """
+    for op in module.body:
+        if SKETCH in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+            return op
+    raise ScriptError(f"the script has no strategy @{symbol}")
+
+
+def extract_strategy(library: str, symbol: str) -> str:
+    """Return a strategy of a library as a stand-alone script.
+
+    Raises:
+        ScriptError: The library does not parse or has no such strategy.
+    """
+    with script_context(), ir.Location.unknown():
+        source = parse_module(library)
+        module = new_library()
+        copy = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
+        copy.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
+        return print_module(module)
+
+
+def replace_strategy(library: str, symbol: str, script: str) -> str:
+    """Return a library with one strategy's body taken from a stand-alone script; matcher and provenance stay.
+
+    Raises:
+        ScriptError: One of them does not parse or has no such strategy.
+    """
+    with script_context(), ir.Location.unknown():
+        module, source = parse_module(library), parse_module(script)
+        old = find_strategy(module, symbol).operation
+        new = find_strategy(source, STRATEGY).operation.clone(ip=ir.InsertionPoint(old))
+        for name in [a.name if hasattr(a, "name") else a for a in old.attributes]:
+            new.attributes[name] = old.attributes[name]
+        old.erase()
+        return print_module(module)
+
+
+def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
+    """Set every described number of a strategy."""
+
+    def number(name: str, element: int) -> Any:
+        if name not in values:
+            raise ScriptError(f"no value is known for {name}")
+        value = values[name]
+        return value[element] if isinstance(value, tuple) and element >= 0 else value
+
+    for op in sequence.regions[0].blocks[0]:
+        attributes = op.operation.attributes
+        if NAME in attributes:
+            element = int(ir.IntegerAttr(attributes[ELEMENT])) if ELEMENT in attributes else -1
+            attributes["value"] = to_attribute(number(ir.StringAttr(attributes[NAME]).value, element))
+        for description in from_attribute(attributes[STATIC]) if STATIC in attributes else ():
+            name = description["attribute"]
+            old = from_attribute(attributes[name])
+            new = number(description["name"], description["element"])
+            if isinstance(old, list):
+                new = [*old[: description["index"]], new, *old[description["index"] + 1 :]]
+            is_dense = isinstance(attributes[name], ir.DenseI64ArrayAttr)
+            attributes[name] = ir.DenseI64ArrayAttr.get(new) if is_dense else to_attribute(new)
+
+
+def _read_trace(sequence: ir.Operation) -> Trace:
+    values: dict[str, dict[int, Any]] = {}
+    distributions: dict[str, Any] = {}
+    for found in _described(sequence):
+        name, element, value, distribution = found
+        known = values.setdefault(name, {})
+        if element in known and known[element] != value:
+            raise ScriptError(f"{name} is {known[element]} in one place and {value} in another; give both one value")
+        known[element] = value
+        if distribution is not None:
+            distributions[name] = distribution
+    decisions = tuple(_decision(name, elements, distributions.get(name)) for name, elements in values.items())
+    return Trace(ir.StringAttr(sequence.attributes[SKETCH]).value, decisions)
+
+
+def _described(sequence: ir.Operation) -> Iterator[tuple[str, int, Any, Any]]:
+    """Yield (name, element, value, distribution or None) of every described number; element -1 is a whole value."""
+    for op in sequence.regions[0].blocks[0]:
+        attributes = op.operation.attributes
+        if NAME in attributes:
+            distribution = from_attribute(attributes[DISTRIBUTION]) if DISTRIBUTION in attributes else None
+            element = int(ir.IntegerAttr(attributes[ELEMENT])) if ELEMENT in attributes else -1
+            yield ir.StringAttr(attributes[NAME]).value, element, from_attribute(attributes["value"]), distribution
+        if STATIC in attributes:
+            for description in from_attribute(attributes[STATIC]):
+                value = from_attribute(attributes[description["attribute"]])
+                value = value[description["index"]] if isinstance(value, list) else value
+                yield description["name"], description["element"], value, description["distribution"]
+
+
+def _decision(name: str, elements: Mapping[int, Any], distribution: Any) -> Decision:
+    if distribution is None:
+        raise ScriptError(f"{name} has lost its {DISTRIBUTION} attribute; restore it from the original script")
+    try:
+        known = distribution_from_json(distribution)
+    except ValueError as error:
+        raise ScriptError(f"{name}: {error}") from error
+    if set(elements) == {-1}:
+        value = elements[-1]
+        return Decision(name, known, tuple(value) if isinstance(value, list) else value)
+    if sorted(elements) != list(range(len(elements))):
+        raise ScriptError(f"{name} has lost some of its elements; restore them from the original script")
+    return _checked_decision(name, known, tuple(elements[i] for i in range(len(elements))))
+
+
+def _checked_decision(name: str, distribution: Any, value: tuple[int, ...]) -> Decision:
+    try:
+        return Decision(name, distribution, value)
+    except IllegalTraceError as error:
+        raise IllegalTraceError(f"{error}; choose another value") from error
