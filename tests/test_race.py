@@ -1,14 +1,15 @@
 """The distribution of measuring time, with a simulated machine: no process, no clock but its own."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.runner import race as race_module
 from mlir_sched.runner.client import RequestFailed
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.protocol import Pair
+from mlir_sched.runner.protocol import Pair, SamplePairs
 from mlir_sched.runner.race import Contender, Race, baseline_timing, calls_per_sample, kept_pairs
 
 PROGRAM = Program(b"", "task", (), (), True)
@@ -18,19 +19,27 @@ BASELINE_S = 1e-3
 class Machine:
     """Samples programs of known speed with 1 % noise; ``busy`` is the share of pairs that something disturbs."""
 
-    def __init__(self, call_s, monkeypatch, *, busy=0.0, slowdown=3.0, seed=0):
+    def __init__(
+        self,
+        call_s: Mapping[int, float],
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        busy: float = 0.0,
+        slowdown: float = 3.0,
+        seed: int = 0,
+    ) -> None:
         self.call_s, self.busy, self.slowdown = call_s, busy, slowdown
         self.now = 0.0
         self.rng = np.random.default_rng(seed)
-        monkeypatch.setattr(race_module.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr("mlir_sched.runner.race.time.perf_counter", lambda: self.now)
 
-    def warm(self, contender):
+    def warm(self, contender: Contender) -> float:
         return self.call_s[contender.handle]
 
-    def ask_pairs(self, contender, request):
+    def ask_pairs(self, contender: Contender, request: SamplePairs) -> tuple[Pair, ...]:
         return tuple(self._pair(contender, request) for _ in range(request.pairs))
 
-    def _pair(self, contender, request):
+    def _pair(self, contender: Contender, request: SamplePairs) -> Pair:
         baseline, own = (s * self.rng.normal(1, 0.01) for s in (BASELINE_S, self.call_s[contender.handle]))
         quiet = self.rng.random() >= self.busy
         if not quiet:
@@ -39,82 +48,82 @@ class Machine:
         return Pair(baseline, own, quiet)
 
 
-def run(machine, *, decide=True, options=None):
+def run(machine: Machine, *, decide: bool = True, options: RunnerOptions | None = None) -> dict[int, Contender]:
     contenders = [Contender(handle, PROGRAM) for handle in machine.call_s]
     options = options or RunnerOptions()
     Race(machine.ask_pairs, machine.warm, options, BASELINE_S, seed=1).run(contenders, decide=decide)
     return {c.handle: c for c in contenders}
 
 
-def test_clear_losers_get_two_pairs(monkeypatch):
+def test_clear_losers_get_two_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     contenders = run(Machine({1: 1e-3, 2: 26e-3, 3: 3e-3}, monkeypatch))
     assert len(contenders[2].pairs) == 2
     assert len(contenders[3].pairs) == 2
     assert len(contenders[1].pairs) >= 6
 
 
-def test_programs_slower_than_the_baseline_lose_even_without_a_better_one(monkeypatch):
+def test_programs_slower_than_the_baseline_lose_even_without_a_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(run(Machine({1: 10e-3}, monkeypatch))[1].pairs) == 2
 
 
-def test_near_ties_get_more_than_their_budget_and_decided_ones_less(monkeypatch):
+def test_near_ties_get_more_than_their_budget_and_decided_ones_less(monkeypatch: pytest.MonkeyPatch) -> None:
     contenders = run(Machine({1: 0.500e-3, 2: 0.502e-3, **dict.fromkeys(range(3, 20), 0.0006)}, monkeypatch))
     assert min(len(contenders[h].pairs) for h in (1, 2)) > max(len(contenders[h].pairs) for h in range(3, 20))
 
 
-def test_ranking_of_the_best_is_right(monkeypatch):
+def test_ranking_of_the_best_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     contenders = run(Machine({h: 1e-3 * (0.5 + 0.03 * h) for h in range(1, 11)}, monkeypatch))
     assert max(contenders.values(), key=lambda c: c.ratio().median).handle == 1
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.5, 1.0])
-def test_time_spent_is_bounded(monkeypatch, busy):
+def test_time_spent_is_bounded(monkeypatch: pytest.MonkeyPatch, busy: float) -> None:
     machine = Machine(dict.fromkeys(range(1, 17), 0.001), monkeypatch, busy=busy)
     run(machine)
     assert machine.now <= 16 * RunnerOptions().budget_s * 2.5
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_disturbed_pairs_do_not_make_a_loser(monkeypatch, seed):
+def test_disturbed_pairs_do_not_make_a_loser(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     machine = Machine({1: 0.4e-3, 2: 0.8e-3}, monkeypatch, busy=0.7, slowdown=5.0, seed=seed)
     contenders = run(machine)
     assert contenders[1].ratio().median == pytest.approx(2.5, rel=0.05)
     assert contenders[1].timing().disturbed > 0
 
 
-def test_without_decide_nobody_gets_more_than_a_budget(monkeypatch):
+def test_without_decide_nobody_gets_more_than_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     options = RunnerOptions(precision=1e-9)
     contenders = run(Machine(dict.fromkeys(range(1, 5), 0.001), monkeypatch), decide=False, options=options)
     assert all(c.spent_s <= 1.5 * options.budget_s for c in contenders.values())
 
 
-def test_contender_that_fails_while_timed_keeps_its_failure_and_stops(monkeypatch):
+def test_contender_that_fails_while_timed_keeps_its_failure_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine({1: 1e-3, 2: 1e-3}, monkeypatch)
     failure = Failure(FailureClass.RUN_CRASH, "gone")
 
-    def warm(contender):
+    def warm(contender: Contender) -> float:
         if contender.handle == 2:
             raise RequestFailed(failure)
         return 1e-3
 
-    machine.warm = warm
+    monkeypatch.setattr(machine, "warm", warm)
     contenders = run(machine)
     assert contenders[2].failure == failure
     assert contenders[2].pairs == []
     assert contenders[1].failure is None
 
 
-def test_equal_seeds_take_equal_samples(monkeypatch):
+def test_equal_seeds_take_equal_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (run(Machine({1: 1e-3, 2: 1.1e-3}, monkeypatch)) for _ in range(2))
     assert [c.pairs for c in first.values()] == [c.pairs for c in second.values()]
 
 
-def test_short_programs_are_called_often_enough_to_fill_a_sample():
+def test_short_programs_are_called_often_enough_to_fill_a_sample() -> None:
     assert calls_per_sample(3e-6, 2e-3) == 667
     assert calls_per_sample(0.3, 2e-3) == 1
 
 
-def test_disturbed_pairs_count_only_where_quiet_ones_are_too_few():
+def test_disturbed_pairs_count_only_where_quiet_ones_are_too_few() -> None:
     quiet, disturbed = Pair(1.0, 1.0, True), Pair(1.0, 9.0, False)
     assert kept_pairs([quiet] * 6 + [disturbed] * 20, 6) == [quiet] * 6
     assert kept_pairs([quiet] * 5 + [disturbed], 6) == [quiet] * 5 + [disturbed]

@@ -6,15 +6,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import psutil
 import pytest
 from iree.compiler.tools import compile_str
 
-from mlir_sched.errors import FailureClass
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.measurement import Timing
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, choose_cores
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, choose_cores
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Check, InputKind, Rule
@@ -29,11 +32,13 @@ SQUARE = TensorSpec((64, 64), "f32")
 ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
 VECTOR = TensorSpec((1000,), "f32")
 RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
+Compiled: TypeAlias = Callable[[str], Program]
+"""From the name of a source to its program."""
 FAST = RunnerOptions(budget_s=0.05, race_calls=40)
 
 
 @pytest.fixture(scope="session")
-def compiled():
+def compiled() -> Callable[[str], bytes]:
     """Return a function from a source's name to its program; each is compiled once."""
     known: dict[str, bytes] = {}
 
@@ -47,24 +52,39 @@ def compiled():
 
 
 @pytest.fixture(scope="session")
-def matmul(compiled):
+def matmul(compiled: Callable[[str], bytes]) -> Compiled:
     return lambda name: Program(compiled(name), "task", (SQUARE, SQUARE), (SQUARE,), True)
 
 
 @pytest.fixture(scope="session")
-def model(compiled):
+def model(compiled: Callable[[str], bytes]) -> Compiled:
     return lambda name: Program(compiled(name), "main", (VECTOR,), (VECTOR,), False)
 
 
 @pytest.fixture(scope="module")
-def runner():
+def runner() -> Iterator[Runner]:
     with Runner(FAST) as made:
         yield made
 
 
-def only(runner, baseline, candidate, rule=RULE):
+def only(runner: Runner, baseline: Program, candidate: Program, rule: Rule = RULE) -> RunResult:
     _, (result,) = runner.measure(baseline, [candidate], rule)
     return result
+
+
+def failure_of(result: RunResult) -> Failure:
+    assert result.failure is not None
+    return result.failure
+
+
+def timing_of(result: RunResult) -> Timing:
+    assert result.timing is not None
+    return result.timing
+
+
+def pid_of(runner: Runner) -> int:
+    assert runner._client.pid is not None
+    return runner._client.pid
 
 
 @pytest.mark.parametrize(
@@ -79,106 +99,110 @@ def only(runner, baseline, candidate, rule=RULE):
         ("wrong_later", "after timing"),
     ],
 )
-def test_wrong_program_is_rejected_with_the_reason(runner, matmul, name, explanation):
+def test_wrong_program_is_rejected_with_the_reason(
+    runner: Runner, matmul: Compiled, name: str, explanation: str
+) -> None:
     result = only(runner, matmul("right"), matmul(name))
     assert result.timing is None
-    assert result.failure.kind == FailureClass.WRONG_RESULT
-    assert explanation in result.failure.message
+    assert failure_of(result).kind == FailureClass.WRONG_RESULT
+    assert explanation in failure_of(result).message
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
-def test_race_that_one_thread_hides_is_rejected(runner, compiled):
+def test_race_that_one_thread_hides_is_rejected(runner: Runner, compiled: Callable[[str], bytes]) -> None:
     free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
     assert only(runner, free, free).failure is None
-    failure = only(runner, free, race).failure
+    failure = failure_of(only(runner, free, race))
     assert failure.kind == FailureClass.WRONG_RESULT
     assert "threads" in failure.message
 
 
-def test_right_program_is_timed(runner, matmul):
+def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
     result = only(runner, matmul("right"), matmul("right"))
     assert result.failure is None
-    timing = result.timing
+    timing = timing_of(result)
     assert 0 < timing.low_s <= timing.median_s <= timing.high_s
     assert timing.ratio_low <= timing.ratio <= timing.ratio_high
     assert timing.samples >= FAST.min_samples
 
 
-def test_programs_that_hang_or_crash_cost_only_themselves(runner, matmul):
+def test_programs_that_hang_or_crash_cost_only_themselves(runner: Runner, matmul: Compiled) -> None:
     names = ["right", "endless_loop", "right", "out_of_bounds", "right"]
     baseline, results = runner.measure(matmul("right"), [matmul(name) for name in names], RULE)
     kinds = [result.failure.kind if result.failure else None for result in results]
     assert kinds == [None, FailureClass.RUN_TIMEOUT, None, FailureClass.RUN_CRASH, None]
-    assert "SIGSEGV" in results[3].failure.message
+    assert "SIGSEGV" in failure_of(results[3]).message
     assert baseline.samples >= FAST.min_samples
     assert baseline.ratio == 1.0
 
 
-def test_process_killed_while_a_program_runs_is_a_crash_of_that_program(matmul):
+def test_process_killed_while_a_program_runs_is_a_crash_of_that_program(matmul: Compiled) -> None:
     with Runner(RunnerOptions(call_timeout_s=60.0)) as runner:
         runner.measure(matmul("right"), [], RULE)
-        killer = threading.Timer(0.5, os.kill, (runner._client.pid, signal.SIGKILL))
+        killer = threading.Timer(0.5, os.kill, (pid_of(runner), signal.SIGKILL))
         killer.start()
-        failure = only(runner, matmul("right"), matmul("endless_loop")).failure
+        failure = failure_of(only(runner, matmul("right"), matmul("endless_loop")))
     assert failure.kind == FailureClass.RUN_CRASH
     assert "SIGKILL" in failure.message
 
 
-def test_innocent_program_is_tried_again_when_another_damaged_the_process(runner, matmul, monkeypatch):
+def test_innocent_program_is_tried_again_when_another_damaged_the_process(
+    runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
     only(runner, matmul("right"), matmul("right"))
     check = runner._check
 
-    def check_in_damaged_process(handle, program):
+    def check_in_damaged_process(handle: int, program: Program) -> Failure | None:
         monkeypatch.setattr(runner, "_check", check)
-        os.kill(runner._client.pid, signal.SIGSEGV)
+        os.kill(pid_of(runner), signal.SIGSEGV)
         return check(handle, program)
 
     monkeypatch.setattr(runner, "_check", check_in_damaged_process)
     assert only(runner, matmul("right"), matmul("right")).failure is None
 
 
-def test_process_killed_between_batches_goes_unnoticed(runner, matmul):
+def test_process_killed_between_batches_goes_unnoticed(runner: Runner, matmul: Compiled) -> None:
     only(runner, matmul("right"), matmul("right"))
-    os.kill(runner._client.pid, signal.SIGKILL)
+    os.kill(pid_of(runner), signal.SIGKILL)
     assert only(runner, matmul("right"), matmul("right")).failure is None
 
 
-def test_program_that_does_not_load_is_a_run_error(runner, matmul):
+def test_program_that_does_not_load_is_a_run_error(runner: Runner, matmul: Compiled) -> None:
     broken = Program(b"not a module at all", "task", (SQUARE, SQUARE), (SQUARE,), True)
     missing = Program(matmul("right").vmfb, "no_such_entry", (SQUARE, SQUARE), (SQUARE,), True)
     for program in (broken, missing):
-        assert only(runner, matmul("right"), program).failure.kind == FailureClass.RUN_ERROR
+        assert failure_of(only(runner, matmul("right"), program)).kind == FailureClass.RUN_ERROR
 
 
-def test_whole_programs_return_their_results(runner, model):
+def test_whole_programs_return_their_results(runner: Runner, model: Compiled) -> None:
     rule = rule_for_model((VECTOR,))
     assert only(runner, model("model_scale"), model("model_scale"), rule).failure is None
-    failure = only(runner, model("model_scale"), model("model_scale_part"), rule).failure
+    failure = failure_of(only(runner, model("model_scale"), model("model_scale_part"), rule))
     assert failure.kind == FailureClass.WRONG_RESULT
 
 
 @pytest.mark.parametrize("name", ["missing_fill", "endless_loop", "out_of_bounds", "overwritten_input"])
-def test_baseline_that_cannot_be_a_reference_is_an_error(matmul, name):
+def test_baseline_that_cannot_be_a_reference_is_an_error(matmul: Compiled, name: str) -> None:
     options = RunnerOptions(baseline_timeout_s=2.0)
     with Runner(options) as runner, pytest.raises(BaselineError):
         runner.measure(matmul(name), [], RULE)
 
 
-def test_baseline_alone_is_timed(runner, matmul):
+def test_baseline_alone_is_timed(runner: Runner, matmul: Compiled) -> None:
     baseline, results = runner.measure(matmul("right"), [], RULE)
     assert results == ()
     assert baseline.samples >= FAST.min_samples
 
 
-def test_equal_programs_are_about_equally_fast(matmul):
+def test_equal_programs_are_about_equally_fast(matmul: Compiled) -> None:
     """A busy machine widens the intervals; what must not happen is a confident wrong ranking of most copies."""
     with Runner(RunnerOptions(budget_s=0.1)) as runner:
         _, results = runner.measure(matmul("right"), [matmul("right")] * 8, RULE)
-    containing = sum(r.timing.ratio_low <= 1.02 and r.timing.ratio_high >= 0.98 for r in results)
+    containing = sum(timing_of(r).ratio_low <= 1.02 and timing_of(r).ratio_high >= 0.98 for r in results)
     assert containing >= 5
 
 
-def test_program_runs_on_several_pinned_threads(matmul):
+def test_program_runs_on_several_pinned_threads(matmul: Compiled) -> None:
     threads = len(os.sched_getaffinity(0))
     if threads < 2:
         pytest.skip("needs two cores")
@@ -189,18 +213,18 @@ def test_program_runs_on_several_pinned_threads(matmul):
     assert sorted(pinned) == [(core,) for core in runner.cores]
 
 
-def _name(runner, thread):
+def _name(runner: Runner, thread: int) -> str:
     return Path(f"/proc/{runner._client.pid}/task/{thread}/comm").read_text()
 
 
-def test_noise_is_a_share_and_a_verdict(runner):
+def test_noise_is_a_share_and_a_verdict(runner: Runner) -> None:
     noise = runner.noise(0.1)
     assert 0 <= noise.lost < 1
     assert noise.spread >= 0
     assert noise.verdict
 
 
-def test_cores_are_allowed_and_as_many_as_asked():
+def test_cores_are_allowed_and_as_many_as_asked() -> None:
     allowed = os.sched_getaffinity(0)
     assert set(choose_cores(len(allowed))) == allowed
     for threads in (0, len(allowed) + 1):
@@ -223,11 +247,14 @@ runner.measure(right, [hang], rule)
 """
 
 
-def test_process_dies_with_a_killed_parent_even_while_a_program_hangs(tmp_path, compiled):
+def test_process_dies_with_a_killed_parent_even_while_a_program_hangs(
+    tmp_path: Path, compiled: Callable[[str], bytes]
+) -> None:
     paths = [tmp_path / name for name in ("right", "endless_loop")]
     for path in paths:
         path.write_bytes(compiled(path.name))
     with subprocess.Popen([sys.executable, "-c", ORPHAN, *map(str, paths)], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
         child = psutil.Process(int(parent.stdout.readline()))
         used = child.cpu_times().user
         deadline = time.monotonic() + 30
@@ -238,9 +265,9 @@ def test_process_dies_with_a_killed_parent_even_while_a_program_hangs(tmp_path, 
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
-def test_memory_stays_bounded_over_many_candidates(runner, matmul):
-    def resident():
-        return psutil.Process(runner._client.pid).memory_info().rss
+def test_memory_stays_bounded_over_many_candidates(runner: Runner, matmul: Compiled) -> None:
+    def resident() -> float:
+        return float(psutil.Process(runner._client.pid).memory_info().rss)
 
     program, wrong = matmul("right"), matmul("one_wrong_element")
     for _ in range(3):
