@@ -20,7 +20,7 @@ lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy tests benchmarks
+	$(BIN)/mypy tests benchmarks examples
 
 pytest: $(VENV)/.installed-test ## Run the tests alone
 	$(BIN)/python -m pytest
