@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mlir_sched.record import Record
     from mlir_sched.replaying import ReplayResult, replay
     from mlir_sched.result import DispatchResult, ProgramResult, TuneResult
+    from mlir_sched.search import EvolutionaryOptions
     from mlir_sched.space import DesignSpace, Space
     from mlir_sched.target import Target
     from mlir_sched.targets import detect_target
@@ -34,6 +35,7 @@ __all__ = [
     "DesignSpace",
     "Dispatch",
     "DispatchResult",
+    "EvolutionaryOptions",
     "IllegalTraceError",
     "LinalgOp",
     "MlirSchedError",
@@ -75,6 +77,7 @@ _EXPORTS = {
     "record": ("Record",),
     "replaying": ("ReplayResult", "replay"),
     "result": ("DispatchResult", "ProgramResult", "TuneResult"),
+    "search": ("EvolutionaryOptions",),
     "space": ("DesignSpace", "Space"),
     "target": ("Target",),
     "targets": ("detect_target",),

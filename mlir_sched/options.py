@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mlir_sched.errors import UserError
+from mlir_sched.search import EvolutionaryOptions
 
 DEFAULT_TRIALS_PER_TASK = 64
 """Budget when none is given. Source: one batch of MetaSchedule (``num_trials_per_iter``)."""
@@ -24,6 +25,7 @@ class TuneOptions:
         batch: Candidates per round; a round is compiled, then timed.
         strategy: ``evolutionary`` (with the cost model) or ``random``.
         fresh: Start anew: no record of an earlier run is used.
+        evolution: Hyper-parameters of the evolutionary search.
     """
 
     target: str = "llvm-cpu"
@@ -34,6 +36,7 @@ class TuneOptions:
     batch: int = 16
     strategy: str = "evolutionary"
     fresh: bool = False
+    evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)
 
     def __post_init__(self) -> None:
         if self.trials is not None and self.minutes is not None:

@@ -113,7 +113,7 @@ class SearchRun:
         if self.options.strategy == "random":
             return RandomSearch(space, rng)
         assert self._model is not None
-        return EvolutionarySearch(space, rng, self._model)
+        return EvolutionarySearch(space, rng, self._model, self.options.evolution)
 
     def _starts_in(self, space: DesignSpace) -> list[Trace]:
         """Return the traces to start from that a space knows, repaired where they were made for another one."""
@@ -162,6 +162,7 @@ class SearchRun:
             self.options.seed,
             self.options.batch,
             self.options.strategy,
+            repr(self.options.evolution),
             __version__,
             *(trace.key for trace in self.start_from),
         ]
