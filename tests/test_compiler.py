@@ -58,7 +58,8 @@ def test_a_script_changes_the_code_and_keeps_the_numbers(pool: CompilerPool, mat
     rng = np.random.default_rng(0)
     a, b = (rng.random(spec.shape, dtype=np.float32) for spec in matmul.inputs)
     for result in (untuned, tuned):
-        *_, product = cases.run_program(result.vmfb or b"", "task", [a, b], [(64, 64)])
+        assert result.vmfb is not None
+        *_, product = cases.run_program(result.vmfb, "task", [a, b], [(64, 64)])
         np.testing.assert_allclose(product, a @ b, rtol=1e-5)
 
 
@@ -199,7 +200,7 @@ def test_stopping_early_leaves_the_pool_usable(matmul: Task) -> None:
     with CompilerPool(cases.FLAGS, workers=2) as pool:
         iterator = pool.compile(matmul, [NOT_A_SCRIPT, None, None])
         next(iterator)
-        iterator.close()  # type: ignore[attr-defined]  # it is a generator
+        iterator.close()
         assert one(pool, matmul, NO_STRATEGY).failure is not None
 
 

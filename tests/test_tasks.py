@@ -98,7 +98,9 @@ def test_the_tasks_of_a_model_in_a_row_give_its_result(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     q, k, v = (rng.random(spec.shape, dtype=np.float32) for spec in model.entries[0].inputs)
     with CompilerPool(model.flags, workers=1) as pool:
-        scores, softmax, output = (next(pool.compile(task, [None]))[1].vmfb or b"" for task in model.tasks)
+        compiled_tasks = [next(pool.compile(task, [None]))[1].vmfb for task in model.tasks]
+    assert all(vmfb is not None for vmfb in compiled_tasks)
+    scores, softmax, output = (vmfb or b"" for vmfb in compiled_tasks)
     *_, s = cases.run_program(scores, "task", [q, k], [(2, 32, 32)])
     *_, p = cases.run_program(softmax, "task", [s], [(2, 32, 32)])
     *_, result = cases.run_program(output, "task", [p, v], [(2, 32, 16)])

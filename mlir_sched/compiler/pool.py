@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from types import TracebackType
@@ -48,7 +48,7 @@ class CompilerPool:
             raise ValueError(f"a pool needs at least 1 worker, got {count}")
         self._slots = [_Slot(Worker(flags)) for _ in range(count)]
 
-    def compile(self, task: Task, scripts: Sequence[str | None]) -> Iterator[tuple[int, CompileResult]]:
+    def compile(self, task: Task, scripts: Sequence[str | None]) -> Generator[tuple[int, CompileResult], None, None]:
         """Compile candidates of a task and yield (index in ``scripts``, result) as they are done.
 
         A caller that stops early loses the candidates in work, and nothing else.
