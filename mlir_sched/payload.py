@@ -130,6 +130,11 @@ class LinalgOp:
         return tuple(i for i, kind in enumerate(self.iterator_types) if kind == "reduction")
 
     @cached_property
+    def has_windows(self) -> bool:
+        """Whether some input is read through sums of loops, as a convolution slides a window over its image."""
+        return any(expr.dims and not expr.is_dim() for operand in self.inputs for expr in operand.indexing_map)
+
+    @cached_property
     def iterations(self) -> int:
         """Product of its extents."""
         return math.prod(self.extents)

@@ -9,7 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import FIXED
-from payloads import PAYLOADS, Payload, layernorm, matmul, matmul_bias_gelu, matvec, row_sum, transpose, vecmat
+from payloads import (
+    PAYLOADS,
+    Payload,
+    convolution,
+    layernorm,
+    matmul,
+    matmul_bias_gelu,
+    matvec,
+    row_sum,
+    transpose,
+    vecmat,
+)
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError
@@ -50,6 +61,10 @@ SKETCHES: dict[str, set[str]] = {
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str) -> None:
     assert set(space_for(name).sketches) == SKETCHES[name]
+
+
+def test_convolutions_are_left_to_the_compiler(space_for: SpaceFor) -> None:
+    assert space_for(convolution()).sketches == ()
 
 
 def test_module_options_narrow_the_space(task_for: TaskFor) -> None:

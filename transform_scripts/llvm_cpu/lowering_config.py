@@ -39,7 +39,7 @@ class LoweringConfig(TransformModule):
         reducing = [o for o in dispatch.ops if reduces(o)]
         if sketch.steps or dispatch.other_ops or len(reducing) != 1 or op.index != reducing[0].index:
             return (sketch,)
-        if not op.parallel_dims or not all(_fits(other, op) for other in dispatch.ops):
+        if not op.parallel_dims or op.has_windows or not all(_fits(other, op) for other in dispatch.ops):
             return (sketch,)
         step = Step(Stage.LOWER, self.name, lambda s: configure(s, op))
         return (sketch, sketch.extended(self.name, step, claimed=tuple(o.index for o in dispatch.ops), complete=True))

@@ -44,6 +44,8 @@ class Reduction(ScheduleModule):
         if not reductions or op.index != reductions[0].index or dispatch.other_ops or len(dispatch.results) != 1:
             return False
         known = all(reduces(o) or o.kind in (OpKind.FILL, OpKind.ELEMENTWISE) for o in dispatch.ops)
+        if any(o.has_windows for o in dispatch.ops):  # a convolution; its lanes would overlap
+            return False
         contractions = (o for o in dispatch.ops if o.kind is OpKind.CONTRACTION)
         return known and row_loops(dispatch) is not None and all(map(_runs_along_rows, contractions))
 
