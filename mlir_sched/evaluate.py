@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Protocol
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import Failure, FailureClass, MlirSchedError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.program import Program
@@ -128,32 +128,6 @@ class CompileAndRun:
         except MlirSchedError as error:
             raise UntunedError(f"{task.name}: {error}") from error
         return _Baseline(program, Outcome(timing, None, result.binary_hash))
-
-
-class ReplayedMeasurements:
-    """The evaluator that answers from recorded outcomes, for tests and for comparing searches.
-
-    Args:
-        untuned: Outcome of the untuned code by task key.
-        outcomes: Outcome by (task key, script).
-    """
-
-    def __init__(self, untuned: Mapping[str, Outcome], outcomes: Mapping[tuple[str, str], Outcome]) -> None:
-        self._untuned = untuned
-        self._outcomes = outcomes
-
-    def untuned(self, task: Task) -> Outcome:
-        """Return the recorded outcome of the untuned code."""
-        return self._untuned[task.key]
-
-    def evaluate(
-        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
-    ) -> Iterator[tuple[int, Outcome]]:
-        """Yield the recorded outcomes; a script that was never recorded failed."""
-        del known
-        missing = Outcome(None, Failure(FailureClass.RUN_ERROR, "not among the recorded measurements"))
-        for index, script in enumerate(scripts):
-            yield index, self._outcomes.get((task.key, script), missing)
 
 
 def seconds_against(outcome: Outcome, untuned: Timing) -> float | None:

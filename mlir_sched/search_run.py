@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -60,6 +62,7 @@ class SearchRun:
                 self.searches[index].run_round(self.options.batch, count, evaluator)
                 self._save_round()
                 self.progress(self.state(stage))
+            self._save_model()
         except KeyboardInterrupt:
             self.interrupted = True
 
@@ -176,6 +179,15 @@ class SearchRun:
         if self._rounds > self._stored_rounds:
             state = {"seconds": self._spent_s(), "trials": self.trials}
             self.store.save_round(self._run_key, self._rounds - 1, state)
+
+    def _save_model(self) -> None:
+        """Keep the cost model beside the records it was fitted to, under the key of the run."""
+        if self._model is None or not self._model.fitted:
+            return
+        with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+            path = Path(folder) / "model"
+            self._model.save(path)
+            self.store.save_model(self._run_key, path.read_bytes())
 
     def _spent_s(self) -> float:
         """Return the seconds spent on this run, those before a resume included."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,6 +82,14 @@ class SharedCostModel:
             RuntimeError: The model is not fitted.
         """
         return self._model.predict_with_spread(features)
+
+    def save(self, path: Path) -> None:
+        """Write the fitted model to a file.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
+        self._model.save(path)
 
     @property
     def fitted(self) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mlir_sched.database import RecordStore
+from mlir_sched.models import XGBoostModel
 from mlir_sched.record import Record
 
 SCRIPT = Path(__file__).parent / "replayed_run.py"
@@ -91,6 +92,20 @@ def test_a_finished_run_measures_nothing_when_repeated(tmp_path: Path) -> None:
     start(store, log).communicate()
     again = start(store, log).communicate()[0]
     assert again.strip() == f"{TRIALS} tried, 0 measured"
+
+
+def test_the_cost_model_is_stored_with_its_run(tmp_path: Path) -> None:
+    store, log = tmp_path / "records.sqlite", tmp_path / "log"
+    start(store, log).communicate()
+    with RecordStore.open(store) as opened:
+        (run,) = [key for key in opened.runs() if key.startswith("run-")]
+        stored = opened.load_model(run)
+    assert stored is not None
+    path = tmp_path / "model"
+    path.write_bytes(stored)
+    model = XGBoostModel()
+    model.load(path)
+    assert model.fitted
 
 
 def test_a_larger_budget_goes_on_where_the_smaller_one_ended(
