@@ -11,7 +11,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.program import Program
+from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.task import Task
 
@@ -84,7 +84,7 @@ class CompileAndRun:
             elif result.binary_hash in known:
                 yield index, known[result.binary_hash]
             else:
-                programs[index] = _program(task, result.vmfb)
+                programs[index] = program_of_task(task, result.vmfb)
                 hashes[index] = result.binary_hash
         first = {hashes[index]: index for index in sorted(programs, reverse=True)}
         distinct = sorted(first.values())
@@ -122,7 +122,7 @@ class CompileAndRun:
         ((_, result),) = self._pool.compile(task, [None])
         if result.vmfb is None:
             raise UntunedError(f"{task.name}: IREE cannot compile this dispatch alone: {result.failure}")
-        program = _program(task, result.vmfb)
+        program = program_of_task(task, result.vmfb)
         try:
             timing, _ = self._runner.measure(program, [], rule_for_dispatch(task.dispatch))
         except MlirSchedError as error:
@@ -141,7 +141,3 @@ def seconds_against(outcome: Outcome, untuned: Timing) -> float | None:
 def as_untuned(timing: Timing) -> Timing:
     """Return a timing with a ratio of exactly 1."""
     return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)
-
-
-def _program(task: Task, vmfb: bytes) -> Program:
-    return Program(vmfb, "task", task.inputs, task.outputs, writes_into_arguments=True)

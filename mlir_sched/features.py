@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from mlir_sched.payload import LinalgOp
+from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_elements
 from mlir_sched.transform_scripts.schedule import Schedule, TiledOp
 
 LEVELS = 8
@@ -54,9 +55,9 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
     op, target = nest.op, schedule.target
     workgroups = _workgroups(nest)
     waves = math.ceil(workgroups / target.cores)
-    contiguous = _contiguous(op)
+    contiguous = innermost_output_loop(op)
     vector = 1 if contiguous is None else nest.tile[contiguous]
-    width = target.vector_elements(max(1, op.outputs[0].tensor.bytes // max(1, op.outputs[0].tensor.elements)))
+    width = vector_elements(op, target)
     volume = math.prod(nest.tile)
     reduction = math.prod(nest.tile[d] for d in op.reduction_dims)
     return [
@@ -106,11 +107,6 @@ def _workgroups(nest: TiledOp) -> int:
     if first is None or first.kind != "workgroup":
         return 1
     return math.prod(-(-e // t) for e, t in zip(nest.op.extents, first.tile, strict=True))
-
-
-def _contiguous(op: LinalgOp) -> int | None:
-    expressions = op.outputs[0].indexing_map
-    return expressions[-1].dims[0] if expressions and expressions[-1].is_dim() else None
 
 
 def _footprint(op: LinalgOp, tile: Sequence[int]) -> int:

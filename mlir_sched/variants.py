@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, compile_model
@@ -54,14 +54,12 @@ class BuiltVariant:
         model: The model's dispatches under its flags.
         vmfb: The compiled program.
         timing: Time of its entry point, with its ratio to the default variant; None when it is wrong or fails.
-        problem: Why there is no timing.
     """
 
     variant: Variant
     model: Model
     vmfb: bytes
     timing: Timing | None
-    problem: str = ""
 
 
 def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVariant, ...]:
@@ -125,13 +123,7 @@ def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[BuiltVariant, 
         )
     except BaselineError as error:
         raise UserError(f"{default.model.path}: the untuned program cannot be measured: {error}") from error
-    timed = [_with(default, timing, "")]
-    timed += [
-        _with(b, result.timing, result.failure.message if result.failure else "")
-        for b, result in zip(others, results, strict=True)
-    ]
-    return tuple(timed)
-
-
-def _with(built: BuiltVariant, timing: Timing | None, problem: str) -> BuiltVariant:
-    return BuiltVariant(built.variant, built.model, built.vmfb, timing, problem)
+    return (
+        replace(default, timing=timing),
+        *(replace(b, timing=result.timing) for b, result in zip(others, results, strict=True)),
+    )

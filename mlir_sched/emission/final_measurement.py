@@ -11,7 +11,7 @@ from mlir_sched.compiler import CompilerPool, ModelCompileError, compile_model
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
-from mlir_sched.runner.program import Program
+from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.task import Task
 from mlir_sched.tasks import EntryPoint
@@ -55,7 +55,7 @@ def measure_scripts(
     assert task.dispatch is not None
     compiled = dict(pool.compile(task, [None, *scripts]))
     programs = {
-        index: Program(result.vmfb, "task", task.inputs, task.outputs, writes_into_arguments=True)
+        index: program_of_task(task, result.vmfb)
         for index, result in sorted(compiled.items())
         if result.vmfb is not None
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlir_sched.payload import TensorSpec
+from mlir_sched.task import Task
 
 
 @dataclass(frozen=True)
@@ -25,3 +26,8 @@ class Program:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     writes_into_arguments: bool
+
+
+def program_of_task(task: Task, vmfb: bytes) -> Program:
+    """Return the compiled code of a task as a program to run."""
+    return Program(vmfb, "task", task.inputs, task.outputs, writes_into_arguments=True)

@@ -18,13 +18,14 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
 from mlir_sched.transform_scripts.common.extents import (
+    ACCUMULATOR_SHARE,
     element_bytes,
     innermost_output_loop,
     sizes_for,
     vector_elements,
     vector_multiple,
 )
-from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up
+from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up, vectorize_peeled
 from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformModule
 from mlir_sched.transform_scripts.schedule import Loop, Schedule, TiledOp, producer_tile, product
 
@@ -33,8 +34,6 @@ MAX_VECTORS_PER_ROW = 8
 MAX_REDUCTION_STEP = 16
 MAX_UNROLLED_VECTORS = 512
 """Multiply-add vector instructions in one unrolled tile; more only costs compile time and instruction cache."""
-ACCUMULATOR_SHARE = 0.75
-"""Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
 CONTRACT_PATTERNS = ("vector.reduction_to_contract", "vector.transfer_permutation_patterns", "vector.sink_ops")
 """Needed before lowering, in a set of their own: without them a reduction step of 2 is 20 times slower."""
 
@@ -325,13 +324,7 @@ def _tile_beside(s: Schedule, nest: Nest, index: int, tile: RegisterTile) -> tup
 def _vectorize(s: Schedule, nest: Nest, tile: RegisterTile, loops: Sequence[Loop]) -> None:
     everything = [i for i in (nest.contraction, nest.fill, *nest.epilogues) if i is not None]
     if tile.edges == "peel" and not all(loop.divides for loop in loops):
-        for loop in reversed(loops):
-            if not loop.divides:
-                s.emit.peel(loop.handle)
-        clean_up(s)
-        s.emit.vectorize(s.emit.match_ops(sorted({s.dispatch.ops[i].name for i in everything})))
-        for index in everything:
-            s.finish(s.ops[index])
+        vectorize_peeled(s, loops, everything)
     elif tile.edges == "mask":
         clean_up(s)
         for index in (nest.contraction, *nest.epilogues):

@@ -14,7 +14,7 @@ from mlir_sched.transform_scripts.common.extents import (
     vector_elements,
     vector_multiple,
 )
-from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up
+from mlir_sched.transform_scripts.llvm_cpu.lowering import vectorize_peeled
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Loop, Schedule, product
 
@@ -102,13 +102,7 @@ def _transposes(op: LinalgOp) -> bool:
 
 def _vectorize(s: Schedule, loops: tuple[Loop, ...], edges: str) -> None:
     if edges == "peel" and not all(loop.divides for loop in loops):
-        for loop in reversed(loops):
-            if not loop.divides:
-                s.emit.peel(loop.handle)
-        clean_up(s)
-        s.emit.vectorize(s.emit.match_ops(sorted({o.name for o in s.dispatch.ops})))
-        for op in s.ops:
-            s.finish(op)
+        vectorize_peeled(s, loops, range(len(s.ops)))
         return
     for op in s.ops:
         s.vectorize(op)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.target import Target
 from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformModule
-from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.schedule import Loop, Schedule
 
 NO_PIPELINE = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
 CLEAN_UP = (
@@ -54,3 +54,20 @@ def clean_up(s: Schedule) -> None:
     """Canonicalize between tiling steps, so that shapes are static where they can be."""
     s.emit.apply_patterns(*CLEAN_UP)
     s.emit.cse()
+
+
+def vectorize_peeled(s: Schedule, loops: Sequence[Loop], ops: Sequence[int]) -> None:
+    """Cut the last iterations off every loop whose step does not divide its trip, and vectorize what results.
+
+    Args:
+        s: The schedule.
+        loops: Loops around the ops, outermost first; inner ones are peeled first, or their handles would be lost.
+        ops: Indices of the ops; each is found in full tiles and in edges.
+    """
+    for loop in reversed(loops):
+        if not loop.divides:
+            s.emit.peel(loop.handle)
+    clean_up(s)
+    s.emit.vectorize(s.emit.match_ops(sorted({s.dispatch.ops[index].name for index in ops})))
+    for index in ops:
+        s.finish(s.ops[index])

@@ -12,6 +12,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
 from mlir_sched.transform_scripts.common.extents import (
+    ACCUMULATOR_SHARE,
     element_bytes,
     innermost_output_loop,
     sizes_for,
@@ -22,7 +23,6 @@ from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformMo
 from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
 
 MAX_REGISTER_ROWS = 16
-ACCUMULATOR_SHARE = 0.75
 MAX_VECTOR_BYTES = 16384
 """Bytes of one register tile's iterations; IREE 3.13 refuses 32768 as "large vector sizes" and accepts 16384."""
 
