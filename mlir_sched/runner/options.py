@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+LOCAL = "local"
+"""The driver that stands for IREE's CPU drivers, ``local-sync`` and ``local-task``."""
 
 
 @dataclass(frozen=True)
 class RunnerOptions:
-    """Options of the runner.
+    """Options of the runner; the defaults are those for ``local``, see :meth:`for_device` for others.
 
     Attributes:
+        driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan`` or ``vulkan://GPU-<uuid>``.
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core.
         race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races; 1 is off.
@@ -28,6 +32,7 @@ class RunnerOptions:
         seed: Decides the order inside pairs and of candidates.
     """
 
+    driver: str = LOCAL
     threads: int = 1
     race_threads: int = 4
     race_calls: int = 4
@@ -42,6 +47,29 @@ class RunnerOptions:
     hopeless_factor: float = 4.0
     calibration_tolerance: float = 0.08
     seed: int = 0
+
+    @classmethod
+    def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
+        """Return the options for tuning on a driver."""
+        options = cls(driver=driver, threads=threads, seed=seed)
+        if options.is_local:
+            return options
+        return replace(
+            options, call_timeout_s=30.0, sample_s=0.2, min_samples=3, budget_s=2.5, precision=0.02, slow_factor=1.25
+        )
+
+    @classmethod
+    def final(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
+        """Return the options for measuring few programs well on a driver."""
+        options = cls.for_device(driver, threads=threads, seed=seed)
+        if options.is_local:
+            return replace(options, budget_s=1.0, precision=0.004, min_samples=20)
+        return replace(options, budget_s=12.0, precision=0.01, min_samples=10)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether programs run on the CPU, in the runner process."""
+        return self.driver == LOCAL
 
     def timeout_s(self, baseline_call_s: float) -> float:
         """Return how long one call of a candidate may take."""
