@@ -19,6 +19,7 @@ class OpKind(StrEnum):
 
     FILL = "fill"
     CONTRACTION = "contraction"
+    CONVOLUTION = "convolution"
     REDUCTION = "reduction"
     ELEMENTWISE = "elementwise"
     OTHER = "other"
@@ -85,6 +86,15 @@ class Operand:
             size *= 1 + sum(abs(expr.coefficients[dim]) * (tile[dim] - 1) for dim in expr.dims)
         return size
 
+    @cached_property
+    def is_projected_permutation(self) -> bool:
+        """Whether each of its dimensions is walked by one loop, and no loop walks two."""
+        return all(expr.is_dim() for expr in self.indexing_map) and len(self.dims) == len(self.indexing_map)
+
+    def step(self, loop: int) -> int:
+        """Return how far one iteration of a loop moves in it, in elements of the dimension it moves along."""
+        return max((abs(expr.coefficients[loop]) for expr in self.indexing_map), default=0)
+
 
 @dataclass(frozen=True)
 class ContractionDims:
@@ -94,6 +104,28 @@ class ContractionDims:
     m: tuple[int, ...]
     n: tuple[int, ...]
     k: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConvolutionDims:
+    """The loops of a convolution by role, each ascending (as MLIR's ``inferConvolutionDims``).
+
+    Attributes:
+        batch: Walk the image alone, outside of its windows.
+        output_image: Place the window on the image.
+        output_channel: Walk the filter alone.
+        filter_loop: Walk the window: summed, in the filter and in the image's sums of loops.
+        input_channel: Summed outside of the windows.
+        depth: Walk image, filter and result: groups, the channel of a depthwise convolution, and the phases of a
+            transposed one, which MLIR does not name.
+    """
+
+    batch: tuple[int, ...]
+    output_image: tuple[int, ...]
+    output_channel: tuple[int, ...]
+    filter_loop: tuple[int, ...]
+    input_channel: tuple[int, ...]
+    depth: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -154,6 +186,28 @@ class LinalgOp:
             m=tuple(d for d in loops if d in lhs and d not in rhs and d in out),
             n=tuple(d for d in loops if d not in lhs and d in rhs and d in out),
             k=tuple(d for d in loops if d in lhs and d in rhs and d not in out),
+        )
+
+    @cached_property
+    def image_and_filter(self) -> tuple[Operand, Operand]:
+        """The inputs of a convolution: the one read through windows, and the other."""
+        first, second = self.inputs[:2]
+        return (second, first) if first.is_projected_permutation else (first, second)
+
+    @cached_property
+    def convolution_dims(self) -> ConvolutionDims:
+        """The roles of its loops; meaningful only when ``kind`` is CONVOLUTION."""
+        image, kernel = self.image_and_filter
+        walked = set(kernel.dims)
+        windows = {d for expr in image.indexing_map if not expr.is_dim() for d in expr.dims}
+        parallel, summed = self.parallel_dims, self.reduction_dims
+        return ConvolutionDims(
+            batch=tuple(d for d in parallel if d not in walked and d not in windows),
+            output_image=tuple(d for d in parallel if d not in walked and d in windows),
+            output_channel=tuple(d for d in parallel if d in walked and d not in image.dims),
+            filter_loop=tuple(d for d in summed if d in windows),
+            input_channel=tuple(d for d in summed if d not in windows),
+            depth=tuple(d for d in parallel if d in walked and d in image.dims),
         )
 
 

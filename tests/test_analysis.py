@@ -7,7 +7,7 @@ import iree_cases as cases
 import pytest
 from iree.compiler import ir, passmanager
 
-from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, OpKind
+from mlir_sched.payload import ConvolutionDims, Dispatch, LinalgOp, LinearExpr, OpKind
 from mlir_sched.tasks.analysis import NotTunableError, analyse, tensor_spec
 
 
@@ -94,15 +94,36 @@ def test_an_integer_matmul_with_extensions_is_a_contraction() -> None:
     assert op.body == ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi")
 
 
-def test_a_convolution_is_a_reduction_with_strided_maps() -> None:
+def test_a_convolution_has_strided_maps() -> None:
     op = only(
         "%a: tensor<1x17x8xf32>, %w: tensor<3x8x4xf32>, %c: tensor<1x8x4xf32>",
         "%r = linalg.conv_1d_nwc_wcf {dilations = dense<1> : tensor<1xi64>, strides = dense<2> : tensor<1xi64>} "
         "ins(%a, %w : tensor<1x17x8xf32>, tensor<3x8x4xf32>) outs(%c : tensor<1x8x4xf32>) -> tensor<1x8x4xf32>",
         "tensor<1x8x4xf32>",
     )
-    assert (op.kind, op.extents) == (OpKind.REDUCTION, (1, 8, 4, 3, 8))
+    assert (op.kind, op.extents) == (OpKind.CONVOLUTION, (1, 8, 4, 3, 8))
     assert op.inputs[0].indexing_map[1] == LinearExpr((0, 2, 0, 1, 0))
+    assert op.convolution_dims == ConvolutionDims(
+        batch=(0,), output_image=(1,), output_channel=(2,), filter_loop=(3,), input_channel=(4,), depth=()
+    )
+
+
+def test_a_depthwise_convolution_has_a_depth_and_no_channels() -> None:
+    op = only(
+        "%a: tensor<2x6x7x8xf32>, %w: tensor<8x3x3xf32>, %c: tensor<2x8x4x5xf32>",
+        "%r = linalg.generic {indexing_maps = [affine_map<(n, c, h, w, i, j) -> (c, i, j)>,"
+        " affine_map<(n, c, h, w, i, j) -> (n, h + i, w + j, c)>, affine_map<(n, c, h, w, i, j) -> (n, c, h, w)>],"
+        ' iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}'
+        " ins(%w, %a : tensor<8x3x3xf32>, tensor<2x6x7x8xf32>) outs(%c : tensor<2x8x4x5xf32>) {\n"
+        "^bb0(%x: f32, %y: f32, %o: f32):\n  %p = arith.mulf %x, %y : f32\n  %s = arith.addf %o, %p : f32\n"
+        "  linalg.yield %s : f32\n} -> tensor<2x8x4x5xf32>",
+        "tensor<2x8x4x5xf32>",
+    )
+    assert op.kind is OpKind.CONVOLUTION
+    assert op.convolution_dims == ConvolutionDims(
+        batch=(0,), output_image=(2, 3), output_channel=(), filter_loop=(4, 5), input_channel=(), depth=(1,)
+    )
+    assert op.image_and_filter == (op.inputs[1], op.inputs[0])
 
 
 def test_a_pooling_reduces_over_its_window() -> None:

@@ -142,21 +142,33 @@ def _kind(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> OpKin
         return OpKind.OTHER
     if "reduction" not in iterators:
         return OpKind.ELEMENTWISE
-    return OpKind.CONTRACTION if _is_contraction(op, operands, iterators) else OpKind.REDUCTION
+    if _is_contraction(op, operands, iterators):
+        return OpKind.CONTRACTION
+    return OpKind.CONVOLUTION if _is_convolution(op, operands, iterators) else OpKind.REDUCTION
 
 
 def _is_contraction(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> bool:
     """Say whether it sums products of two tensors, each loop being a batch, m, n or k loop."""
-    if len(operands) != 3 or not all(_is_projected_permutation(operand) for operand in operands):
+    if len(operands) != 3 or not all(operand.is_projected_permutation for operand in operands):
         return False
     lhs, rhs, out = (set(operand.dims) for operand in operands)
     reductions = {loop for loop, kind in enumerate(iterators) if kind == "reduction"}
     return reductions == (lhs & rhs) - out and out <= lhs | rhs and is_multiply_accumulate(op)
 
 
-def _is_projected_permutation(operand: Operand) -> bool:
-    exprs = operand.indexing_map
-    return all(expr.is_dim() for expr in exprs) and len(operand.dims) == len(exprs)
+def _is_convolution(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> bool:
+    """Say whether it sums products of a filter and of an image that is read through windows, in rising order."""
+    if len(operands) != 3 or not operands[2].is_projected_permutation:
+        return False
+    first, second, result = operands
+    image, kernel = (second, first) if first.is_projected_permutation else (first, second)
+    windows = any(expr.dims and not expr.is_dim() for expr in image.indexing_map)
+    rising = all(number >= 0 for expr in image.indexing_map for number in (*expr.coefficients, expr.constant))
+    if not (windows and rising and kernel.is_projected_permutation):
+        return False
+    inputs, shared, out = {*image.dims, *kernel.dims}, {*image.dims} & {*kernel.dims}, {*result.dims}
+    reductions = {loop for loop, kind in enumerate(iterators) if kind == "reduction"}
+    return reductions == shared - out and out <= inputs and is_multiply_accumulate(op)
 
 
 def _stored(operations: list[Any], position: dict[Any, int]) -> tuple[int, ...]:

@@ -76,7 +76,8 @@ class Reduction(ScheduleModule):
 
 def reduces(op: LinalgOp) -> bool:
     """Say whether the op has a reduction loop longer than 1."""
-    return op.kind in (OpKind.REDUCTION, OpKind.CONTRACTION) and any(op.extents[d] > 1 for d in op.reduction_dims)
+    kinds = (OpKind.REDUCTION, OpKind.CONTRACTION, OpKind.CONVOLUTION)
+    return op.kind in kinds and any(op.extents[d] > 1 for d in op.reduction_dims)
 
 
 def row_loops(dispatch: Dispatch) -> tuple[int, ...] | None:
