@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,17 +19,15 @@ import psutil
 from mlir_sched import __version__
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.errors import MlirSchedError
+from mlir_sched.options import TuneOptions
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.target import Target
-from mlir_sched.targets import TARGETS, available_cpus, detect_target
+from mlir_sched.targets import TARGETS, available_cpus, detect_target, target_kind
 
 OLDEST_PYTHON = (3, 11)
 NOISE_S = 2.0
 """Seconds for which the machine's noise is measured."""
 FREE_BYTES = 512 << 20
 """Free bytes in the temporary folder below which compiles may fail."""
-FEATURES = ("avx512f", "avx512bf16", "avx512vnni", "amx-tile", "avx2", "fma", "f16c", "neon", "sve", "dotprod", "v")
-"""CPU features that decide which vector code is generated."""
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
@@ -39,6 +36,7 @@ class Status(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
+    UNAVAILABLE = "unavailable"
     PROBLEM = "problem"
 
 
@@ -49,7 +47,7 @@ class Finding:
     Attributes:
         name: What it is.
         value: What was found.
-        status: What it means; with a problem, tuning is not possible.
+        status: What it means; with a problem, tuning is not possible; a target that is unavailable leaves the others.
         advice: What to do about it.
     """
 
@@ -83,7 +81,7 @@ def diagnose(noise_s: float = NOISE_S) -> Diagnosis:
     """
     findings = [*_versions(), *_machine()]
     for name in TARGETS:
-        findings += _attempt(f"target {name}", lambda name=name: _target(name))  # type: ignore[misc]
+        findings += _target(name)
     if all(finding.status is not Status.PROBLEM for finding in findings):
         findings += _attempt("timing noise", lambda: _noise(noise_s))
     return Diagnosis(tuple(findings))
@@ -138,42 +136,15 @@ def _machine() -> Iterator[Finding]:
 
 
 def _target(name: str) -> list[Finding]:
+    found = _attempt(f"target {name}", lambda: _facts(name))
+    if name == TuneOptions().target:
+        return found
+    return [replace(f, status=Status.UNAVAILABLE) if f.status is Status.PROBLEM else f for f in found]
+
+
+def _facts(name: str) -> list[Finding]:
     target = detect_target(name, 1)
-    return [
-        Finding(f"target {name}", f"{target_cpu(target)} ({cpu_model()})"),
-        Finding("CPU features used", ", ".join(used_features(target)) or "none of those known here"),
-        Finding("vectors", f"{target.vector_bytes} bytes wide, {target.vector_registers} registers"),
-        Finding("data caches", _caches(target)),
-    ]
-
-
-def target_cpu(target: Target) -> str:
-    """Return the CPU that IREE generates code for."""
-    found = re.search(r'\bcpu = "([^"]*)"', target.description)
-    return found.group(1) if found else "unknown CPU"
-
-
-def cpu_model() -> str:
-    """Return the name of the processor."""
-    try:
-        found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found.group(1) if found else platform.processor() or platform.machine()
-
-
-def used_features(target: Target) -> tuple[str, ...]:
-    """Return those features that decide the vector code and that IREE uses."""
-    found = re.search(r'\bcpu_features = "([^"]*)"', target.description)
-    enabled = {feature[1:] for feature in found.group(1).split(",") if feature.startswith("+")} if found else set()
-    return tuple(feature for feature in FEATURES if feature in enabled)
-
-
-def _caches(target: Target) -> str:
-    sizes = (target.l1_bytes, target.l2_bytes, target.l3_bytes)
-    return ", ".join(
-        f"L{level} {size >> 10} KiB" if size else f"L{level} unknown" for level, size in enumerate(sizes, 1)
-    )
+    return [Finding(f"{name}: {what}", value) for what, value in target_kind(name).facts(target)]
 
 
 def _noise(seconds: float) -> list[Finding]:

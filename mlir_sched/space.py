@@ -47,11 +47,11 @@ class Space:
         Raises:
             UserError: The backend has no modules, or a registered module cannot be loaded.
         """
-        package = f"mlir_sched.transform_scripts.{target.backend.replace('-', '_')}"
+        package = f"mlir_sched.transform_scripts.{target.name.replace('-', '_')}"
         try:
             backend = importlib.import_module(package)
         except ModuleNotFoundError as error:
-            raise UserError(f"there are no transform modules for the target {target.backend!r}") from error
+            raise UserError(f"there are no transform modules for the target {target.name!r}") from error
         return Space([*registered_modules(target), *backend.default_modules()])
 
     def insert(self, module: TransformModule, *, before: str | None = None, after: str | None = None) -> Space:

@@ -24,7 +24,7 @@ def summarise(run: SearchRun, path: Path, variant: BuiltVariant, emission: Emiss
     searches = {search.task.key: search for search in run.searches}
     return TuneResult(
         model=str(path),
-        target=run.target.backend,
+        target=run.target.name,
         threads=run.options.threads,
         seed=run.options.seed,
         trials=run.trials,

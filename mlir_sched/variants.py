@@ -20,29 +20,12 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.space import Space
 from mlir_sched.target import Target
+from mlir_sched.targets import Variant, target_kind
 from mlir_sched.task import Task
 from mlir_sched.tasks import EntryPoint, Model, extract
 
 CLEARLY_FASTER = 1.02
 """A variant replaces the default only when its ratio is above this, beyond what noise explains."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """Compiler flags by a name; the first of a target's variants is what ``iree-compile`` does by itself."""
-
-    name: str
-    flags: tuple[str, ...]
-
-
-VARIANTS: dict[str, tuple[Variant, ...]] = {
-    "llvm-cpu": (
-        Variant("default", ()),
-        Variant("O3", ("--iree-opt-level=O3",)),
-        Variant("data-tiling", ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all")),
-    ),
-}
-"""The variants of every backend, the default first."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +51,7 @@ def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVar
     Raises:
         UserError: The default variant cannot be compiled or run.
     """
-    default, *others = VARIANTS.get(target.backend, (Variant("default", ()),))
+    default, *others = target_kind(target.name).variants
     built = [_build(path, target, default)]
     for variant in others:
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mlir_sched.target import Target
+from mlir_sched.target import LOCAL, Target
 from mlir_sched.task import Task
 from mlir_sched.tasks import Model, extract
 
@@ -16,7 +16,9 @@ FLAGS = (
     "--iree-llvmcpu-target-cpu=host",
 )
 
-TARGET = Target("llvm-cpu", FLAGS, "host", "3.13", 1, 64, 32, 32768, 1 << 20, 1 << 25)
+TARGET = Target(
+    "llvm-cpu", "llvm-cpu", LOCAL, FLAGS, "host", "3.13", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768
+)
 
 MATMUL = """
 func.func @mm(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>) -> tensor<64x64xf32> {

@@ -20,10 +20,12 @@ from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, 
 from mlir_sched.progress import silent
 from mlir_sched.search_run import SearchRun
 from mlir_sched.space import Space
-from mlir_sched.target import Target
+from mlir_sched.target import LOCAL, Target
 from mlir_sched.task import Task
 
-TARGET = Target("llvm-cpu", (), "a machine", "3.13.0", 1, 64, 32, 32768, 1 << 20, 1 << 25)
+TARGET = Target(
+    "llvm-cpu", "llvm-cpu", LOCAL, (), "a machine", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768
+)
 
 
 def matmul_dispatch(m: int, n: int, k: int) -> Dispatch:

@@ -102,7 +102,7 @@ def test_wrong_changes_are_refused() -> None:
 
 
 def test_backend_without_modules_is_refused() -> None:
-    nowhere = Target("rocm", (), "x", "3.13.0", 1, 64, 32, 0, 0, 0)
+    nowhere = Target("rocm", "rocm", "hip", (), "x", "3.13.0", "a GPU", 1, 16, 64)
     with pytest.raises(UserError, match="no transform modules for the target 'rocm'"):
         Space.default(nowhere)
 

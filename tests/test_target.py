@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mlir_sched import targets
 from mlir_sched.errors import UserError
-from mlir_sched.targets import data_cache_bytes, describe_cpu, detect_target
+from mlir_sched.targets import detect_target, llvm_cpu
+from mlir_sched.targets.llvm_cpu import data_cache_bytes
 
 
 def test_this_machine_is_described_for_llvm_cpu() -> None:
@@ -37,16 +37,15 @@ def test_an_impossible_thread_count_is_refused(threads: int) -> None:
 
 
 def test_a_target_that_iree_does_not_know_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = targets.TargetKind("x", ("--iree-no-such-flag",), describe_cpu)
-    monkeypatch.setitem(targets.TARGETS, "wrong", wrong)
+    monkeypatch.setattr(llvm_cpu, "FLAGS", ("--iree-no-such-flag",))
     with pytest.raises(UserError, match="rejects the flags --iree-no-such-flag"):
-        detect_target("wrong", 1)
+        detect_target("llvm-cpu", 1)
 
 
 @pytest.mark.parametrize(("features", "registers"), [("+avx2,+avx512f", 32), ("+avx2", 16), ('"aarch64-none-elf"', 32)])
 def test_vector_registers_follow_the_instruction_set(features: str, registers: int) -> None:
     text = f"<{features}, max_stack_allocation_size = 32768 : i64, native_vector_size = 32 : i64>"
-    target = describe_cpu(targets.TARGETS["llvm-cpu"], text, 1)
+    target = llvm_cpu.describe(text, 1)
     assert (target.vector_registers, target.vector_bytes) == (registers, 32)
 
 

@@ -8,7 +8,7 @@ from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli.text import console, table
 from mlir_sched.doctor import Diagnosis, Status, diagnose
 
-_STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.PROBLEM: "red"}
+_STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.UNAVAILABLE: "dim", Status.PROBLEM: "red"}
 
 
 def run_doctor(output: Output) -> int:

@@ -28,7 +28,7 @@ from mlir_sched.compiler.session import (
     set_up,
 )
 from mlir_sched.errors import FailureClass, MlirSchedError
-from mlir_sched.tasks.extraction import run_preconfiguration
+from mlir_sched.tasks.preconfiguration import run_preconfiguration
 from mlir_sched.transform_scripts.script_form import STRATEGY
 
 MESSAGE_CHARACTERS = 600

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -178,7 +177,7 @@ def _strategy(winner: Winner, target: Target) -> Strategy:
         "dispatch": winner.task.name,
         "task": winner.task.key,
         "ops": describe(winner.task.dispatch),
-        "target": f"{target.backend} {_cpu(target)}",
+        "target": f"{target.name} {target.processor}",
         "target_key": target.key,
         "versions": f"mlir-sched {__version__}, iree-compiler {target.compiler}",
         "speedup": f"{timing.ratio:.3f} ({timing.ratio_low:.3f} to {timing.ratio_high:.3f})",
@@ -186,11 +185,6 @@ def _strategy(winner: Winner, target: Target) -> Strategy:
         "seed": str(winner.seed),
     }
     return Strategy(winner.symbol, winner.task.source, winner.space, winner.trace, provenance)
-
-
-def _cpu(target: Target) -> str:
-    found = re.search(r'\bcpu = "([^"]*)"', target.description)
-    return found.group(1) if found else "unknown"
 
 
 def _replace(path: Path, text: str) -> None:

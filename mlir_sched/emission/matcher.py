@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from iree.compiler import ir, passmanager
+from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.session import first_function
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.tasks.analysis import PRECONFIGURATION
+from mlir_sched.tasks.preconfiguration import run_preconfiguration
 
 STORE = "iree_tensor_ext.dispatch.tensor.store"
 _LEAVES = ("hal.interface.binding.subspan", "hal.interface.constant.load")
@@ -87,8 +87,7 @@ class _Matcher:
 def _prepared_module(source: str) -> Any:
     """Return a task's program with its dispatch as a strategy meets it (in the current context)."""
     module = ir.Module.parse(source)
-    function = first_function(module.operation)
-    passmanager.PassManager.parse(f"builtin.module({PRECONFIGURATION})").run(function.parent.operation)
+    run_preconfiguration(first_function(module.operation))
     return module
 
 

@@ -1,7 +1,7 @@
 """From the IR of one dispatch to plain data: which linalg ops it has and how they walk over their tensors.
 
 The state that is read is the one a transform script meets: after the passes that IREE runs before user
-configurations are applied (:data:`PRECONFIGURATION`), before it chooses a lowering strategy.
+configurations are applied (``preconfiguration.py``), before it chooses a lowering strategy.
 """
 
 from __future__ import annotations
@@ -15,16 +15,6 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, reads_loop_index
 from mlir_sched.tasks.linear_maps import linear_results
-
-PRECONFIGURATION = (
-    "func.func(iree-codegen-type-propagation,iree-codegen-bubble-up-ordinal-ops,"
-    "iree-codegen-bufferize-copy-only-dispatches,iree-codegen-decompose-softmax,"
-    "iree-linalg-ext-convert-attention-to-online-attention)"
-)
-"""What IREE runs on a dispatch before it applies user configurations.
-
-Source: IREE, Codegen/Common/Passes.cpp, addCommonTargetExecutablePreprocessingPasses.
-"""
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
 _STORE = "iree_tensor_ext.dispatch.tensor.store"

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from iree.compiler import ir, passmanager
+from iree.compiler import ir
 
 from mlir_sched.compiler.session import FLOW, SOURCES, START, Compilation, CompilerError, context, first_function
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.task import Task
-from mlir_sched.tasks.analysis import PRECONFIGURATION, NotTunableError, analyse
+from mlir_sched.tasks.analysis import NotTunableError, analyse
 from mlir_sched.tasks.call_counts import DispatchCall, count_calls
 from mlir_sched.tasks.entry_points import entry_points
 from mlir_sched.tasks.model import Model
+from mlir_sched.tasks.preconfiguration import run_preconfiguration
 from mlir_sched.tasks.task_program import TaskProgram, build_task_program
 
 
@@ -103,11 +104,6 @@ def dispatch_of(module: Any) -> Dispatch | str:
         return analyse(function)
     except NotTunableError as error:
         return str(error)
-
-
-def run_preconfiguration(function: Any) -> None:
-    """Bring a dispatch's module from executable-sources to the state that a script meets."""
-    passmanager.PassManager.parse(f"builtin.module({PRECONFIGURATION})").run(function.parent.operation)
 
 
 def _key(text: str, flags: tuple[str, ...], target_key: str) -> str:

@@ -1,0 +1,42 @@
+"""The targets that can be tuned for, and how this machine looks as one of them.
+
+A further target is one more file here, one more entry of :data:`TARGETS`, and a folder of its name (``-`` as ``_``)
+under ``transform_scripts/``.
+"""
+
+from __future__ import annotations
+
+from mlir_sched.errors import UserError
+from mlir_sched.target import Target
+from mlir_sched.targets import llvm_cpu, vulkan
+from mlir_sched.targets.kind import TargetKind, Variant
+from mlir_sched.targets.llvm_cpu import available_cpus
+
+__all__ = ["TARGETS", "TargetKind", "Variant", "available_cpus", "detect_target", "target_kind"]
+
+TARGETS: dict[str, TargetKind] = {llvm_cpu.NAME: llvm_cpu.KIND, vulkan.NAME: vulkan.KIND}
+"""The known targets by the name that users give."""
+
+
+def detect_target(name: str, threads: int) -> Target:
+    """Return the description of this machine as a target.
+
+    Args:
+        name: A key of :data:`TARGETS`.
+        threads: CPU cores that programs may use, from 1 to the number of CPUs of this process.
+
+    Raises:
+        UserError: The name or the number of threads is not possible here, or there is no such device.
+    """
+    return target_kind(name).detect(threads)
+
+
+def target_kind(name: str) -> TargetKind:
+    """Return the target of a name.
+
+    Raises:
+        UserError: There is none.
+    """
+    if name not in TARGETS:
+        raise UserError(f"unknown target {name!r}; known targets: {', '.join(sorted(TARGETS))}")
+    return TARGETS[name]

@@ -1,0 +1,63 @@
+"""What a target must say of itself to be tuned for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir_sched.compiler.workers import WorkerCrashError, WorkerTimeoutError, run_isolated
+from mlir_sched.errors import UserError
+from mlir_sched.target import Target
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Compiler flags by a name; the first of a target's variants is what ``iree-compile`` does by itself."""
+
+    name: str
+    flags: tuple[str, ...]
+
+
+DEFAULT = Variant("default", ())
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """A target by name.
+
+    Attributes:
+        detect: Describes this machine as the target, for programs that may use so many threads of it. Raises a
+            UserError that says what is missing when there is no such device, or the number of threads is impossible.
+        variants: Compiler flags that compete with scripts, the default first.
+        facts: What a user should know of a detected target, as (name, value).
+    """
+
+    detect: Callable[[int], Target]
+    variants: tuple[Variant, ...]
+    facts: Callable[[Target], tuple[tuple[str, str], ...]]
+
+
+def resolve(name: str, flags: tuple[str, ...]) -> str:
+    """Return IREE's ``#hal.executable.target`` for some flags.
+
+    Raises:
+        UserError: IREE cannot resolve it.
+    """
+    try:
+        resolved: str = run_isolated(flags, "mlir_sched.compiler.resolved_target:resolved_target")
+    except (WorkerCrashError, WorkerTimeoutError) as error:
+        raise UserError(f"IREE cannot resolve the target {name}: {error}") from None
+    return resolved
+
+
+def integer(resolved: str, key: str) -> int:
+    """Return a number of a resolved executable target.
+
+    Raises:
+        UserError: It is not there.
+    """
+    found = re.search(rf"\b{key} = (\d+)", resolved)
+    if found is None:
+        raise UserError(f"IREE's target description does not tell {key}: {resolved}")
+    return int(found.group(1))

@@ -1,0 +1,126 @@
+"""This machine's CPU through IREE's llvm-cpu backend."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+
+from mlir_sched.compiler.version import compiler_version
+from mlir_sched.errors import UserError
+from mlir_sched.target import LOCAL, Target
+from mlir_sched.targets.kind import DEFAULT, TargetKind, Variant, integer, resolve
+
+NAME = "llvm-cpu"
+FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+FEATURES = ("avx512f", "avx512bf16", "avx512vnni", "amx-tile", "avx2", "fma", "f16c", "neon", "sve", "dotprod", "v")
+"""CPU features that decide which vector code is generated."""
+_CPU_SYSFS = Path("/sys/devices/system/cpu")
+_AVX512_REGISTERS, _AARCH64_REGISTERS, _OTHER_REGISTERS = 32, 32, 16
+
+
+def detect(threads: int) -> Target:
+    """Return this machine's CPU as a target for programs on so many threads.
+
+    Raises:
+        UserError: There are fewer CPUs, or IREE cannot resolve the target.
+    """
+    available = available_cpus()
+    if not 1 <= threads <= available:
+        raise UserError(f"threads must be from 1 to {available} on this machine, got {threads}")
+    return describe(resolve(NAME, FLAGS), threads)
+
+
+def describe(resolved: str, threads: int) -> Target:
+    """Return the target from the text of its ``#hal.executable.target``."""
+    return Target(
+        name=NAME,
+        backend="llvm-cpu",
+        driver=LOCAL,
+        flags=FLAGS,
+        description=resolved,
+        compiler=compiler_version(),
+        processor=_text(resolved, "cpu") or "unknown CPU",
+        cores=threads,
+        vector_bytes=integer(resolved, "native_vector_size"),
+        vector_registers=_vector_registers(resolved),
+        l1_bytes=data_cache_bytes(1),
+        l2_bytes=data_cache_bytes(2),
+        l3_bytes=data_cache_bytes(3),
+        stack_bytes=integer(resolved, "max_stack_allocation_size"),
+    )
+
+
+def facts(target: Target) -> tuple[tuple[str, str], ...]:
+    """Return what decides the code of a CPU target, as (name, value)."""
+    caches = enumerate((target.l1_bytes, target.l2_bytes, target.l3_bytes), 1)
+    return (
+        ("processor", f"{target.processor} ({cpu_model()})"),
+        ("CPU features used", ", ".join(used_features(target)) or "none of those known here"),
+        ("vectors", f"{target.vector_bytes} bytes wide, {target.vector_registers} registers"),
+        ("data caches", ", ".join(f"L{i} {f'{size >> 10} KiB' if size else 'unknown'}" for i, size in caches)),
+    )
+
+
+def available_cpus() -> int:
+    """Return the number of CPUs that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cpu_model() -> str:
+    """Return the name of the processor."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found.group(1) if found else platform.processor() or platform.machine()
+
+
+def used_features(target: Target) -> tuple[str, ...]:
+    """Return those features that decide the vector code and that IREE uses."""
+    enabled = {feature[1:] for feature in _text(target.description, "cpu_features").split(",") if feature[:1] == "+"}
+    return tuple(feature for feature in FEATURES if feature in enabled)
+
+
+def data_cache_bytes(level: int, sysfs: Path = _CPU_SYSFS) -> int:
+    """Return the size in bytes of the data cache of a level that the first CPU sees, 0 when unknown."""
+    for index in sorted((sysfs / "cpu0" / "cache").glob("index[0-9]*")):
+        try:
+            if int((index / "level").read_text()) == level and (index / "type").read_text().strip() != "Instruction":
+                return _size_bytes((index / "size").read_text().strip())
+        except (OSError, ValueError):
+            continue
+    return 0
+
+
+def _size_bytes(text: str) -> int:
+    """Return the bytes that sysfs writes as ``32K`` or ``1M``."""
+    unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1])
+    return int(text[:-1]) * unit if unit else int(text)
+
+
+def _text(resolved: str, key: str) -> str:
+    found = re.search(rf'\b{key} = "([^"]*)"', resolved)
+    return found.group(1) if found else ""
+
+
+def _vector_registers(resolved: str) -> int:
+    if "+avx512f" in resolved:
+        return _AVX512_REGISTERS
+    return _AARCH64_REGISTERS if "aarch64" in resolved or "arm64" in resolved else _OTHER_REGISTERS
+
+
+KIND = TargetKind(
+    detect,
+    (
+        DEFAULT,
+        Variant("O3", ("--iree-opt-level=O3",)),
+        Variant("data-tiling", ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all")),
+    ),
+    facts,
+)

@@ -1,0 +1,163 @@
+"""A Vulkan device through IREE's vulkan-spirv backend."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from mlir_sched.compiler.version import compiler_version
+from mlir_sched.errors import UserError
+from mlir_sched.target import GpuLimits, Target
+from mlir_sched.targets.kind import DEFAULT, TargetKind, Variant, integer, resolve
+
+NAME = "vulkan"
+DEVICE_FLAG = "--iree-hal-target-device=vulkan"
+KNOWN_DEVICES = {"llvmpipe": "llvmpipe"}
+"""IREE's name (``--iree-vulkan-target``) of the devices whose name starts so; the others get IREE's default, which
+every Vulkan 1.3 device runs."""
+INSTALL = "install one, e.g. Mesa's software driver: apt-get install mesa-vulkan-drivers libvulkan1"
+VECTOR_BYTES = 16
+"""A thread's widest load or store: ``vector<4xf32>`` (IREE, SPIRV/Utils.h, kMaxVectorNumBits)."""
+VECTOR_REGISTERS = 42
+"""Registers of a thread in units of VECTOR_BYTES: three quarters of them hold the 128 accumulators above which what
+was measured spilled or took minutes to compile."""
+_CPU_DEVICE = 4  # VK_PHYSICAL_DEVICE_TYPE_CPU
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class VulkanDevice:
+    """A physical device as its driver describes it (``vulkan_driver.py``).
+
+    Attributes:
+        name: E.g. ``llvmpipe (LLVM 15.0.6, 256 bits)``.
+        driver: Driver with its version, e.g. ``llvmpipe Mesa 22.3.6``.
+        uuid: Device UUID, hexadecimal.
+        is_cpu: Whether the device is a software implementation.
+        limits: What a workgroup may take.
+    """
+
+    name: str
+    driver: str
+    uuid: str
+    is_cpu: bool
+    limits: GpuLimits
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> VulkanDevice:
+        """Return the device that ``vulkan_driver.py`` printed."""
+        limits = GpuLimits(
+            subgroup_size=data["subgroup_size"],
+            workgroup_threads=data["workgroup_threads"],
+            workgroup_size=_xyz(data["workgroup_size"]),
+            workgroup_counts=_xyz(data["workgroup_counts"]),
+            shared_memory_bytes=data["shared_memory_bytes"],
+        )
+        return VulkanDevice(data["name"], data["driver"], data["uuid"], data["type"] == _CPU_DEVICE, limits)
+
+
+def detect(threads: int) -> Target:
+    """Return the first Vulkan device of this machine that is not a CPU, or else the first, as a target.
+
+    Raises:
+        UserError: There is no driver or device, or threads are asked for.
+    """
+    if threads != 1:
+        raise UserError(f"the target {NAME} takes no number of threads: its device decides; got {threads}")
+    found = devices()
+    if not found:
+        raise UserError(f"the target {NAME} needs a Vulkan driver with a device, and none is installed; {INSTALL}")
+    device = next((d for d in found if not d.is_cpu), found[0])
+    names = (known for start, known in KNOWN_DEVICES.items() if device.name.startswith(start))
+    flags = (DEVICE_FLAG, *(f"--iree-vulkan-target={name}" for name in names))
+    return describe(resolve(NAME, flags), device, flags)
+
+
+def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Target:
+    """Return the target from the text of its ``#hal.executable.target`` and its device.
+
+    A limit is the smaller one of what IREE generates code for and what the driver allows.
+    """
+    return Target(
+        name=NAME,
+        backend="vulkan-spirv",
+        driver=f"vulkan://GPU-{device.uuid}",
+        flags=flags,
+        description=f"{resolved} on {device.name}, {device.driver}",
+        compiler=compiler_version(),
+        processor=device.name,
+        cores=1,
+        vector_bytes=VECTOR_BYTES,
+        vector_registers=VECTOR_REGISTERS,
+        gpu=_both(_limits(resolved), device.limits),
+    )
+
+
+def facts(target: Target) -> tuple[tuple[str, str], ...]:
+    """Return what decides the code of a Vulkan target, as (name, value)."""
+    assert target.gpu is not None
+    gpu = target.gpu
+    size = "x".join(map(str, gpu.workgroup_size))
+    return (
+        ("processor", target.processor),
+        ("Vulkan driver", target.description.rpartition(", ")[2]),
+        ("workgroups", f"{gpu.workgroup_threads} threads, {size} at most; subgroups of {gpu.subgroup_size}"),
+        ("shared memory", f"{gpu.shared_memory_bytes >> 10} KiB"),
+    )
+
+
+def devices() -> list[VulkanDevice]:
+    """Return the Vulkan devices of this machine; empty when there is no loader, driver or device.
+
+    The drivers are loaded in a process of their own: one that crashes takes nothing with it.
+    """
+    command = [sys.executable, "-P", "-m", "mlir_sched.targets.vulkan_driver"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return []
+    return [VulkanDevice.from_json(data) for data in json.loads(done.stdout)] if done.returncode == 0 else []
+
+
+def _limits(resolved: str) -> GpuLimits:
+    """Return the limits that IREE generates code for."""
+    return GpuLimits(
+        subgroup_size=min(_integers(resolved, "subgroup_size_choices")),
+        workgroup_threads=integer(resolved, "max_thread_count_per_workgroup"),
+        workgroup_size=_xyz(_integers(resolved, "max_workgroup_sizes")),
+        workgroup_counts=_xyz(_integers(resolved, "max_workgroup_counts")),
+        shared_memory_bytes=integer(resolved, "max_workgroup_memory_bytes"),
+    )
+
+
+def _both(compiler: GpuLimits, driver: GpuLimits) -> GpuLimits:
+    return GpuLimits(
+        subgroup_size=driver.subgroup_size,
+        workgroup_threads=min(compiler.workgroup_threads, driver.workgroup_threads),
+        workgroup_size=_smaller(compiler.workgroup_size, driver.workgroup_size),
+        workgroup_counts=_smaller(compiler.workgroup_counts, driver.workgroup_counts),
+        shared_memory_bytes=min(compiler.shared_memory_bytes, driver.shared_memory_bytes),
+    )
+
+
+def _integers(resolved: str, key: str) -> list[int]:
+    found = re.search(rf"\b{key} = \[([\d, ]+)\]", resolved)
+    if found is None:
+        raise UserError(f"IREE's target description does not tell {key}: {resolved}")
+    return [int(number) for number in found.group(1).split(",")]
+
+
+def _xyz(numbers: list[int]) -> tuple[int, int, int]:
+    x, y, z = numbers
+    return x, y, z
+
+
+def _smaller(first: tuple[int, int, int], second: tuple[int, int, int]) -> tuple[int, int, int]:
+    return min(first[0], second[0]), min(first[1], second[1]), min(first[2], second[2])
+
+
+KIND = TargetKind(detect, (DEFAULT, Variant("O3", ("--iree-opt-level=O3",))), facts)

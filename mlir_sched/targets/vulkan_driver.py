@@ -1,0 +1,155 @@
+"""Asks the Vulkan loader for its devices and prints them as JSON; run as a program.
+
+IREE's runtime does not tell the limits of compute shaders, so they are read through Vulkan's C interface. The
+structures are those of ``vulkan_core.h`` (Vulkan 1.2), up to the last field that is read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_uint8, c_uint32, c_uint64, c_void_p, cast, pointer
+from typing import Any, ClassVar
+
+LIBRARIES = ("libvulkan.so.1", "libvulkan.so", "vulkan-1.dll", "libvulkan.1.dylib")
+API_VERSION = (1 << 22) | (2 << 12)  # VK_API_VERSION_1_2
+_PROPERTIES_2, _SUBGROUP, _DRIVER, _ID = 1000059001, 1000094000, 1000196000, 1000071004  # VkStructureType
+_LIMITS_BYTES = 504
+_FIELDS_BEFORE_COMPUTE = (
+    ("images", c_uint32 * 5),
+    ("buffers", c_uint32 * 3),
+    ("allocations", c_uint32 * 3),
+    ("granularity", c_uint64 * 2),
+    ("descriptors", c_uint32 * 16),
+    ("vertices", c_uint32 * 5),
+    ("tessellation", c_uint32 * 8),
+    ("geometry", c_uint32 * 5),
+    ("fragments", c_uint32 * 4),
+)
+"""VkPhysicalDeviceLimits up to its compute limits, fields of a kind together."""
+
+
+class _Compute(Structure):
+    _fields_ = (
+        *_FIELDS_BEFORE_COMPUTE,
+        ("shared_memory_bytes", c_uint32),
+        ("workgroup_counts", c_uint32 * 3),
+        ("workgroup_threads", c_uint32),
+        ("workgroup_size", c_uint32 * 3),
+    )
+
+
+class _Limits(ctypes.Union):
+    _fields_ = (("compute", _Compute), ("all", c_uint8 * _LIMITS_BYTES))
+
+
+class _Properties(Structure):
+    _fields_ = (
+        ("api_version", c_uint32),
+        ("driver_version", c_uint32),
+        ("vendor", c_uint32),
+        ("device", c_uint32),
+        ("type", c_uint32),
+        ("name", c_char * 256),
+        ("cache_uuid", c_uint8 * 16),
+        ("limits", _Limits),
+        ("sparse", c_uint32 * 5),
+    )
+
+
+class _Chained(Structure):
+    _fields_: ClassVar[Any] = (("kind", c_uint32), ("next", c_void_p))
+
+
+class _Properties2(_Chained):
+    _fields_ = (("properties", _Properties),)
+
+
+class _Subgroup(_Chained):
+    _fields_ = (("size", c_uint32), ("rest", c_uint32 * 3))
+
+
+class _Driver(_Chained):
+    _fields_ = (("id", c_uint32), ("name", c_char * 256), ("info", c_char * 256), ("conformance", c_uint8 * 4))
+
+
+class _Id(_Chained):
+    _fields_ = (("device", c_uint8 * 16), ("driver", c_uint8 * 16), ("luid", c_uint8 * 8), ("rest", c_uint32 * 2))
+
+
+class _Application(_Chained):
+    _fields_ = (
+        ("name", c_char_p),
+        ("version", c_uint32),
+        ("engine", c_char_p),
+        ("engine_version", c_uint32),
+        ("api_version", c_uint32),
+    )
+
+
+class _Create(_Chained):
+    _fields_ = (
+        ("flags", c_uint32),
+        ("application", POINTER(_Application)),
+        ("layer_count", c_uint32),
+        ("layers", c_void_p),
+        ("extension_count", c_uint32),
+        ("extensions", c_void_p),
+    )
+
+
+def describe_devices() -> list[dict[str, Any]]:
+    """Return the devices as ``VulkanDevice.from_json`` reads them, in the loader's order.
+
+    Raises:
+        OSError: There is no Vulkan loader, or it makes no instance (no driver).
+    """
+    vulkan = _load()
+    instance, application = c_void_p(), _Application(api_version=API_VERSION)
+    create = _Create(kind=1, application=pointer(application))
+    if vulkan.vkCreateInstance(byref(create), None, byref(instance)) != 0:
+        raise OSError("the Vulkan loader finds no driver")
+    count = c_uint32()
+    vulkan.vkEnumeratePhysicalDevices(instance, byref(count), None)
+    handles = (c_void_p * count.value)()
+    vulkan.vkEnumeratePhysicalDevices(instance, byref(count), handles)
+    described = [_describe(vulkan, c_void_p(handle)) for handle in handles]
+    vulkan.vkDestroyInstance(instance, None)
+    return described
+
+
+def _load() -> ctypes.CDLL:
+    for name in LIBRARIES:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise OSError(f"no Vulkan loader: none of {', '.join(LIBRARIES)}")
+
+
+def _describe(vulkan: ctypes.CDLL, device: c_void_p) -> dict[str, Any]:
+    identity = _Id(kind=_ID)
+    driver = _Driver(kind=_DRIVER, next=cast(pointer(identity), c_void_p))
+    subgroup = _Subgroup(kind=_SUBGROUP, next=cast(pointer(driver), c_void_p))
+    found = _Properties2(kind=_PROPERTIES_2, next=cast(pointer(subgroup), c_void_p))
+    vulkan.vkGetPhysicalDeviceProperties2(device, byref(found))
+    properties, compute = found.properties, found.properties.limits.compute
+    return {
+        "name": properties.name.decode(),
+        "type": properties.type,
+        "driver": f"{driver.name.decode()} {driver.info.decode()}",
+        "uuid": bytes(identity.device).hex(),
+        "subgroup_size": subgroup.size,
+        "workgroup_threads": compute.workgroup_threads,
+        "workgroup_size": list(compute.workgroup_size),
+        "workgroup_counts": list(compute.workgroup_counts),
+        "shared_memory_bytes": compute.shared_memory_bytes,
+    }
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(describe_devices()))
+    except OSError as error:
+        sys.exit(str(error))

@@ -1,0 +1,42 @@
+"""Brings a dispatch to the state that a transform script meets.
+
+Source: IREE, ``addCommonTargetExecutablePreprocessingPasses`` (Codegen/Common/Passes.cpp), before it the generalisation
+of named ops on GPUs (SPIRV/Passes.cpp, LLVMGPU/Passes.cpp), and ``iree-codegen-create-dispatch-config``, which makes
+the place that a script writes the number of workgroups to. IREE runs all of them once more without effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import passmanager
+
+_COMMON = (
+    "iree-codegen-type-propagation",
+    "iree-codegen-bubble-up-ordinal-ops",
+    "iree-codegen-bufferize-copy-only-dispatches",
+    "iree-codegen-decompose-softmax",
+    "iree-linalg-ext-convert-attention-to-online-attention",
+)
+_GPU = ("iree-codegen-gpu-generalize-named-ops", *_COMMON)
+_VARIANT = "hal.executable.variant"
+
+
+def run_preconfiguration(function: Any) -> None:
+    """Run on a dispatch what IREE runs before it applies user configurations.
+
+    Args:
+        function: Its ``func.func``, inside of a program at executable-sources.
+    """
+    variant = _variant_of(function)
+    passes = _COMMON if '"llvm-cpu"' in str(variant.attributes["target"]) else _GPU
+    on_function = f"builtin.module(func.func({','.join(passes)}))"
+    pipeline = f"{_VARIANT}(iree-codegen-create-dispatch-config,{on_function})"
+    passmanager.PassManager.parse(pipeline).run(variant)
+
+
+def _variant_of(function: Any) -> Any:
+    operation = function
+    while operation.name != _VARIANT:
+        operation = operation.parent.operation
+    return operation
