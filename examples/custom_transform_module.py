@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from mlir_sched import Dispatch, LinalgOp, OpKind, RecordStore, Schedule, ScheduleModule, Target, TuneOptions, tune
-from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up
+from mlir_sched.transform_scripts.common.clean_up import clean_up
 
 HERE = Path(__file__).parent
 

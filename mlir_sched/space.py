@@ -83,7 +83,7 @@ class Space:
         """
         sketches = [Sketch()]
         for module in self.modules:
-            if module.backends and target.backend not in module.backends:
+            if not module.is_for(target):
                 continue
             with _blame(module.name, type(module).__module__):
                 for op in dispatch.ops:
@@ -113,7 +113,7 @@ def registered_modules(target: Target) -> Iterator[TransformModule]:
             ) from error
         if not isinstance(module, TransformModule):
             raise UserError(f"{entry.value}, registered as {entry.name!r}, does not make a TransformModule")
-        if not module.backends or target.backend in module.backends:
+        if module.is_for(target):
             yield module
 
 

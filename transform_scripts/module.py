@@ -69,15 +69,25 @@ class TransformModule(ABC):
 
     Attributes:
         name: Unique in a space; part of the names of the sketches it makes.
-        backends: IREE backends it is for; empty for all.
+        stage: The stage that its steps belong to.
+        backends: IREE backends that stage is for; empty for all.
     """
 
     name: ClassVar[str]
+    stage: ClassVar[Stage] = Stage.TILE
     backends: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
         """Return what becomes of a sketch at an op: ``(sketch,)`` to leave it, or one or more extensions of it."""
+
+    def is_for(self, target: Target) -> bool:
+        """Say whether it can be used for a target."""
+        return not self.backends or target.backend in self.backends
+
+    def step(self, run: Callable[[Schedule], None]) -> Step:
+        """Return a step of this module."""
+        return Step(self.stage, self.name, run)
 
 
 class ScheduleModule(TransformModule):
@@ -103,6 +113,42 @@ class ScheduleModule(TransformModule):
         """Extend untouched sketches at ops it applies to, and keep the untouched sketch for other modules."""
         if sketch.steps or not self.applies(op, dispatch, target):
             return (sketch,)
-        step = Step(Stage.TILE, self.name, lambda s: self.schedule(s, op))
+        step = self.step(lambda s: self.schedule(s, op))
         claimed = tuple(o.index for o in dispatch.ops)
         return (sketch, sketch.extended(self.name, step, claimed=claimed, parallel=self.parallel(op, dispatch)))
+
+
+class DistributionModule(TransformModule):
+    """Spreads a dispatch over what runs in parallel, once a module before it has scheduled the rest."""
+
+    stage: ClassVar[Stage] = Stage.DISTRIBUTE
+
+    @abstractmethod
+    def distribute(self, s: Schedule, loops: tuple[int, ...]) -> None:
+        """Tile the root over some of these loops of it (parallel ones, outermost first) and fuse the rest into it."""
+
+    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
+        """Extend sketches that left distribution open, once per dispatch."""
+        del target
+        if sketch.parallel is None or op.index != dispatch.root.index:
+            return (sketch,)
+        loops = sketch.parallel
+        return (sketch.extended("", self.step(lambda s: self.distribute(s, loops)), parallel=None),)
+
+
+class LoweringModule(TransformModule):
+    """Lowers what the steps before it left, vectors on tensors, to what IREE only has to translate."""
+
+    stage: ClassVar[Stage] = Stage.LOWER
+
+    @abstractmethod
+    def lower(self, s: Schedule) -> None:
+        """Bufferize, lower the vectors and take the function out of IREE's own pipelines."""
+
+    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
+        """Complete sketches whose every op is scheduled."""
+        del target
+        scheduled = len(sketch.claimed) == len(dispatch.ops) and not sketch.complete
+        if not scheduled or op.index != dispatch.root.index:
+            return (sketch,)
+        return (sketch.extended("", self.step(self.lower), complete=True),)

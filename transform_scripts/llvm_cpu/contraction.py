@@ -10,69 +10,35 @@ rules below each name what was measured in IREE 3.13 on Zen 4.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.target import Target
-from mlir_sched.transform_scripts.common.extents import (
-    ACCUMULATOR_SHARE,
-    element_bytes,
-    innermost_output_loop,
-    sizes_for,
-    vector_elements,
-    vector_multiple,
+from mlir_sched.transform_scripts.common import contraction as common
+from mlir_sched.transform_scripts.common.clean_up import clean_up, vectorize_peeled
+from mlir_sched.transform_scripts.common.contraction import (
+    CONTRACT_PATTERNS,
+    MAX_REDUCTION_STEP,
+    Nest,
+    Program,
+    Roles,
+    check_unrolled,
+    loops_of_root,
+    tile_by_one,
+    tile_reduction,
 )
-from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up, vectorize_peeled
-from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformModule
-from mlir_sched.transform_scripts.schedule import Loop, Schedule, TiledOp, producer_tile, product
+from mlir_sched.transform_scripts.common.extents import element_bytes, sizes_for, vector_elements, vector_multiple
+from mlir_sched.transform_scripts.schedule import Loop, Schedule, product
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 8
-MAX_REDUCTION_STEP = 16
 MAX_UNROLLED_VECTORS = 512
 """Multiply-add vector instructions in one unrolled tile; more only costs compile time and instruction cache."""
-CONTRACT_PATTERNS = ("vector.reduction_to_contract", "vector.transfer_permutation_patterns", "vector.sink_ops")
-"""Needed before lowering, in a set of their own: without them a reduction step of 2 is 20 times slower."""
-
 MASK_PATTERNS = ("vector.lower_masked_transfers",)
 """Makes reads and writes carry their masks: bufferization takes no ``vector.mask`` around a write (IREE 3.13)."""
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The loops of a contraction by what tiling does with them (all are loops of the contraction itself).
-
-    Attributes:
-        columns: The loop of the result's contiguous dimension: the vector dimension.
-        rows: The longest other parallel loop that only one input reads; None when there is none longer than 1.
-        others: The remaining parallel loops, tiled by 1.
-        reduction: The innermost reduction loop.
-        outer_reductions: The remaining reduction loops, tiled by 1.
-    """
-
-    columns: int
-    rows: int | None
-    others: tuple[int, ...]
-    reduction: int
-    outer_reductions: tuple[int, ...]
-
-
-def roles_of(op: LinalgOp) -> Roles | None:
-    """Return the roles of a contraction's loops, or None when its result has no vector dimension."""
-    columns = innermost_output_loop(op)
-    dims = op.contraction_dims
-    if columns is None or not dims.k or columns in dims.batch or op.extents[columns] == 1:
-        return None
-    opposite = dims.m if columns in dims.n else dims.n
-    rows = max((d for d in opposite if op.extents[d] > 1), key=lambda d: op.extents[d], default=None)
-    others = tuple(d for d in op.parallel_dims if d not in (columns, rows) and op.extents[d] > 1)
-    return Roles(columns, rows, others, dims.k[-1], tuple(d for d in dims.k[:-1] if op.extents[d] > 1))
-
-
-class Contraction(TransformModule):
+class Contraction(common.Contraction):
     """Tiles a contraction with its fill and element-wise epilogues for caches and registers.
 
     Args:
@@ -80,59 +46,18 @@ class Contraction(TransformModule):
         edges: Ways to treat an extent that a good register tile does not divide; ``divisor`` is always there.
     """
 
-    name: ClassVar[str] = "contraction"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
     def __init__(self, cache_tiling: bool = True, edges: tuple[str, ...] = ("peel", "mask")) -> None:
         self.cache_tiling = cache_tiling
         self.edges = edges
 
-    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Add one or two programs for a dispatch of [fill,] contraction [, element-wise ops on its result]."""
-        del target
-        nest = _match(op, dispatch)
-        if sketch.steps or nest is None:
-            return (sketch,)
-        programs: dict[str, Callable[[Schedule], None]] = {"registers": lambda s: registers(s, nest, self.edges)}
+    def programs(self) -> Mapping[str, Program]:
+        """Return one program, or two with cache tiling."""
+        found: dict[str, Program] = {"registers": lambda s, nest: registers(s, nest, self.edges)}
         if self.cache_tiling:
-            programs["cache"] = lambda s: cache(s, nest, self.edges)
-        claimed = tuple(o.index for o in dispatch.ops)
-        parallel = dispatch.root.parallel_dims
-        return (
-            sketch,
-            *(
-                sketch.extended(
-                    f"{self.name}.{name}", Step(Stage.TILE, self.name, run), claimed=claimed, parallel=parallel
-                )
-                for name, run in programs.items()
-            ),
-        )
-
-
-@dataclass(frozen=True)
-class Nest:
-    """The ops of a contraction dispatch: indices of the contraction, its fill and its epilogues in order."""
-
-    contraction: int
-    fill: int | None
-    epilogues: tuple[int, ...]
-    roles: Roles
-
-
-def _match(op: LinalgOp, dispatch: Dispatch) -> Nest | None:
-    if op.kind is not OpKind.CONTRACTION or dispatch.other_ops or len(dispatch.results) != 1:
-        return None
-    roles = roles_of(op)
-    init = op.outputs[0].producer
-    fill = init if init is not None and dispatch.ops[init].kind is OpKind.FILL else None
-    epilogues = tuple(o.index for o in dispatch.ops[op.index + 1 :])
-    known = {op.index, *epilogues, *([fill] if fill is not None else [])}
-    elementwise = all(dispatch.ops[i].kind is OpKind.ELEMENTWISE for i in epilogues)
-    if roles is None or not elementwise or len(known) != len(dispatch.ops):
-        return None
-    if epilogues and dispatch.results[0] != epilogues[-1]:
-        return None
-    return Nest(op.index, fill, epilogues, roles)
+            found["cache"] = lambda s, nest: cache(s, nest, self.edges)
+        return found
 
 
 @dataclass(frozen=True)
@@ -169,9 +94,9 @@ def registers(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
     (step,) = s.sample_perfect_tile(
         "reduction_step", s.ops[nest.contraction].tile[roles.reduction], 1, max_innermost=MAX_REDUCTION_STEP
     )
-    _check_unrolled(s, nest, tile, step)
+    check_unrolled(s, nest, tile.rows, tile.columns, step, MAX_UNROLLED_VECTORS)
     root_index = nest.epilogues[-1] if nest.epilogues else nest.contraction
-    to_root = _loops_of_root(s, nest, root_index)
+    to_root = loops_of_root(s, nest, root_index)
     descent = [{d: 1} for d in roles.others]
     descent += [tile.cache_sizes(roles)[name] for name in order]
     descent += [tile.register_sizes(roles)[name] for name in register_order]
@@ -182,7 +107,7 @@ def registers(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
         loops.extend(made)
     clean_up(s)
     s.rematch()
-    _tile_reduction(s, nest, step)
+    tile_reduction(s, nest, step)
     _vectorize(s, nest, tile, loops)
 
 
@@ -198,11 +123,11 @@ def cache(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
     reduction_extent = s.ops[nest.contraction].tile[roles.reduction]
     block, step = s.sample_perfect_tile("reduction", reduction_extent, 2, max_innermost=MAX_REDUCTION_STEP)
     s.require(block < reduction_extent or not nest.epilogues, "an unblocked reduction is the registers program")
-    _check_unrolled(s, nest, tile, step)
+    check_unrolled(s, nest, tile.rows, tile.columns, step, MAX_UNROLLED_VECTORS)
     levels = tile.cache_sizes(roles)
     order = s.sample_permutation("cache_order", ("reduction", *levels))
     register_order = s.sample_permutation("register_order", tuple(levels))
-    contraction, _ = _tile_by_one(s, s.ops[nest.contraction], roles.others)
+    contraction, _ = tile_by_one(s, s.ops[nest.contraction], roles.others)
     levels["reduction"] = {roles.reduction: block}
     loops: tuple[Loop, ...] = ()
     for name in order:
@@ -210,7 +135,7 @@ def cache(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
     for name in register_order:
         contraction, made = s.tile(contraction, sizes_for(contraction.op, tile.register_sizes(roles)[name]))
         loops = (*loops, *made)
-    _tile_reduction(s, nest, step)
+    tile_reduction(s, nest, step)
     for index in (nest.fill, *nest.epilogues):
         if index is not None:
             loops = (*loops, *_tile_beside(s, nest, index, tile))
@@ -239,6 +164,8 @@ def _sample_register_tile(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> Re
             register_rows = s.sample_int("register_rows", 1, MAX_ROWS)
     s.require(register_columns <= cache_columns, f"columns: register tile {register_columns} > {cache_columns}")
     s.require(register_rows <= cache_rows, f"rows: register tile {register_rows} > {cache_rows}")
+    s.notes["edges_peel"] = way == "peel"
+    s.notes["edges_mask"] = way == "mask"
     return RegisterTile(cache_rows, register_rows, cache_columns, register_columns, way)
 
 
@@ -250,59 +177,11 @@ def _sample_edges(s: Schedule, rows: int, columns: int, lanes: int, edges: tuple
     return s.sample_choice("edges", ("divisor", *edges), weights=[1.0, *(4.0 if e == "peel" else 0.5 for e in edges)])
 
 
-def _check_unrolled(s: Schedule, nest: Nest, tile: RegisterTile, step: int) -> None:
-    lanes = vector_elements(s.ops[nest.contraction].op, s.target)
-    vectors = tile.rows * math.ceil(tile.columns / lanes)
-    most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
-    s.require(vectors <= most, f"{tile.rows}x{tile.columns} accumulators take {vectors} registers of {most}")
-    unrolled = vectors * step
-    s.require(unrolled <= MAX_UNROLLED_VECTORS, f"{unrolled} unrolled vectors are more than {MAX_UNROLLED_VECTORS}")
-    s.notes["accumulator_registers"] = vectors
-    s.notes["unrolled_vectors"] = unrolled
-    s.notes["edges_peel"] = tile.edges == "peel"
-    s.notes["edges_mask"] = tile.edges == "mask"
-
-
 def _check_temporary(s: Schedule, nest: Nest) -> None:
     """The epilogues read a workgroup tile of the contraction's result, which lives on the stack."""
     op = s.ops[nest.contraction]
     result = product([op.tile[d] for d in op.op.parallel_dims]) * element_bytes(op.op)
     s.require(result <= s.target.stack_bytes, f"a temporary of {result} bytes is above {s.target.stack_bytes}")
-
-
-def _loops_of_root(s: Schedule, nest: Nest, root_index: int) -> dict[int, int]:
-    """Return which loop of the root walks what each parallel loop of the contraction walks."""
-    contraction, root = s.dispatch.ops[nest.contraction], s.dispatch.ops[root_index]
-    if root_index == nest.contraction:
-        return {loop: loop for loop in contraction.parallel_dims}
-    mapping: dict[int, int] = {}
-    probe = tuple(1 for _ in root.extents)
-    for loop in root.parallel_dims:
-        tile = tuple(root.extents[loop] if d == loop else size for d, size in enumerate(probe))
-        needed = _needed(s, nest, TiledOp(None, root, tile))
-        mapping |= {d: loop for d in contraction.parallel_dims if needed[d] > 1}
-    return mapping
-
-
-def _needed(s: Schedule, nest: Nest, root: TiledOp) -> tuple[int, ...]:
-    """Return the contraction's iterations that a tile of the root needs, through the chain of epilogues."""
-    consumer = root
-    chain = [i for i in reversed((nest.contraction, *nest.epilogues)) if i < root.op.index]
-    for index in chain:
-        op = s.dispatch.ops[index]
-        consumer = TiledOp(None, op, producer_tile(consumer, op))
-    return consumer.tile
-
-
-def _tile_by_one(s: Schedule, op: TiledOp, loops: Iterable[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
-    sizes = dict.fromkeys(loops, 1)
-    return s.tile(op, sizes_for(op.op, sizes)) if sizes else (op, ())
-
-
-def _tile_reduction(s: Schedule, nest: Nest, step: int) -> None:
-    op = s.ops[nest.contraction]
-    op, _ = _tile_by_one(s, op, nest.roles.outer_reductions)
-    s.tile(op, sizes_for(op.op, {nest.roles.reduction: step}))
 
 
 def _tile_beside(s: Schedule, nest: Nest, index: int, tile: RegisterTile) -> tuple[Loop, ...]:
@@ -313,7 +192,7 @@ def _tile_beside(s: Schedule, nest: Nest, index: int, tile: RegisterTile) -> tup
     if index == nest.fill:
         loops = dict(zip(result_dims, op.op.parallel_dims, strict=True))
     else:
-        loops = _loops_of_root(s, nest, index)
+        loops = loops_of_root(s, nest, index)
     sizes = {loops[d]: 1 for d in nest.roles.others}
     for level in tile.register_sizes(nest.roles).values():
         sizes |= {loops[d]: size for d, size in level.items()}

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.target import Target
+from mlir_sched.payload import LinalgOp
+from mlir_sched.transform_scripts.common import elementwise as common
+from mlir_sched.transform_scripts.common.clean_up import vectorize_peeled
+from mlir_sched.transform_scripts.common.elementwise import check_instructions
 from mlir_sched.transform_scripts.common.extents import (
-    MAX_INSTRUCTIONS,
     innermost_output_loop,
-    instructions,
     sizes_for,
     vector_elements,
     vector_multiple,
 )
-from mlir_sched.transform_scripts.llvm_cpu.lowering import vectorize_peeled
-from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Loop, Schedule, product
 
 MAX_CONTIGUOUS_IN_VECTORS = 16
@@ -23,23 +21,13 @@ MAX_STRIDED = 16
 MAX_VECTORS = 64
 
 
-class Elementwise(ScheduleModule):
+class Elementwise(common.Elementwise):
     """Tiles element-wise ops for vectors: the result's contiguous loop, and loops contiguous in an input.
 
     Draws the order of the loops, so that a transposing op may walk its input or its result in order.
     """
 
-    name: ClassVar[str] = "elementwise"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
-
-    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
-        """Say whether every op is element-wise and all are read by the root alone."""
-        del target
-        if op.index != dispatch.root.index or dispatch.other_ops or len(dispatch.results) != 1:
-            return False
-        if innermost_output_loop(op) is None or op.iterations == 1:
-            return False
-        return all(o.kind in (OpKind.ELEMENTWISE, OpKind.FILL) for o in dispatch.ops)
 
     def schedule(self, s: Schedule, op: LinalgOp) -> None:
         """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize."""
@@ -87,9 +75,7 @@ def _sample_tile(s: Schedule, op: LinalgOp) -> tuple[dict[int, int], str]:
             (tile[loop],) = s.sample_perfect_tile(f"tile_{loop}", extent, 1, max_innermost=most)
     vectors = product(list(tile.values())) / width
     s.require(vectors <= MAX_VECTORS, f"a tile of {vectors:.0f} vectors is above {MAX_VECTORS}")
-    count = sum(instructions(o, vectors) for o in s.dispatch.ops)
-    s.require(count <= MAX_INSTRUCTIONS, f"a tile of {count} vector instructions is above {MAX_INSTRUCTIONS}")
-    s.notes["unrolled_vectors"] = vectors
+    check_instructions(s, vectors)
     s.notes["edges_peel"] = edges == "peel"
     return tile, edges
 

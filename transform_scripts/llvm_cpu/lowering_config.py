@@ -19,7 +19,7 @@ from mlir_sched.transform_scripts.common.extents import (
     vector_elements,
 )
 from mlir_sched.transform_scripts.llvm_cpu.reduction import reduces
-from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformModule
+from mlir_sched.transform_scripts.module import Sketch, Stage, TransformModule
 from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
 
 MAX_REGISTER_ROWS = 16
@@ -31,6 +31,7 @@ class LoweringConfig(TransformModule):
     """Draws distribution, register and reduction tiles for IREE's DoubleTilingExpert pipeline."""
 
     name: ClassVar[str] = "lowering_config"
+    stage: ClassVar[Stage] = Stage.LOWER
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
@@ -41,7 +42,7 @@ class LoweringConfig(TransformModule):
             return (sketch,)
         if not op.parallel_dims or op.has_windows or not all(_fits(other, op) for other in dispatch.ops):
             return (sketch,)
-        step = Step(Stage.LOWER, self.name, lambda s: configure(s, op))
+        step = self.step(lambda s: configure(s, op))
         return (sketch, sketch.extended(self.name, step, claimed=tuple(o.index for o in dispatch.ops), complete=True))
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
-from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.target import Target
 from mlir_sched.transform_scripts.common.extents import (
     innermost_output_loop,
     sizes_for,
     vector_elements,
     vector_multiple,
 )
-from mlir_sched.transform_scripts.module import Sketch, Stage, Step, TransformModule
+from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
 
 MAX_WORKGROUPS_PER_CORE = 2048
 """Above this many workgroups per core their start-up (about 0.1 us each in IREE's task system) shows."""
 
 
-class ParallelDistribution(TransformModule):
+class ParallelDistribution(DistributionModule):
     """Tiles the root into an ``scf.forall`` over workgroups and computes every other op inside.
 
     Draws one size per parallel loop of the root; the sizes divide the extents.
@@ -29,36 +26,27 @@ class ParallelDistribution(TransformModule):
     name: ClassVar[str] = "parallel_distribution"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Extend sketches that left distribution open, once per dispatch."""
-        del target
-        if sketch.parallel is None or op.index != dispatch.root.index:
-            return (sketch,)
-        loops = sketch.parallel
-        return (sketch.extended("", Step(Stage.DISTRIBUTE, self.name, lambda s: distribute(s, loops)), parallel=None),)
-
-
-def distribute(s: Schedule, loops: tuple[int, ...]) -> None:
-    """Distribute the root over workgroups along the given loops and fuse the rest of the dispatch into them."""
-    root = s.ops[s.dispatch.root.index]
-    innermost, lanes = innermost_output_loop(root.op), vector_elements(root.op, s.target)
-    sizes: dict[int, int] = {}
-    for loop in loops:
-        extent = root.op.extents[loop]
-        if extent > 1:
-            multiple = vector_multiple(extent, lanes) if loop == innermost else 1
-            (sizes[loop],) = s.sample_perfect_tile(f"workgroup_{loop}", extent, 1, multiple_of=multiple)
-    if not sizes:  # nothing to distribute: one workgroup, which the forall still has to name
-        sizes = {loops[0]: 1} if loops else {}
-    if not sizes:
-        return
-    workgroups = product([root.op.extents[loop] // size for loop, size in sizes.items()])
-    limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
-    s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
-    _, forall = s.distribute(root, sizes_for(root.op, sizes), workgroup_mapping(len(sizes)))
-    for other in reversed(s.dispatch.ops):
-        if other.index != root.op.index:
-            _, forall = s.fuse_into(s.ops[other.index], forall)
+    def distribute(self, s: Schedule, loops: tuple[int, ...]) -> None:
+        """Distribute the root over workgroups along the given loops and fuse the rest of the dispatch into them."""
+        root = s.ops[s.dispatch.root.index]
+        innermost, lanes = innermost_output_loop(root.op), vector_elements(root.op, s.target)
+        sizes: dict[int, int] = {}
+        for loop in loops:
+            extent = root.op.extents[loop]
+            if extent > 1:
+                multiple = vector_multiple(extent, lanes) if loop == innermost else 1
+                (sizes[loop],) = s.sample_perfect_tile(f"workgroup_{loop}", extent, 1, multiple_of=multiple)
+        if not sizes:  # nothing to distribute: one workgroup, which the forall still has to name
+            sizes = {loops[0]: 1} if loops else {}
+        if not sizes:
+            return
+        workgroups = product([root.op.extents[loop] // size for loop, size in sizes.items()])
+        limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
+        s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
+        _, forall = s.distribute(root, sizes_for(root.op, sizes), workgroup_mapping(len(sizes)))
+        for other in reversed(s.dispatch.ops):
+            if other.index != root.op.index:
+                _, forall = s.fuse_into(s.ops[other.index], forall)
 
 
 def workgroup_mapping(count: int) -> list[str]:

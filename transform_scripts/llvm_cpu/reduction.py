@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
+from mlir_sched.transform_scripts.common.clean_up import clean_up
 from mlir_sched.transform_scripts.common.extents import (
     MAX_INSTRUCTIONS,
     element_bytes,
@@ -22,7 +23,6 @@ from mlir_sched.transform_scripts.common.extents import (
     vector_elements,
     vector_multiple,
 )
-from mlir_sched.transform_scripts.llvm_cpu.lowering import clean_up
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
 
