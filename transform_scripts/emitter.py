@@ -7,7 +7,7 @@ Both run the same program, so a trace and its script cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from mlir_sched.trace import Decision
@@ -90,8 +90,22 @@ class Emitter(Protocol):
     def run_pass(self, name: str) -> None:
         """Emit ``apply_registered_pass`` on the function."""
 
-    def op(self, name: str, target: Handle | None = None) -> None:
-        """Emit an op without results on a handle, by default on the function."""
+    def op(
+        self,
+        name: str,
+        target: Handle | None = None,
+        *,
+        attributes: Mapping[str, str] | None = None,
+        replaces_function: bool = False,
+    ) -> None:
+        """Emit an op on a handle, by default on the function.
+
+        Args:
+            name: Its full name.
+            target: Its operand.
+            attributes: Its attributes in MLIR syntax.
+            replaces_function: Its only result is the function's handle from here on; without it there is no result.
+        """
 
     def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
         """Annotate a handle (None: the function) with an attribute in MLIR syntax, or with a unit attribute."""
@@ -161,7 +175,14 @@ class DryEmitter:
     def run_pass(self, name: str) -> None:
         """Emit nothing."""
 
-    def op(self, name: str, target: Handle | None = None) -> None:
+    def op(
+        self,
+        name: str,
+        target: Handle | None = None,
+        *,
+        attributes: Mapping[str, str] | None = None,
+        replaces_function: bool = False,
+    ) -> None:
         """Emit nothing."""
 
     def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:

@@ -148,7 +148,7 @@ class LoweringModule(TransformModule):
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
         """Complete sketches whose every op is scheduled."""
         del target
-        scheduled = len(sketch.claimed) == len(dispatch.ops) and not sketch.complete
-        if not scheduled or op.index != dispatch.root.index:
+        scheduled = len(sketch.claimed) == len(dispatch.ops) and sketch.parallel is None
+        if not scheduled or sketch.complete or op.index != dispatch.root.index:
             return (sketch,)
         return (sketch.extended("", self.step(self.lower), complete=True),)

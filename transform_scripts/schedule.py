@@ -43,7 +43,8 @@ class TiledOp:
         handle: Its transform handle.
         op: The payload op.
         tile: Iterations per loop that one instance of it covers; the op's extents before any tiling.
-        levels: The tiling levels around it, outermost first; kinds are ``workgroup``, ``loop``, ``lanes``, ``vector``.
+        levels: The tiling levels around it, outermost first; kinds are ``workgroup``, ``thread``,
+            ``loop``, ``lanes``, ``vector``.
     """
 
     handle: Handle
@@ -156,8 +157,10 @@ class Schedule:
 
     # Transformations --------------------------------------------------------------------------------------------
 
-    def distribute(self, op: TiledOp, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[TiledOp, Loop]:
-        """Tile an op into an ``scf.forall`` over workgroups.
+    def distribute(
+        self, op: TiledOp, sizes: Sequence[int], mapping: Sequence[str], kind: str = "workgroup"
+    ) -> tuple[TiledOp, Loop]:
+        """Tile an op into an ``scf.forall`` over workgroups, or over the threads of one.
 
         Before: ``op`` over (M, N).  After: ``forall (m, n) in (M/sm, N/sn): op`` over (sm, sn).
 
@@ -165,9 +168,10 @@ class Schedule:
             op: The op.
             sizes: One size per loop; 0 leaves it whole.
             mapping: One mapping attribute per non-zero size, outermost first.
+            kind: ``workgroup`` or ``thread``.
         """
         handle, forall = self.emit.tile_using_forall(op.handle, sizes, mapping)
-        return self._update(op.tiled(handle, "workgroup", sizes)), Loop(forall)
+        return self._update(op.tiled(handle, kind, sizes)), Loop(forall)
 
     def tile(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
         """Tile an op into ``scf.for`` loops, one per non-zero size, outermost first."""
@@ -180,6 +184,13 @@ class Schedule:
         handle, new_loop = self.emit.fuse_into_containing_op(producer.handle, loop.handle)
         fused = self._as_seen_by_consumer(producer, handle)
         return self._update(fused), replace(loop, handle=new_loop)
+
+    def fuse_all_into(self, op: TiledOp, loop: Loop) -> Loop:
+        """Compute everything that an op depends on inside a loop of it, last op first."""
+        for other in reversed(self.dispatch.ops):
+            if other.index != op.op.index:
+                _, loop = self.fuse_into(self.ops[other.index], loop)
+        return loop
 
     def fuse_producers(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
         """Tile an op into ``scf.for`` loops and fuse its producers greedily; their handles are lost."""

@@ -7,7 +7,7 @@ op with the same description beside it. Both survive parsing, printing and compi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -193,9 +193,24 @@ class ScriptEmitter:
         with ir.Location.name("function"):
             self._function = transform.ApplyRegisteredPassOp(self._any_op, self._function, name).result
 
-    def op(self, name: str, target: Handle | None = None) -> None:
-        """Emit an op without results."""
-        ir.Operation.create(name, operands=[self._function if target is None else target])
+    def op(
+        self,
+        name: str,
+        target: Handle | None = None,
+        *,
+        attributes: Mapping[str, str] | None = None,
+        replaces_function: bool = False,
+    ) -> None:
+        """Emit an op without results, or with the function's new handle as its result."""
+        with ir.Location.name("function"):
+            op = ir.Operation.create(
+                name,
+                operands=[self._function if target is None else target],
+                results=[self._any_op] if replaces_function else [],
+                attributes={key: ir.Attribute.parse(text) for key, text in (attributes or {}).items()},
+            )
+        if replaces_function:
+            self._function = op.result
 
     def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
         """Emit ``transform.annotate``."""

@@ -22,7 +22,7 @@ every Vulkan 1.3 device runs."""
 INSTALL = "install one, e.g. Mesa's software driver: apt-get install mesa-vulkan-drivers libvulkan1"
 VECTOR_BYTES = 16
 """A thread's widest load or store: ``vector<4xf32>`` (IREE, SPIRV/Utils.h, kMaxVectorNumBits)."""
-VECTOR_REGISTERS = 42
+VECTOR_REGISTERS = 43
 """Registers of a thread in units of VECTOR_BYTES: three quarters of them hold the 128 accumulators above which what
 was measured spilled or took minutes to compile."""
 _CPU_DEVICE = 4  # VK_PHYSICAL_DEVICE_TYPE_CPU

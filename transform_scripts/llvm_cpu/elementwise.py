@@ -40,10 +40,7 @@ class Elementwise(common.Elementwise):
         for loop in order:
             root, made = s.tile(root, sizes_for(op, {loop: tile[loop]}))
             loops = (*loops, *made)
-        innermost = loops[-1]
-        for other in reversed(s.dispatch.ops):
-            if other.index != op.index:
-                _, innermost = s.fuse_into(s.ops[other.index], innermost)
+        innermost = s.fuse_all_into(root, loops[-1])
         _vectorize(s, (*loops[:-1], innermost), edges)
 
 

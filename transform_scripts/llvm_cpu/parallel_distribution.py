@@ -43,10 +43,8 @@ class ParallelDistribution(DistributionModule):
         workgroups = product([root.op.extents[loop] // size for loop, size in sizes.items()])
         limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
         s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
-        _, forall = s.distribute(root, sizes_for(root.op, sizes), workgroup_mapping(len(sizes)))
-        for other in reversed(s.dispatch.ops):
-            if other.index != root.op.index:
-                _, forall = s.fuse_into(s.ops[other.index], forall)
+        root, forall = s.distribute(root, sizes_for(root.op, sizes), workgroup_mapping(len(sizes)))
+        s.fuse_all_into(root, forall)
 
 
 def workgroup_mapping(count: int) -> list[str]:

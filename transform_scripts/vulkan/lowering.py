@@ -1,0 +1,48 @@
+"""The tail of every Vulkan script: from vectorized tensors to vectors that SPIR-V has, on buffers, by thread."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mlir_sched.transform_scripts.common.clean_up import fold_subsets_into_transfers
+from mlir_sched.transform_scripts.common.thread_distribution import workgroup_size
+from mlir_sched.transform_scripts.module import LoweringModule
+from mlir_sched.transform_scripts.schedule import Schedule
+
+
+class Lowering(LoweringModule):
+    """Lowers vectors, bufferizes, and maps the loops over workgroups and threads to their ids.
+
+    The vectors are lowered before bufferization, so that accumulators become ``vector<4>`` values of the reduction
+    loop. Mapping the threads also takes the function out of IREE's own pipelines and sets the size of a workgroup.
+
+    Source: IREE ``SPIRV/Passes.cpp`` (addSPIRVBaseVectorizePassPipeline), measured in IREE 3.13 on lavapipe.
+    """
+
+    name: ClassVar[str] = "lowering"
+    backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
+
+    def lower(self, s: Schedule) -> None:
+        """Emit the tail."""
+        assert s.target.gpu is not None
+        fold_subsets_into_transfers(s)
+        s.emit.run_pass("iree-spirv-initial-vector-lowering")
+        s.emit.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
+        s.emit.run_pass("iree-spirv-final-vector-lowering")
+        s.emit.apply_patterns("scf.for_loop_canonicalization", "canonicalization")
+        s.emit.cse()
+        s.emit.op("transform.iree.eliminate_empty_tensors")
+        s.emit.op("transform.iree.bufferize", attributes={"target_gpu": "unit"}, replaces_function=True)
+        s.emit.op("transform.iree.forall_to_workgroup")
+        size = workgroup_size(s.ops[s.dispatch.root.index])
+        s.emit.op(
+            "transform.iree.map_nested_forall_to_gpu_threads",
+            attributes={
+                "workgroup_dims": f"array<i64: {', '.join(map(str, size))}>",
+                "subgroup_size": f"{s.target.gpu.subgroup_size} : i64",
+                "sync_after_distribution": "false",
+            },
+        )
+        for _ in range(2):  # what cse makes equal is a copy of a buffer to itself, which the second turn removes
+            s.emit.apply_patterns("canonicalization")
+            s.emit.cse()
