@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.runner.client import RequestFailed
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.protocol import Pair, SamplePairs
-from mlir_sched.runner.race import Contender, Race, baseline_timing, calls_per_sample, kept_pairs
+from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
+from mlir_sched.runner.race import Contender, Race, baseline_timing, kept_pairs
 
 PROGRAM = Program(b"", "task", (), (), True)
 BASELINE_S = 1e-3
@@ -119,8 +118,11 @@ def test_equal_seeds_take_equal_samples(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_short_programs_are_called_often_enough_to_fill_a_sample() -> None:
-    assert calls_per_sample(3e-6, 2e-3) == 667
-    assert calls_per_sample(0.3, 2e-3) == 1
+    options = RunnerOptions(sample_s=2e-3)
+    assert options.calls(3e-6) == 667
+    assert options.calls(0.3) == 1
+    bounded = RunnerOptions(sample_s=2e-3, fewest_calls=12, most_calls=200)
+    assert [bounded.calls(s) for s in (3e-6, 1e-4, 0.3)] == [200, 20, 12]
 
 
 def test_disturbed_pairs_count_only_where_quiet_ones_are_too_few() -> None:

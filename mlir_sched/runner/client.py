@@ -9,28 +9,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from typing import IO, Any
 
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
 from mlir_sched.runner import protocol
+from mlir_sched.runner.exit_status import STDERR_TAIL_BYTES, describe_exit
+from mlir_sched.runner.protocol import RequestFailed
 
 START_TIMEOUT_S = 120.0
 """Patience for the process to start; it takes about 0.3 s on a quiet machine."""
 
-STDERR_TAIL_BYTES = 2000
-"""How much of what a dead process said goes into the failure's message."""
-
 
 class RunnerStartError(MlirSchedError):
     """The runner process does not start; the message holds what it said."""
-
-
-class RequestFailed(Exception):  # noqa: N818 - it carries a failure, it is not an error of the tool
-    """A request got no answer; ``failure`` says why."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
 
 
 class RunnerClient:
@@ -44,6 +36,7 @@ class RunnerClient:
         self._setup = setup
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.generation = 0
 
     @property
@@ -67,13 +60,13 @@ class RunnerClient:
         """Return the reply to a request.
 
         Raises:
-            RequestFailed: It raised (RUN_ERROR), took longer than ``timeout_s`` (RUN_TIMEOUT; the process is killed)
-                or killed the process (RUN_CRASH).
+            RequestFailed: It raised (RUN_ERROR, or the failure that was raised), took longer than ``timeout_s``
+                (RUN_TIMEOUT; the process is killed) or killed the process (RUN_CRASH).
         """
         self.start()
         reply = self._exchange(request, timeout_s)
         if isinstance(reply, protocol.Raised):
-            raise RequestFailed(Failure(FailureClass.RUN_ERROR, reply.message))
+            raise RequestFailed(reply.failure)
         return reply
 
     def start(self) -> None:
@@ -86,6 +79,7 @@ class RunnerClient:
             return
         self.kill()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
+        self._folder = tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True)
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mlir_sched.runner.process"],
@@ -98,14 +92,15 @@ class RunnerClient:
         )
         self.generation += 1
         try:
-            self._exchange(self._setup, START_TIMEOUT_S)
+            self._exchange(protocol.Start(self._setup, self._folder.name), START_TIMEOUT_S)
         except RequestFailed as failed:
             raise RunnerStartError(f"the runner process did not start: {failed}") from failed
 
     def kill(self) -> None:
-        """End the process at once and release its pipes; harmless when none runs."""
+        """End the process and those it started at once and release what they held; harmless when none runs."""
         if self._process is not None:
-            self._process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
@@ -114,6 +109,9 @@ class RunnerClient:
         if self._stderr is not None:
             self._stderr.close()
             self._stderr = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
     def _exchange(self, request: object, timeout_s: float) -> Any:
         assert self._process is not None
@@ -137,15 +135,7 @@ class RunnerClient:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             code = 0
-        how = f"killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
-        said = self._stderr.read().decode(errors="replace").strip()
+        obituary = describe_exit("the runner process", code, self._stderr.read())
         self.kill()
-        return f"the runner process was {how}" + (f"; it said: {said}" if said else "")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        return obituary

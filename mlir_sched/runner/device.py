@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Array, dtype_of, poison_bits
+from mlir_sched.runner.verify import Array, dtype_of
 
 _ELEMENT_TYPES = {
     "f64": rt.HalElementType.FLOAT_64,
@@ -26,27 +27,44 @@ _ELEMENT_TYPES = {
 }
 
 
-class Device:
-    """One IREE device with the caching allocator.
+class Device(ABC):
+    """One IREE device: programs are loaded on it, arrays are written to and read from its memory.
 
     A device must outlive its buffers and programs, and IREE's runtime crashes at interpreter exit when one does not:
-    keep every device for the life of the process and leave with ``os._exit``.
+    leave the process with ``os._exit``.
     """
 
-    def __init__(self, instance: Any, driver: str) -> None:
+    _usage: Any
+    """What a buffer may be used for."""
+
+    def __init__(self, instance: Any, device: Any) -> None:
         self._instance = instance
-        self._device = rt.get_driver(driver).create_default_device(allocators=["caching"])
-        self._hal = rt.create_hal_module(instance, self._device)
+        self._device = device
+        self._hal = rt.create_hal_module(instance, device)
 
     def buffer(self, array: Array, spec: TensorSpec) -> Any:
         """Return a new device buffer view that holds ``array``."""
         return self._device.allocator.allocate_buffer_copy(
             memory_type=rt.MemoryType.DEVICE_LOCAL,
-            allowed_usage=rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING,
+            allowed_usage=self._usage,
             device=self._device,
             buffer=array.view(_word(spec)),
             element_type=_ELEMENT_TYPES[spec.element_type],
         )
+
+    @abstractmethod
+    def read(self, view: Any, spec: TensorSpec) -> Array:
+        """Return what a buffer view holds, in its shape and element type; a copy, or its memory itself."""
+
+    @abstractmethod
+    def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
+        """Fill a buffer view with an array of its elements, or of unsigned integers of their size.
+
+        Args:
+            view: Where to write.
+            spec: Its shape and element type.
+            array: What to write; it may be a scalar, or any shape that broadcasts to that of ``spec``.
+        """
 
     def load(self, program: Program) -> LoadedProgram:
         """Return the program loaded on this device.
@@ -60,6 +78,76 @@ class Device:
         if function is None:
             raise RuntimeError(f"the module has no function {program.entry}")
         return LoadedProgram(program, context, function)
+
+
+class LocalDevice(Device):
+    """The CPU, with the caching allocator; its memory is ours.
+
+    Args:
+        instance: IREE's virtual machine.
+        driver: ``local-sync`` or ``local-task``.
+    """
+
+    _usage = rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING
+
+    def __init__(self, instance: Any, driver: str) -> None:
+        super().__init__(instance, rt.get_driver(driver).create_default_device(allocators=["caching"]))
+
+    def read(self, view: Any, spec: TensorSpec) -> Array:
+        """Return the memory of a buffer view, without a copy."""
+        return self._words(view, spec).view(dtype_of(spec))
+
+    def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
+        """Write into the memory of a buffer view."""
+        self._words(view, spec)[...] = array.view(_word(spec))
+
+    def _words(self, view: Any, spec: TensorSpec) -> Array:
+        return np.asarray(view.map().asarray(spec.shape, _word(spec)))
+
+
+class RemoteDevice(Device):
+    """A device with memory of its own, which the host sees through staging buffers only.
+
+    Some devices have memory that the host can map; nothing here relies on it, so that the programs' buffers lie where
+    they do in production.
+
+    Args:
+        instance: IREE's virtual machine.
+        uri: E.g. ``vulkan`` or ``vulkan://GPU-<uuid>``.
+    """
+
+    _usage = rt.BufferUsage.DEFAULT
+
+    def __init__(self, instance: Any, uri: str) -> None:
+        super().__init__(instance, rt.get_device(uri, cache=False))
+
+    def read(self, view: Any, spec: TensorSpec) -> Array:
+        """Return a copy of what a buffer view holds."""
+        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_TARGET)
+        self._copy(view.get_buffer(), staging)
+        return np.array(staging.map().asarray(spec.shape, _word(spec))).view(dtype_of(spec))
+
+    def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
+        """Fill a buffer view through a staging buffer."""
+        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_SOURCE)
+        staging.map().asarray(spec.shape, _word(spec))[...] = array.view(_word(spec))
+        self._copy(staging, view.get_buffer())
+
+    def _staging(self, size_bytes: int, usage: Any) -> Any:
+        return self._device.allocator.allocate_buffer(
+            memory_type=rt.MemoryType.HOST_LOCAL | rt.MemoryType.DEVICE_VISIBLE,
+            allowed_usage=usage | rt.BufferUsage.MAPPING_SCOPED,
+            allocation_size=size_bytes,
+        )
+
+    def _copy(self, source: Any, target: Any) -> None:
+        """Copy a whole buffer on the device's queue and wait for it."""
+        semaphore = self._device.create_semaphore(0)
+        done = rt.HalFence.create_at(semaphore, 1)
+        self._device.queue_copy(
+            source, target, wait_semaphores=rt.HalFence.create_at(semaphore, 0), signal_semaphores=done
+        )
+        done.wait()
 
 
 class LoadedProgram:
@@ -95,21 +183,6 @@ class LoadedProgram:
         for buffer in buffers:
             arguments.push_ref(buffer)
         return arguments
-
-
-def bits(view: Any, spec: TensorSpec) -> Array:
-    """Return the memory of a buffer view as unsigned integers of the element's size, without a copy."""
-    return np.asarray(view.map().asarray(spec.shape, _word(spec)))
-
-
-def values(view: Any, spec: TensorSpec) -> Array:
-    """Return the memory of a buffer view as an array of its element type, without a copy."""
-    return bits(view, spec).view(dtype_of(spec))
-
-
-def poison(view: Any, spec: TensorSpec) -> None:
-    """Fill a buffer view with the poison of its element type."""
-    bits(view, spec)[...] = poison_bits(spec)
 
 
 def _word(spec: TensorSpec) -> np.dtype[Any]:

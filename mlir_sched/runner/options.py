@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 
 LOCAL = "local"
 """The driver that stands for IREE's CPU drivers, ``local-sync`` and ``local-task``."""
@@ -15,13 +16,15 @@ class RunnerOptions:
     Attributes:
         driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan`` or ``vulkan://GPU-<uuid>``.
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
-            pinned worker per core.
+            pinned worker per core. Devices choose for themselves.
         race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races; 1 is off.
         race_calls: Calls of that check; a race shows in only some of them.
         call_timeout_s: Shortest patience for one call; a slower baseline raises it.
         timeout_factor: A candidate may take this many times the baseline's time per call.
         baseline_timeout_s: Patience for preparing a task: inputs, the baseline's results and their repetition.
         sample_s: Shortest sample: short programs are called often enough to fill it.
+        fewest_calls, most_calls: Calls of a sample, however long or short they are.
+        sample_overhead_s: Rough seconds that a sample takes besides its calls.
         min_samples: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
         budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
         precision: Relative width of the interval of the ratio at which a candidate is known well enough.
@@ -40,6 +43,9 @@ class RunnerOptions:
     timeout_factor: float = 20.0
     baseline_timeout_s: float = 120.0
     sample_s: float = 2e-3
+    fewest_calls: int = 1
+    most_calls: int = 1_000_000
+    sample_overhead_s: float = 0.0
     min_samples: int = 6
     budget_s: float = 0.25
     precision: float = 0.01
@@ -50,12 +56,25 @@ class RunnerOptions:
 
     @classmethod
     def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
-        """Return the options for tuning on a driver."""
+        """Return the options for tuning on a driver.
+
+        On a device shaders have to be compiled, and a sample is a process of its own: a pair takes about a second, and
+        two pairs have to be enough for most candidates.
+        """
         options = cls(driver=driver, threads=threads, seed=seed)
         if options.is_local:
             return options
         return replace(
-            options, call_timeout_s=30.0, sample_s=0.2, min_samples=3, budget_s=2.5, precision=0.02, slow_factor=1.25
+            options,
+            call_timeout_s=30.0,
+            sample_s=0.06,
+            fewest_calls=12,
+            most_calls=200,
+            sample_overhead_s=0.3,
+            min_samples=3,
+            budget_s=2.5,
+            precision=0.02,
+            slow_factor=1.5,
         )
 
     @classmethod
@@ -70,6 +89,10 @@ class RunnerOptions:
     def is_local(self) -> bool:
         """Whether programs run on the CPU, in the runner process."""
         return self.driver == LOCAL
+
+    def calls(self, call_s: float) -> int:
+        """Return how many calls make a sample of a program that takes so long per call."""
+        return min(max(self.fewest_calls, ceil(self.sample_s / call_s)), self.most_calls)
 
     def timeout_s(self, baseline_call_s: float) -> float:
         """Return how long one call of a candidate may take."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import pickle
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+from mlir_sched.errors import Failure
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Rule
 
@@ -18,13 +19,47 @@ BASELINE = 0
 """Handle of the baseline program."""
 
 
+class RequestFailed(Exception):  # noqa: N818 - it carries a failure, it is not an error of the tool
+    """A request got no answer; ``failure`` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
 @dataclass(frozen=True)
-class Setup:
-    """First request: cores to run on, and to look for races on. Reply: None."""
+class LocalSetup:
+    """Programs run on the CPU: on ``cores``, and to look for races on ``race_cores``."""
 
     cores: tuple[int, ...]
     race_cores: tuple[int, ...]
     calibration_tolerance: float
+
+
+@dataclass(frozen=True)
+class DeviceSetup:
+    """Programs run on an IREE HAL device.
+
+    Attributes:
+        driver: Its URI.
+        benchmark: Path of IREE's ``iree-benchmark-module``, which runs programs and records dispatches.
+        profile: Path of IREE's ``iree-profile``, which reads the records.
+    """
+
+    driver: str
+    benchmark: str
+    profile: str
+
+
+Setup: TypeAlias = LocalSetup | DeviceSetup
+
+
+@dataclass(frozen=True)
+class Start:
+    """First request: what to run on, and a folder for files, which the parent removes in the end. Reply: None."""
+
+    setup: Setup
+    folder: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +75,7 @@ class Prepared:
     """What is known of the baseline.
 
     Attributes:
-        call_s: Rough seconds per call.
+        call_s: Rough seconds per call, by the clock that times programs.
         check_s: Longest seconds one check of it took, inputs and comparison included.
         error: Why it cannot serve as a reference, or None.
     """
@@ -82,7 +117,7 @@ class Verify:
 
 @dataclass(frozen=True)
 class Warm:
-    """Run a program until it is warm. Reply: rough seconds per call."""
+    """Run a program until it is warm. Reply: rough seconds per call, on a device by its timestamps."""
 
     handle: int
     sample_s: float
@@ -126,7 +161,7 @@ class MeasureNoise:
 class Raised:
     """Reply to a request that raised an exception in the process."""
 
-    message: str
+    failure: Failure
 
 
 def write_frame(descriptor: int, message: object) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 
 import numpy as np
 
 from mlir_sched.errors import Failure
 from mlir_sched.measurement import Timing
-from mlir_sched.runner.client import RequestFailed
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.protocol import Pair, SamplePairs
+from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
 from mlir_sched.runner.statistics import FEWEST_VALUES, Interval, is_decided, median_interval, ratio_interval
 
 FIRST_PAIRS = 2
@@ -78,7 +76,7 @@ class Race:
         self._ask_pairs = ask_pairs
         self._warm = warm
         self._options = options
-        self._baseline_calls = calls_per_sample(baseline_call_s, options.sample_s)
+        self._baseline_calls = options.calls(baseline_call_s)
         self._baseline_call_s = baseline_call_s
         self._rng = np.random.default_rng([options.seed, seed])
 
@@ -112,7 +110,7 @@ class Race:
             handle=contender.handle,
             pairs=pairs_of(contender),
             baseline_calls=self._baseline_calls,
-            calls=calls_per_sample(contender.call_s, self._options.sample_s),
+            calls=self._options.calls(contender.call_s),
             seed=int(self._rng.integers(2**32)),
         )
         pairs = self._ask_pairs(contender, request)
@@ -121,8 +119,8 @@ class Race:
 
     def _pairs_of_round(self, contender: Contender) -> int:
         """Return the pairs that fit a round of the budget, >= 1."""
-        calls = calls_per_sample(contender.call_s, self._options.sample_s)
-        pair_s = calls * contender.call_s + self._baseline_calls * self._baseline_call_s
+        calls_s = self._options.calls(contender.call_s) * contender.call_s
+        pair_s = calls_s + self._baseline_calls * self._baseline_call_s + 2 * self._options.sample_overhead_s
         return max(1, int(self._options.budget_s / ROUNDS / pair_s))
 
     def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
@@ -164,11 +162,6 @@ class Race:
 
     def _best(self, alive: Sequence[Contender]) -> Contender:
         return max(alive, key=lambda c: c.ratio().median)
-
-
-def calls_per_sample(call_s: float, sample_s: float) -> int:
-    """Return how many calls fill a sample, >= 1."""
-    return max(1, ceil(sample_s / call_s))
 
 
 def kept_pairs(pairs: Sequence[Pair], fewest: int) -> list[Pair]:

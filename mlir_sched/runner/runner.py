@@ -13,9 +13,11 @@ import psutil
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
 from mlir_sched.measurement import Timing
 from mlir_sched.runner import protocol
-from mlir_sched.runner.client import RequestFailed, RunnerClient
+from mlir_sched.runner.client import RunnerClient
+from mlir_sched.runner.dispatch_events import find_tools
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
 from mlir_sched.runner.verify import Rule
 
@@ -51,17 +53,19 @@ class Noise:
 
 
 class Runner:
-    """Runs programs in a long-lived process pinned to its cores; a context manager.
+    """Runs programs in a long-lived process, on the CPU pinned to its cores; a context manager.
 
     A program that hangs or crashes costs that process, which is replaced, and nothing else.
     """
 
     def __init__(self, options: RunnerOptions | None = None) -> None:
         self.options = options or RunnerOptions()
-        self.cores = choose_cores(self.options.threads)
-        race_cores = tuple(sorted(os.sched_getaffinity(0)))[: self.options.race_threads]
-        self._check_races = self.options.threads == 1 and len(race_cores) > 1
-        self._client = RunnerClient(protocol.Setup(self.cores, race_cores, self.options.calibration_tolerance))
+        self.cores = choose_cores(self.options.threads) if self.options.is_local else ()
+        setup = _setup(self.options, self.cores)
+        self._check_races = (
+            len(self.cores) == 1 and isinstance(setup, protocol.LocalSetup) and len(setup.race_cores) > 1
+        )
+        self._client = RunnerClient(setup)
         self._prepared_in = 0
         self._prepare_s = 0.0
         self._last_used = 0
@@ -111,7 +115,13 @@ class Runner:
         return baseline_timing(pairs), results
 
     def noise(self, seconds: float = 1.0) -> Noise:
-        """Measure for so many seconds how steady the cores are that timings run on."""
+        """Measure for so many seconds how steady the cores are that timings run on.
+
+        Raises:
+            ValueError: Programs do not run on cores.
+        """
+        if not self.options.is_local:
+            raise ValueError(f"noise is measured on the CPU; this runner's driver is {self.options.driver}")
         times = self._client.ask(protocol.MeasureNoise(seconds), seconds + self.options.call_timeout_s)
         ordered = sorted(times)
         low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
@@ -226,7 +236,8 @@ class Runner:
     def _ask_pairs(self, contender: Contender, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         self._ensure_loaded(contender.handle, contender.program)
         calls_s = (request.calls + 1) * contender.call_s + (request.baseline_calls + 1) * self._prepared.call_s
-        timeout_s = self.options.timeout_s(0.0) + 20 * request.pairs * calls_s
+        pair_s = calls_s + 2 * self.options.sample_overhead_s
+        timeout_s = self.options.timeout_s(0.0) + 20 * request.pairs * pair_s
         pairs: tuple[protocol.Pair, ...] = self._client.ask(request, timeout_s)
         return pairs
 
@@ -241,6 +252,13 @@ class Runner:
         if failure is not None or contender is None:
             return RunResult(None, failure)
         return RunResult(contender.timing(), None)
+
+
+def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:
+    if not options.is_local:
+        return protocol.DeviceSetup(options.driver, *find_tools())
+    race_cores = tuple(sorted(os.sched_getaffinity(0)))[: options.race_threads]
+    return protocol.LocalSetup(cores, race_cores, options.calibration_tolerance)
 
 
 def choose_cores(threads: int) -> tuple[int, ...]:

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from mlir_sched.runner.device import Device, LoadedProgram, bits, poison, values
+from mlir_sched.runner.device import Device, LoadedProgram
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Array, Check, InputKind, Rule, compare, holds_poison, make_inputs, poisoned
+from mlir_sched.runner.verify import (
+    Array,
+    Check,
+    InputKind,
+    Rule,
+    compare,
+    holds_poison,
+    make_inputs,
+    poison_bits,
+    poisoned,
+)
 
 
 @dataclass
 class Case:
-    """One check made concrete: its inputs here and on the device, and the right results."""
+    """One check made concrete: its inputs and the right results."""
 
     check: Check
     inputs: tuple[Array, ...]
-    input_buffers: list[Any]
-    references: list[Array]
+    references: list[Array] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """What a workspace holds on its device: the destinations, and one list of inputs per case."""
+
+    device: Device
+    destinations: list[Any]
+    inputs: list[list[Any]]
 
 
 class Workspace:
@@ -39,75 +54,85 @@ class Workspace:
     """
 
     def __init__(self, device: Device, baseline: Program, rule: Rule) -> None:
-        self._device = device
         self._specs = baseline
-        written = baseline.outputs if baseline.writes_into_arguments else ()
-        self._destinations = [device.buffer(poisoned(spec), spec) for spec in written]
-        self.cases = [self._case(check) for check in rule.checks]
+        self._cases = [Case(check, make_inputs(baseline.inputs, check)) for check in rule.checks]
+        self._buffers: Buffers | None = None
+        self.open(device)
         loaded = device.load(baseline)
-        for case in self.cases:
-            case.references = [values(v, s).copy() for v, s in self._results(loaded, case)]
+        for index, case in enumerate(self._cases):
+            case.references = [device.read(v, s).copy() for v, s in self._results(loaded, index)]
             if any(holds_poison(r, s) for r, s in zip(case.references, baseline.outputs, strict=True)):
                 raise RuntimeError("the baseline leaves elements of its output unwritten")
-        for index in range(len(self.cases)):
+        for index in range(len(self._cases)):
             if error := self.verify(loaded, index):
                 raise RuntimeError(f"the baseline does not reproduce its own result: {error}")
 
+    def open(self, device: Device) -> None:
+        """Have the buffers on a device; nothing changes when they are on one."""
+        if self._buffers is not None:
+            return
+        written = self._specs.outputs if self._specs.writes_into_arguments else ()
+        destinations = [device.buffer(poisoned(spec), spec) for spec in written]
+        inputs = [
+            [device.buffer(a, s) for a, s in zip(case.inputs, self._specs.inputs, strict=True)] for case in self._cases
+        ]
+        self._buffers = Buffers(device, destinations, inputs)
+
+    def close(self) -> None:
+        """Release the buffers; inputs and references stay."""
+        self._buffers = None
+
     def verify(self, loaded: LoadedProgram, index: int) -> str | None:
         """Run check ``index`` on a program and say what is wrong, or None."""
-        case = self.cases[index]
-        results = self._results(loaded, case)
-        message = self._input_changed(case)
+        case, device = self._cases[index], self._on_device.device
+        results = self._results(loaded, index)
+        message = self._input_changed(index)
         for position, (view, spec) in enumerate(results):
             if message is None and view.byte_length != spec.bytes:
                 message = f"output {position} has {view.byte_length} bytes instead of {spec.bytes}"
             if message is None:
                 reference = case.references[position]
-                error = compare(reference, values(view, spec), spec, case.check.effective_tolerance(reference))
+                error = compare(reference, device.read(view, spec), spec, case.check.effective_tolerance(reference))
                 message = error and f"output {position}: {error}"
             if view.byte_length == spec.bytes:
-                poison(view, spec)  # a returned buffer goes back to the pool, where a later call may find it
+                # a returned buffer goes back to the pool, where a later call may find it
+                device.write(view, spec, poison_bits(spec))
         return message and f"{case.check.kind} inputs: {message}"
 
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
-        """Return a function that calls the program so many times, on float inputs where there are any."""
-        case = next((c for c in self.cases if c.check.kind == InputKind.RANDOM), self.cases[0])
-        return loaded.bind(case.input_buffers, self._destinations)
+        """Return a function that calls the program so many times on the inputs of timing."""
+        buffers = self._on_device
+        return loaded.bind(buffers.inputs[self._timed], buffers.destinations)
 
-    def _case(self, check: Check) -> Case:
-        inputs = make_inputs(self._specs.inputs, check)
-        buffers = [self._device.buffer(a, s) for a, s in zip(inputs, self._specs.inputs, strict=True)]
-        return Case(check, inputs, buffers, [])
+    def timed_inputs(self) -> tuple[Array, ...]:
+        """Return the inputs that programs are timed on: floats where there are any."""
+        return self._cases[self._timed].inputs
 
-    def _results(self, loaded: LoadedProgram, case: Case) -> list[tuple[Any, Any]]:
-        for view, spec in zip(self._destinations, self._specs.outputs, strict=False):
-            poison(view, spec)
-        views = loaded.call(case.input_buffers, self._destinations)
+    @property
+    def _timed(self) -> int:
+        return next((i for i, c in enumerate(self._cases) if c.check.kind == InputKind.RANDOM), 0)
+
+    @property
+    def _on_device(self) -> Buffers:
+        assert self._buffers is not None
+        return self._buffers
+
+    def _results(self, loaded: LoadedProgram, index: int) -> list[tuple[Any, Any]]:
+        buffers = self._on_device
+        for view, spec in zip(buffers.destinations, self._specs.outputs, strict=False):
+            buffers.device.write(view, spec, poison_bits(spec))
+        views = loaded.call(buffers.inputs[index], buffers.destinations)
         return list(zip(views, self._specs.outputs, strict=True))
 
-    def _input_changed(self, case: Case) -> str | None:
+    def _input_changed(self, index: int) -> str | None:
         """Say which input buffer a call changed, and restore it."""
         message = None
-        for position, (array, view) in enumerate(zip(case.inputs, case.input_buffers, strict=True)):
+        buffers = self._on_device
+        for position, (array, view) in enumerate(zip(self._cases[index].inputs, buffers.inputs[index], strict=True)):
             spec = self._specs.inputs[position]
-            held, original = bits(view, spec), array.view(f"u{array.dtype.itemsize}")
-            if not np.array_equal(held, original):
-                message = message or f"input {position} was overwritten in {int((held != original).sum())} elements"
-                held[...] = original
+            word = f"u{array.dtype.itemsize}"
+            wrong = buffers.device.read(view, spec).view(word) != array.view(word)
+            if wrong.any():
+                message = message or f"input {position} was overwritten in {int(wrong.sum())} elements"
+                buffers.device.write(view, spec, array)
         return message
-
-
-def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
-    """Return rough seconds per call of a warm program: the best of the samples that fit three times ``sample_s``."""
-    run(1)
-    calls, best = 1, float("inf")
-    start = time.perf_counter()
-    while True:
-        before = time.perf_counter()
-        run(calls)
-        now = time.perf_counter()
-        best = min(best, (now - before) / calls)
-        if now - start >= 3 * sample_s:
-            return best
-        if now - before < sample_s / 2:
-            calls *= 4

@@ -1,0 +1,81 @@
+"""What checks and times the programs of one task, by handle; one implementation per kind of device."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+
+from mlir_sched.runner import protocol
+from mlir_sched.runner.device import Device, LoadedProgram
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.workspace import Workspace
+
+
+class Bench(ABC):
+    """Holds the workspace of the current task and its loaded programs."""
+
+    def __init__(self) -> None:
+        self._baseline: protocol.Prepare | None = None
+        self._workspace: Workspace | None = None
+        self._programs: dict[int, Program] = {}
+        self._loaded: dict[int, LoadedProgram] = {}
+
+    def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
+        """Forget all programs, load the baseline and find out what the checks of candidates need."""
+        self._forget()
+        if request != self._baseline:
+            self._workspace = None
+        self._baseline = request
+        try:
+            self._workspace = self._workspace or Workspace(self.device(), request.baseline, request.rule)
+            self.load(protocol.BASELINE, request.baseline)
+            start = time.perf_counter()
+            error = self.verify(protocol.BASELINE, 0)
+            check_s = time.perf_counter() - start
+            call_s = self.rough_s(protocol.BASELINE, 1e-3)
+        except Exception as exception:
+            return protocol.Prepared(0.0, 0.0, str(exception))
+        return protocol.Prepared(call_s, check_s, error)
+
+    def load(self, handle: int, program: Program) -> None:
+        """Load a program under a handle.
+
+        Raises:
+            RuntimeError: IREE refuses it.
+        """
+        self._programs[handle] = program
+        self._loaded[handle] = self.device().load(program)
+
+    def drop(self, handle: int) -> None:
+        """Release a program."""
+        self._loaded.pop(handle, None)
+        self._programs.pop(handle, None)
+
+    def verify(self, handle: int, check: int) -> str | None:
+        """Run a check on a program and say what is wrong, or None."""
+        workspace = self._ready()
+        workspace.open(self.device())
+        if handle not in self._loaded:
+            self._loaded[handle] = self.device().load(self._programs[handle])
+        return workspace.verify(self._loaded[handle], check)
+
+    @abstractmethod
+    def device(self) -> Device:
+        """Return the device that programs are checked on."""
+
+    @abstractmethod
+    def rough_s(self, handle: int, sample_s: float) -> float:
+        """Return rough seconds per call of a warm program, from samples of about ``sample_s`` where calls are short."""
+
+    @abstractmethod
+    def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
+        """Time a program and the baseline back to back."""
+
+    def _forget(self) -> None:
+        self._loaded.clear()
+        self._programs.clear()
+
+    def _ready(self) -> Workspace:
+        if self._workspace is None:
+            raise RuntimeError("no baseline was prepared")
+        return self._workspace

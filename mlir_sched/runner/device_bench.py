@@ -1,0 +1,127 @@
+"""Checks programs on a HAL device in this process, and times them there in processes of their own."""
+
+from __future__ import annotations
+
+import gc
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import iree.runtime as rt
+
+from mlir_sched.runner import protocol
+from mlir_sched.runner.bench import Bench
+from mlir_sched.runner.device import Device, RemoteDevice
+from mlir_sched.runner.dispatch_events import ROUGH_CALLS, Block, DispatchClock, arguments_of, write_elements
+from mlir_sched.runner.paired_sampling import sample_pairs
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.verify import poisoned
+
+
+class DeviceBench(Bench):
+    """A device such as ``vulkan``, open while programs are checked and closed while they are timed.
+
+    An open device is not idle: the threads with which IREE waits for Mesa's software driver spin all the time, on the
+    cores that the driver computes on. Opening one takes about 20 ms.
+
+    Args:
+        setup: The device and the programs that time it.
+        folder: For modules, arguments and records.
+    """
+
+    def __init__(self, setup: protocol.DeviceSetup, folder: Path) -> None:
+        super().__init__()
+        _prefer_throughput()
+        self._setup = setup
+        self._folder = folder
+        self._instance = rt.VmInstance()
+        self._device: RemoteDevice | None = None
+        self._clock = DispatchClock(setup, folder / "dispatches.ireeprof")
+        self._arguments: tuple[Path, ...] = ()
+        self._rough_s: dict[int, float] = {}
+
+    def device(self) -> Device:
+        """Return the device, opened."""
+        if self._device is None:
+            self._device = RemoteDevice(self._instance, self._setup.driver)
+        return self._device
+
+    def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
+        """Forget all programs and prepare another baseline."""
+        if request != self._baseline:
+            self._arguments = ()
+            self._clock.forget()
+        prepared = super().prepare(request)
+        self._close()
+        return prepared
+
+    def drop(self, handle: int) -> None:
+        """Release a program, and close the device: the checks of these programs are over."""
+        super().drop(handle)
+        self._remove(handle)
+        self._close()
+
+    def load(self, handle: int, program: Program) -> None:
+        """Load a program under a handle."""
+        self._remove(handle)
+        super().load(handle, program)
+
+    def rough_s(self, handle: int, sample_s: float) -> float:  # noqa: ARG002 - a process costs more than its calls
+        """Return device seconds per call of a short block; it is run once per program."""
+        if handle not in self._rough_s:
+            self._close()
+            self._rough_s[handle], _ = self._clock.sample(self._block(handle), ROUGH_CALLS)
+        return self._rough_s[handle]
+
+    def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
+        """Time a program and the baseline in turns, a process each."""
+        self._close()
+        return sample_pairs(self._clock, self._block(protocol.BASELINE), self._block(request.handle), request)
+
+    def _block(self, handle: int) -> Block:
+        """Return a program with its files, which are written on first use."""
+        module, program = self._module_of(handle), self._programs[handle]
+        if not module.exists():
+            module.write_bytes(program.vmfb)
+        if not self._arguments:
+            self._arguments = self._write_arguments(program)
+        return Block(module, program, self._arguments)
+
+    def _write_arguments(self, program: Program) -> tuple[Path, ...]:
+        inputs = self._ready().timed_inputs()
+        destinations = [poisoned(spec) for spec in arguments_of(program)[len(inputs) :]]
+        arrays = (*inputs, *destinations)
+        return tuple(write_elements(self._folder / f"argument{i}.bin", array) for i, array in enumerate(arrays))
+
+    def _module_of(self, handle: int) -> Path:
+        return self._folder / f"program{handle}.vmfb"
+
+    def _remove(self, handle: int) -> None:
+        self._module_of(handle).unlink(missing_ok=True)
+        self._rough_s.pop(handle, None)
+
+    def _forget(self) -> None:
+        for handle in self._programs:
+            self._remove(handle)
+        super()._forget()
+
+    def _close(self) -> None:
+        """Release the device and all that lives on it."""
+        if self._device is None:
+            return
+        if self._workspace is not None:
+            self._workspace.close()
+        self._loaded.clear()
+        self._device = None
+        gc.collect()
+
+
+def _prefer_throughput() -> None:
+    """Have this process and those it starts scheduled for throughput, where Linux offers that.
+
+    Where a driver computes on the CPU, its threads and those that spin while they wait for it then take longer turns,
+    and the time of a dispatch depends less on who happens to run: 1 to 2 % instead of 30 % on two cores.
+    """
+    if hasattr(os, "SCHED_BATCH"):
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -1,0 +1,190 @@
+"""Times programs on a device by the timestamps that the device itself writes around every dispatch.
+
+A wall clock around an invocation on a device mostly measures the host: submission, waiting, waking up. IREE's Python
+bindings cannot record timestamps, so IREE's benchmark program runs the calls, and the records are read with IREE's
+profile reader; both are part of its runtime package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlir_sched.errors import Failure, FailureClass, UserError
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.exit_status import describe_exit
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
+from mlir_sched.runner.verify import Array
+
+WARM_UP_CALLS = 1
+"""First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""
+
+PERCENTILE = 10.0
+"""Of a dispatch's durations over the calls of a block: noise only ever adds time, and the very minimum is luck."""
+
+ROUGH_CALLS = 6
+"""Counted calls that tell the rough time of a program."""
+
+QUIET_TOLERANCE = 1.25
+"""A block of the baseline that took this many times its usual time was disturbed."""
+
+HISTORY = 64
+"""Blocks of the baseline that its usual time is taken from."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A program with all its arguments in files: what one process needs to run it.
+
+    Attributes:
+        module: File with the compiled module.
+        program: What is in it.
+        arguments: One file of raw elements per argument, in order: the inputs, then the destinations if it takes any.
+    """
+
+    module: Path
+    program: Program
+    arguments: tuple[Path, ...]
+
+    def flags(self) -> list[str]:
+        """Return the flags of ``iree-benchmark-module`` that name the function and its arguments."""
+        specs = arguments_of(self.program)
+        inputs = [f"--input={_shape(spec)}=@{path}" for spec, path in zip(specs, self.arguments, strict=True)]
+        return [f"--module={self.module}", f"--function={self.program.entry}", *inputs]
+
+
+class DispatchClock:
+    """The clock of a device: a sample is the calls of one process.
+
+    Args:
+        setup: The device, and the programs that run and read a block.
+        record: File for the records of a block; it is overwritten by each.
+    """
+
+    def __init__(self, setup: DeviceSetup, record: Path) -> None:
+        self._setup = setup
+        self._record = record
+        self._usual: deque[float] = deque(maxlen=HISTORY)
+
+    def forget(self) -> None:
+        """Forget the baseline's usual time: another baseline follows."""
+        self._usual.clear()
+
+    def settle(self) -> None:
+        """Do nothing: there is no measure of a device's quiet but the baseline itself."""
+
+    def sample(self, program: Block, calls: int) -> tuple[float, bool]:
+        """Return device seconds per call, the sum over its dispatches, in a process of its own.
+
+        Raises:
+            RequestFailed: The process crashes (RUN_CRASH), or it fails or records no usable timestamps (RUN_ERROR).
+        """
+        counted = calls + WARM_UP_CALLS
+        self._run(self._setup.benchmark, self._recording(program, counted))
+        listing = self._run(self._setup.profile, ["dispatch", "--format=jsonl", "--dispatch_events", str(self._record)])
+        return seconds_per_call(durations_of(listing, counted)), True
+
+    def was_quiet(self, baseline_s: float) -> bool:
+        """Say whether the baseline took its usual time: the lower quartile of its last samples, or less."""
+        self._usual.append(baseline_s)
+        return baseline_s <= QUIET_TOLERANCE * float(np.percentile(self._usual, 25))
+
+    def _recording(self, program: Block, calls: int) -> list[str]:
+        return [
+            f"--device={self._setup.driver}",
+            *program.flags(),
+            f"--benchmark_min_time={calls}x",
+            "--device_profiling_mode=dispatch-events",
+            f"--device_profiling_output={self._record}",
+        ]
+
+    def _run(self, tool: str, flags: Sequence[str]) -> bytes:
+        """Return the standard output of one of IREE's programs."""
+        done = subprocess.run([tool, *flags], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode == 0:
+            return done.stdout
+        kind = FailureClass.RUN_CRASH if done.returncode < 0 else FailureClass.RUN_ERROR
+        raise RequestFailed(Failure(kind, describe_exit(Path(tool).name, done.returncode, done.stderr)))
+
+
+def find_tools() -> tuple[str, str]:
+    """Return the paths of ``iree-benchmark-module`` and ``iree-profile`` in IREE's runtime package.
+
+    Raises:
+        UserError: The package does not have them.
+    """
+    spec = importlib.util.find_spec("iree._runtime_libs")
+    folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+    for folder in folders:
+        tools = folder / "iree-benchmark-module", folder / "iree-profile"
+        if all(tool.is_file() for tool in tools):
+            return str(tools[0]), str(tools[1])
+    raise UserError("iree-base-runtime has no iree-benchmark-module and iree-profile; install iree-base-runtime 3.13")
+
+
+def arguments_of(program: Program) -> tuple[TensorSpec, ...]:
+    """Return the tensors that a program's entry takes, in order."""
+    return (*program.inputs, *(program.outputs if program.writes_into_arguments else ()))
+
+
+def durations_of(listing: bytes, calls: int) -> NDArray[np.float64]:
+    """Return what ``iree-profile dispatch --format=jsonl --dispatch_events`` lists.
+
+    Args:
+        listing: Its standard output, one JSON object per line.
+        calls: Calls that were recorded, >= 1.
+
+    Returns:
+        Seconds of every dispatch, float64 [calls, dispatches of a call], both in the order of execution.
+
+    Raises:
+        RequestFailed: RUN_ERROR: there are no events, one is invalid, or the calls differ in their dispatches.
+    """
+    rows = [json.loads(line) for line in listing.splitlines() if line.strip()]
+    events = sorted((row for row in rows if row.get("type") == "dispatch_event"), key=lambda row: int(row["event_id"]))
+    if not events:
+        _fail("the device's driver gives no timestamps of dispatches")
+    if not all(event.get("valid") and int(event.get("duration_ns", 0)) > 0 for event in events):
+        _fail("the device's driver gives timestamps of dispatches that are not valid")
+    if len(events) % calls:
+        _fail(f"{calls} equal calls made {len(events)} dispatches, which is no multiple")
+    width = len(events) // calls
+    for position in range(width):
+        if len(names := {event["key"] for event in events[position::width]}) > 1:
+            _fail(f"equal calls made different dispatches: {', '.join(sorted(names))}")
+    nanoseconds = np.array([event["duration_ns"] for event in events], dtype=np.float64)
+    return (nanoseconds * 1e-9).reshape(calls, width)
+
+
+def seconds_per_call(durations: NDArray[np.float64]) -> float:
+    """Return the device seconds of a call: each dispatch at its low percentile over the calls, summed.
+
+    Args:
+        durations: Seconds, [calls, dispatches of a call]; the first calls are dropped.
+    """
+    counted = durations[WARM_UP_CALLS:]
+    return float(np.percentile(counted, PERCENTILE, axis=0).sum())
+
+
+def write_elements(path: Path, array: Array) -> Path:
+    """Write the elements of an array as they lie in memory, and return the path."""
+    path.write_bytes(np.ascontiguousarray(array).tobytes())
+    return path
+
+
+def _shape(spec: TensorSpec) -> str:
+    return "x".join((*map(str, spec.shape), spec.element_type))
+
+
+def _fail(message: str) -> NoReturn:
+    raise RequestFailed(Failure(FailureClass.RUN_ERROR, message))

@@ -1,0 +1,89 @@
+"""Times calls in this process by its clocks, and watches for what disturbs them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mlir_sched.runner.calibration import Calibration
+
+MAX_WALL_OVER_CPU = 1.03
+"""A sample with more wall time per CPU time was interrupted by somebody else's work."""
+
+WAKE_UP_NS = 10_000
+"""What a worker thread that wakes up for a call waits for its core even on a quiet machine (6 us were seen)."""
+
+WAIT_RUNS = 40
+"""Calibration runs (some 50 us each) to wait for a quiet moment before a pair is taken all the same."""
+
+
+class WallClock:
+    """The clock of the CPU's cores.
+
+    Args:
+        calibration: Consulted before and after every pair.
+        threads: Threads the programs run on; with one, it is the calling thread.
+    """
+
+    def __init__(self, calibration: Calibration, *, threads: int) -> None:
+        self._calibration = calibration
+        self._threads = threads
+
+    def settle(self) -> None:
+        """Wait until the calibration kernel takes its usual time."""
+        for _ in range(WAIT_RUNS):
+            if self._calibration.is_quiet():
+                return
+
+    def sample(self, program: Callable[[int], None], calls: int) -> tuple[float, bool]:
+        """Return seconds per call, and whether the program had its cores for itself.
+
+        On one thread an interrupted sample gives its CPU time: what the interruption took is not in it, only what
+        it did to the caches. On several threads there is no such substitute.
+        """
+        if calls > 1:
+            program(1)
+        waited = 0 if self._threads == 1 else _run_delay_ns()
+        cpu = time.thread_time_ns()
+        start = time.perf_counter_ns()
+        program(calls)
+        wall_ns = time.perf_counter_ns() - start
+        cpu_ns = time.thread_time_ns() - cpu
+        if self._threads > 1:
+            allowed_ns = self._threads * ((MAX_WALL_OVER_CPU - 1) * wall_ns + WAKE_UP_NS * calls)
+            alone = _run_delay_ns() - waited <= allowed_ns
+            return wall_ns * 1e-9 / calls, alone
+        alone = wall_ns <= MAX_WALL_OVER_CPU * cpu_ns
+        return (wall_ns if alone else cpu_ns) * 1e-9 / calls, alone
+
+    def was_quiet(self, baseline_s: float) -> bool:  # noqa: ARG002 - the calibration kernel knows better
+        """Say whether the calibration kernel takes its usual time."""
+        return self._calibration.is_quiet()
+
+
+def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
+    """Return rough seconds per call of a warm program: the best of the samples that fit three times ``sample_s``."""
+    run(1)
+    calls, best = 1, float("inf")
+    start = time.perf_counter()
+    while True:
+        before = time.perf_counter()
+        run(calls)
+        now = time.perf_counter()
+        best = min(best, (now - before) / calls)
+        if now - start >= 3 * sample_s:
+            return best
+        if now - before < sample_s / 2:
+            calls *= 4
+
+
+def _run_delay_ns() -> int:
+    """Return how long the threads of this process have waited for a core so far; 0 where Linux does not tell."""
+    total = 0
+    for path in Path("/proc/self/task").glob("*/schedstat"):
+        try:
+            total += int(path.read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+    return total
