@@ -10,13 +10,13 @@ from typing import Any
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies
 from mlir_sched.emission.export import LIBRARY, NO_LOSS
-from mlir_sched.emission.final_measurement import compile_to_bytes, final_options, measure_program, measure_scripts
+from mlir_sched.emission.final_measurement import compile_to_bytes, measure_program, measure_scripts
 from mlir_sched.emission.library import provenance_of
 from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
 from mlir_sched.progress import Progress, ProgressCallback, silent
-from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
 from mlir_sched.script_state import Judgement, ScriptState, judge
 from mlir_sched.space import DesignSpace, Space
@@ -122,7 +122,7 @@ def replay(
     target = detect_target(str(folder.summary.get("target", "llvm-cpu")), threads)
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
     extracted = extract(model, target, extra)
-    space = Space([*modules, *Space.default(target).modules])
+    space = Space([*modules, *Space.default(target).modules]).for_target(target)
     return _Replay(folder, Path(model), extracted, target, space, threads, progress).run()
 
 
@@ -142,7 +142,7 @@ class _Replay:
         for strategy, judgement, _ in judged:
             if judgement.script:
                 library = replace_strategy(library, strategy.symbol, judgement.script)
-        with Runner(final_options(self.threads)) as runner:
+        with Runner(RunnerOptions.final(self.target.driver, threads=self.threads)) as runner:
             strategies = self._measure_all(judged, library, runner)
             return self._with_program(strategies, library, runner)
 

@@ -54,6 +54,20 @@ class Space:
             raise UserError(f"there are no transform modules for the target {target.name!r}") from error
         return Space([*registered_modules(target), *backend.default_modules()])
 
+    def for_target(self, target: Target) -> Space:
+        """Return this space, once every module of it is known to be for a target.
+
+        Raises:
+            UserError: One is not; the message names its stage.
+        """
+        for module in self.modules:
+            if not module.is_for(target):
+                raise UserError(
+                    f"the transform module {module.name!r} cannot be used for the target {target.name}: its stage "
+                    f"{module.stage.name.lower()!r} is for {', '.join(module.backends)} only"
+                )
+        return self
+
     def insert(self, module: TransformModule, *, before: str | None = None, after: str | None = None) -> Space:
         """Return a space with one more module, by default at the front."""
         if before is not None and after is not None:

@@ -67,21 +67,23 @@ def tune(
     start = time.monotonic()
     progress(Progress("detecting the target"))
     target = detect_target(options.target, options.threads)
-    space = Space([*modules, *(space or Space.default(target)).modules])
+    space = Space([*modules, *(space or Space.default(target)).modules]).for_target(target)
+    measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
+    final = RunnerOptions.final(target.driver, threads=options.threads)
     with RecordStore.open(store or default_store(folder)) as records:
         progress(Progress("compiling and timing the untuned program"))
-        with Runner(RunnerOptions(threads=options.threads, seed=options.seed)) as runner:
+        with Runner(measuring) as runner:
             variants = build_variants(path, target, runner)
         variant = _remembered_variant(records, variants, space, target, options)
         tasks = [task for task in variant.model.tasks if can_tune(task, space, target)]
         _require_tunable(path, variant, tasks, space)
         run = SearchRun(options, target, space, records, tasks, start, progress, start_from)
-        with CompileAndRun(variant.model.flags, RunnerOptions(threads=options.threads, seed=options.seed)) as evaluator:
+        with CompileAndRun(variant.model.flags, measuring) as evaluator:
             run.search(evaluator)
             progress(run.state("measuring the finalists"))
-        finalists = choose_finalists([search for search in run.searches if search.records], options.threads)
+        finalists = choose_finalists([search for search in run.searches if search.records], final)
         progress(run.state("emitting and measuring the program"))
-        emission = emit(folder, path, variants, variant, finalists, options.threads, target)
+        emission = emit(folder, path, variants, variant, finalists, final, target)
         result = summarise(run, path, variant, emission, folder)
         if folder is not None:
             write_summary(folder, result)

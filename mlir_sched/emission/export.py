@@ -15,12 +15,12 @@ from pathlib import Path
 
 from mlir_sched import __version__
 from mlir_sched.compiler import ModelCompileError, applied_strategies
-from mlir_sched.emission.final_measurement import compile_to_bytes, final_options, measure_program
+from mlir_sched.emission.final_measurement import compile_to_bytes, measure_program
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.library import Strategy, build_library, indistinct
 from mlir_sched.record import describe
 from mlir_sched.result import ProgramResult, TuneResult
-from mlir_sched.runner import Runner
+from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.target import Target
 from mlir_sched.variants import BuiltVariant, entry_of
 
@@ -50,7 +50,7 @@ def emit(
     variants: Sequence[BuiltVariant],
     tuned: BuiltVariant,
     finalists: Finalists,
-    threads: int,
+    options: RunnerOptions,
     target: Target,
 ) -> Emission:
     """Write the tuned folder and prove it; without winners, or when they lose in the program, fall back.
@@ -61,10 +61,10 @@ def emit(
         variants: Every untuned variant, the default first.
         tuned: The variant whose dispatches were tuned.
         finalists: The scripts to emit.
-        threads: Threads of the program.
+        options: How programs are run and timed.
         target: What was tuned for.
     """
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as scratch, Runner(final_options(threads)) as runner:
+    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as scratch, Runner(options) as runner:
         attempt = _Attempt(folder or Path(scratch), model, variants, target, runner)
         winners, notes = dict(finalists.winners), dict(finalists.notes)
         program, complaints = attempt.prove(tuned, winners)

@@ -10,15 +10,12 @@ from pathlib import Path
 from mlir_sched.compiler import CompilerPool, ModelCompileError, compile_model
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
+from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.task import Task
 from mlir_sched.tasks import EntryPoint
 from mlir_sched.variants import program_of
-
-FINAL_BUDGET_S = 1.0
-FINAL_PRECISION = 0.004
 
 
 @dataclass(frozen=True)
@@ -34,11 +31,6 @@ class ProgramTimings:
     untuned: Timing
     emitted: Timing
     others: Mapping[str, float]
-
-
-def final_options(threads: int) -> RunnerOptions:
-    """Return options for measuring few programs well."""
-    return RunnerOptions(threads=threads, budget_s=FINAL_BUDGET_S, precision=FINAL_PRECISION, min_samples=20)
 
 
 def measure_scripts(

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.emission.final_measurement import final_options, measure_scripts
+from mlir_sched.emission.final_measurement import measure_scripts
 from mlir_sched.measurement import Timing
 from mlir_sched.record import Record
-from mlir_sched.runner import BaselineError, Runner
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.space import DesignSpace
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch
@@ -53,14 +53,14 @@ class Finalists:
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
-def choose_finalists(searches: Sequence[TaskSearch], threads: int) -> Finalists:
+def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code."""
     winners: dict[str, Winner] = {}
     notes: dict[str, str] = {}
     if not searches:
         return Finalists()
     flags = searches[0].task.flags
-    with CompilerPool(flags) as pool, Runner(final_options(threads)) as runner:
+    with CompilerPool(flags) as pool, Runner(options) as runner:
         for number, search in enumerate(searches):
             records = search.ranked()[:FINALISTS]
             best = _measure_again(search.task, records, pool, runner) if records else None
