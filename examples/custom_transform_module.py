@@ -14,7 +14,6 @@ class OuterProduct(ScheduleModule):
     """Keeps a tile of the result in registers and adds one outer product of a column and a row after the other."""
 
     name = "outer_product"
-    backends = ("llvm-cpu",)
 
     def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
         """Take plain matrix multiplications with their fill, and nothing fused."""

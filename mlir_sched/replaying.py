@@ -12,9 +12,10 @@ from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strateg
 from mlir_sched.emission.export import LIBRARY, NO_LOSS
 from mlir_sched.emission.final_measurement import compile_to_bytes, measure_program, measure_scripts
 from mlir_sched.emission.library import provenance_of
-from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder
+from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder, require_target
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
+from mlir_sched.options import TuneOptions
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
@@ -119,11 +120,19 @@ def replay(
     folder = read_tuned_folder(Path(tuned))
     progress(Progress("compiling the model"))
     threads = int(folder.summary.get("threads", 1))
-    target = detect_target(str(folder.summary.get("target", "llvm-cpu")), threads)
+    provenance = provenance_of(folder.library) if folder.library else {}
+    target = detect_target(_target_name(folder, provenance), threads)
+    require_target(folder, target, provenance)
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
     extracted = extract(model, target, extra)
     space = Space([*modules, *Space.default(target).modules]).for_target(target)
     return _Replay(folder, Path(model), extracted, target, space, threads, progress).run()
+
+
+def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the target that a folder says it was tuned for, by default the one that ``tune`` has."""
+    noted = (origin["target"].partition(" ")[0] for origin in provenance.values() if "target" in origin)
+    return str(folder.summary.get("target") or next(noted, TuneOptions().target))
 
 
 @dataclass

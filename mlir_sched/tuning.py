@@ -11,6 +11,7 @@ from pathlib import Path
 from mlir_sched.database import RecordStore
 from mlir_sched.emission.export import emit, write_summary
 from mlir_sched.emission.finalists import choose_finalists
+from mlir_sched.emission.tuned_folder import refuse_other_target
 from mlir_sched.errors import UserError
 from mlir_sched.evaluate import CompileAndRun
 from mlir_sched.options import TuneOptions
@@ -63,7 +64,7 @@ def tune(
     """
     options = options or TuneOptions()
     path = require_program(model)
-    folder = None if output is None else prepare_folder(Path(output))
+    folder = None if output is None else prepare_folder(Path(output), options.target)
     start = time.monotonic()
     progress(Progress("detecting the target"))
     target = detect_target(options.target, options.threads)
@@ -91,12 +92,13 @@ def tune(
         return result
 
 
-def prepare_folder(folder: Path) -> Path:
-    """Make the output folder and prove that it can be written.
+def prepare_folder(folder: Path, target: str) -> Path:
+    """Make the output folder and prove that results for a target can be written there.
 
     Raises:
-        UserError: It cannot.
+        UserError: They cannot, or it holds results for another target.
     """
+    refuse_other_target(folder, target)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".writable"

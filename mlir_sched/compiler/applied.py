@@ -17,6 +17,9 @@ from mlir_sched.transform_scripts.script_form import APPLIED
 _LOWERING_CONFIG = "lowering_config"
 _NO_PIPELINE = "no_pipeline"
 _WORKGROUP_MAPPING = "#iree_codegen.workgroup_mapping"
+_WORKGROUP_ID = "hal.interface.workgroup.id"
+_DISPATCH_CONFIG = "iree_codegen.dispatch_config"
+_UNDECIDED_COUNT = "iree_tensor_ext.dispatch.workgroup_count_from_slice"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def why_not_applied(function: Any) -> str:
         return f"the script did not reach its end: the function has no {APPLIED} annotation"
     choice = codegen_choice(function)
     if choice.is_script_only:
-        return _left_over(function)
+        return _left_over(function) or _uncounted(function)
     if not choice.lowering_configs:
         return "the script sets no lowering_config and no no_pipeline translation_info: IREE would choose by itself"
     return ""
@@ -79,6 +82,16 @@ def _left_over(function: Any) -> str:
                 return f"the script left {op.name} on tensors"
             if op.parent.name == "func.func":
                 return f"the script left {op.name} neither tiled nor vectorized"
+    return ""
+
+
+def _uncounted(function: Any) -> str:
+    """Return why the number of workgroups does not follow from the script, or an empty string."""
+    names = {op.name for op in _walk(function)}
+    beside = [op.operation for op in function.parent.regions[0].blocks[0] if op.operation.name == _DISPATCH_CONFIG]
+    counted = all(op.name != _UNDECIDED_COUNT for config in beside for op in _walk(config))
+    if _WORKGROUP_ID in names and not counted:
+        return "the script uses workgroup ids and does not set the number of workgroups"
     return ""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.errors import UserError
+from mlir_sched.target import Target
 
 LIBRARY_FLAG = "--iree-codegen-transform-dialect-library="
 
@@ -65,6 +66,49 @@ def read_tuned_folder(path: Path) -> TunedFolder:
         library_in_flags=Path(named[-1]) if named else None,
         summary=_summary(path / "summary.json"),
     )
+
+
+def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse a folder that was tuned for another target.
+
+    Args:
+        folder: The folder.
+        target: What it is to be used for.
+        strategies: The provenance of its library's strategies, by symbol.
+
+    Raises:
+        UserError: Its flags or its library are for another target.
+    """
+    for symbol, origin in strategies.items():
+        name = origin.get("target", target.name).partition(" ")[0]
+        if name != target.name:
+            raise UserError(
+                f"{folder.path / 'library.mlir'}: @{symbol} was tuned for the target {name}, not for {target.name}; "
+                "tune again for this target"
+            )
+    own = {flag.partition("=")[0]: flag for flag in folder.flags}
+    for flag in target.flags:
+        found = own.get(flag.partition("=")[0], "nothing")
+        if found != flag:
+            raise UserError(
+                f"{folder.path / 'flags.txt'} has {found} where the target {target.name} of this machine needs {flag}: "
+                "the folder is for another target; tune again for this one"
+            )
+
+
+def refuse_other_target(path: Path, target: str) -> None:
+    """Refuse to write results for a target into a folder that holds those for another one.
+
+    Raises:
+        UserError: It does.
+    """
+    try:
+        summary = json.loads((path / "summary.json").read_text())
+    except (OSError, ValueError):
+        return
+    held = summary.get("target", target) if isinstance(summary, dict) else target
+    if held != target:
+        raise UserError(f"{path} holds results for the target {held}, not {target}; choose another folder with -o")
 
 
 def read_text(path: Path) -> str:
