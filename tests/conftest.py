@@ -8,13 +8,28 @@ import pytest
 from payloads import PAYLOADS, Payload
 
 from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import LOCAL, Target
-from mlir_sched.targets import detect_target
+from mlir_sched.target import LOCAL, GpuLimits, Target
+from mlir_sched.targets import detect_target, vulkan
 from mlir_sched.task import Task
 from mlir_sched.tasks import extract
 
 FIXED = Target("llvm-cpu", "llvm-cpu", LOCAL, (), "fixed", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768)
 """A machine that does not depend on where the tests run: 64-byte vectors in 32 registers, one core."""
+
+FIXED_VULKAN = Target(
+    "vulkan",
+    "vulkan-spirv",
+    "vulkan",
+    ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe"),
+    "fixed",
+    "3.13.0",
+    "a GPU",
+    1,
+    vulkan.VECTOR_BYTES,
+    vulkan.VECTOR_REGISTERS,
+    gpu=GpuLimits(8, 1024, (1024, 1024, 64), (65535, 65535, 65535), 32768),
+)
+"""A Vulkan device that need not be there: programs for it can be compiled, not run."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +45,16 @@ def here() -> Target:
 @pytest.fixture(scope="session")
 def task_for(here: Target, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
     """Return a function from a payload, or its name, to its only task; each is extracted once."""
+    return _extractor(here, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def vulkan_task_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
+    """Return a function from a payload, or its name, to its only task for the fixed Vulkan device."""
+    return _extractor(FIXED_VULKAN, tmp_path_factory)
+
+
+def _extractor(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
     known: dict[Payload, Task] = {}
 
     def extract_once(wanted: str | Payload) -> Task:
@@ -37,7 +62,7 @@ def task_for(here: Target, tmp_path_factory: pytest.TempPathFactory) -> Callable
         if payload not in known:
             path = tmp_path_factory.mktemp("payload") / "main.mlir"
             path.write_text(payload.text)
-            (known[payload],) = extract(path, here, payload.flags).tasks
+            (known[payload],) = extract(path, target, payload.flags).tasks
         return known[payload]
 
     return extract_once

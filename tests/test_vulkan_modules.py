@@ -1,0 +1,244 @@
+"""The Vulkan transform modules: which sketches a dispatch gets, what they refuse, the scripts they make."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import FIXED, FIXED_VULKAN
+from payloads import Payload, matmul, vector_add
+from vulkan import require_vulkan
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import FailureClass, IllegalTraceError, UserError
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import program_of_task
+from mlir_sched.runner.rules import rule_for_dispatch
+from mlir_sched.sampling import Value
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.task import Task
+from mlir_sched.trace import OnIllegal, Recorder, Trace
+from mlir_sched.transform_scripts import llvm_cpu
+from mlir_sched.transform_scripts.module import ScheduleModule
+
+TaskFor = Callable[[str | Payload], Task]
+GOLDEN = Path(__file__).parent / "golden" / "vulkan"
+EXAMPLE = Path(__file__).parent.parent / "examples" / "custom_transform_module.py"
+CONTRACTION = {"contraction.threads", "lowering_config"}
+SKETCHES: dict[str, set[str]] = {
+    "matmul": CONTRACTION,
+    "matmul_uneven": CONTRACTION,
+    "matmul_accumulating": CONTRACTION,
+    "matmul_i8": CONTRACTION,
+    "matmul_f16": CONTRACTION,
+    "batch_matmul_bt": CONTRACTION,
+    "vecmat": CONTRACTION,
+    "matvec": CONTRACTION,
+    "bias_gelu": CONTRACTION,
+    "two_epilogues": CONTRACTION,
+    "elementwise_chain": {"elementwise", "lowering_config"},
+    "transpose": {"elementwise", "lowering_config"},
+    "vector_add_uneven": {"elementwise", "lowering_config"},
+}
+UNSCHEDULED = ("row_sum", "softmax", "sum_of_squares")
+
+
+def space_of(task: Task) -> DesignSpace:
+    assert task.dispatch is not None
+    return DesignSpace(Space.default(FIXED_VULKAN), task.dispatch, FIXED_VULKAN)
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_dispatch_gets_the_sketches_that_suit_it(vulkan_task_for: TaskFor, name: str) -> None:
+    assert set(space_of(vulkan_task_for(name)).sketches) == SKETCHES[name]
+
+
+@pytest.mark.parametrize("name", UNSCHEDULED)
+def test_reductions_are_left_to_the_compiler(vulkan_task_for: TaskFor, name: str) -> None:
+    assert space_of(vulkan_task_for(name)).sketches == ()
+
+
+REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
+    (
+        matmul(256, 256, 64),
+        "contraction.threads",
+        {"tile_0": (64, 1), "tile_1": (256, 4)},
+        "4096 threads per workgroup > 1024",
+    ),
+    (
+        matmul(96, 120, 72),
+        "contraction.threads",
+        {"tile_0": (12, 4), "tile_1": (60, 4)},
+        "45 threads per workgroup are no whole subgroups of 8",
+    ),
+    (
+        matmul(256, 256, 64),
+        "contraction.threads",
+        {"tile_0": (256, 16), "tile_1": (256, 16)},
+        "256 results per thread are more than 128",
+    ),
+    (
+        matmul(256, 256, 64),
+        "contraction.threads",
+        {"tile_0": (64, 8), "tile_1": (64, 16), "reduction_step": (16,)},
+        "512 unrolled vectors are more than 256",
+    ),
+    (
+        matmul(256, 256, 64),
+        "lowering_config",
+        {"tile_0": (64, 8), "tile_1": (64, 16), "reduction_step": (16,)},
+        "512 unrolled vectors are more than 256",
+    ),
+    (vector_add(1 << 20), "elementwise", {"tile_0": (8, 4)}, "131072 workgroups along x > 65535"),
+    (vector_add(1 << 20), "lowering_config", {"tile_0": (16384, 4)}, "4096 threads per workgroup > 1024"),
+]
+
+
+@pytest.mark.parametrize(("payload", "sketch", "values", "rule"), REFUSED, ids=[rule for *_, rule in REFUSED])
+def test_limit_of_the_device_refuses(
+    vulkan_task_for: TaskFor, payload: Payload, sketch: str, values: dict[str, Value], rule: str
+) -> None:
+    space = space_of(vulkan_task_for(payload))
+    with pytest.raises(IllegalTraceError, match=rule):
+        space.run(sketch, Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+
+
+def test_the_compiler_accepts_what_its_limit_refuses(vulkan_task_for: TaskFor) -> None:
+    """Nothing but the static rule keeps a workgroup of 4096 threads from the device."""
+    task = vulkan_task_for(matmul(256, 256, 64))
+    trace = space_of(task).sample(np.random.default_rng(0), "lowering_config")
+    script = space_of(task).script(trace)
+    start = script.index("workgroup_size = [")
+    oversized = script[:start] + "workgroup_size = [4096, 1, 1" + script[script.index("]", start) :]
+    with CompilerPool(task.flags, workers=1) as pool:
+        ((_, result),) = pool.compile(task, [oversized])
+    assert result.failure is None
+
+
+GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
+    "contraction_threads": (
+        "bias_gelu",
+        "contraction.threads",
+        {"tile_0": (48, 6), "tile_1": (96, 8), "reduction_step": (4,)},
+    ),
+    "elementwise": ("transpose", "elementwise", {"tile_0": (48, 4), "tile_1": (32, 4)}),
+    "lowering_config": (
+        "batch_matmul_bt",
+        "lowering_config",
+        {"tile_1": (32, 4), "tile_2": (48, 4), "reduction_step": (8,)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_golden_script(vulkan_task_for: TaskFor, name: str, request: pytest.FixtureRequest) -> None:
+    payload, sketch, values = GOLDENS[name]
+    space = space_of(vulkan_task_for(payload))
+    trace = space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0]
+    script = space.script(trace)
+    path = GOLDEN / f"{name}.mlir"
+    if request.config.getoption("--update-golden"):
+        path.write_text(script)
+    assert script == path.read_text(), "the script changed; if that is meant: pytest --update-golden"
+    assert space.trace_of(script) == trace
+
+
+def test_a_script_that_does_not_count_its_workgroups_is_not_applied(vulkan_task_for: TaskFor) -> None:
+    """IREE compiles it all the same, and it computes a part of the result."""
+    task = vulkan_task_for("matmul")
+    space = space_of(task)
+    script = space.script(space.sample(np.random.default_rng(0), "contraction.threads"))
+    uncounted = "".join(line for line in script.splitlines(True) if "populate_workgroup_count" not in line)
+    assert uncounted != script
+    with CompilerPool(task.flags, workers=1) as pool:
+        ((_, result),) = pool.compile(task, [uncounted])
+    assert result.failure is not None
+    assert result.failure.kind is FailureClass.NOT_APPLIED
+    assert "does not set the number of workgroups" in result.failure.message
+
+
+def test_a_script_for_the_cpu_is_a_recorded_failure(task_for: TaskFor, vulkan_task_for: TaskFor) -> None:
+    dispatch = task_for("matmul").dispatch
+    assert dispatch is not None
+    cpu = DesignSpace(Space.default(FIXED), dispatch, FIXED)
+    script = cpu.script(cpu.sample(np.random.default_rng(0), "contraction.registers"))
+    task = vulkan_task_for("matmul")
+    with CompilerPool(task.flags, workers=1) as pool:
+        ((_, result),) = pool.compile(task, [script])
+    assert result.failure is not None
+
+
+def test_a_module_for_another_target_is_refused_by_its_stage() -> None:
+    space = Space([llvm_cpu.Lowering(), *Space.default(FIXED_VULKAN).remove("lowering").modules])
+    with pytest.raises(UserError, match=r"'lowering' cannot be used for the target vulkan: its stage 'lower' is for"):
+        space.for_target(FIXED_VULKAN)
+
+
+SAMPLES = 3
+"""Random candidates per sketch and payload that are compiled and run."""
+
+
+def samples(task: Task, space: DesignSpace) -> list[Trace]:
+    rng = np.random.default_rng(3)
+    return list({space.sample(rng, sketch): None for sketch in space.sketches for _ in range(SAMPLES)})
+
+
+SAMPLED = tuple(name for name in SKETCHES if name != "vector_add_uneven")
+
+
+def test_extents_without_divisors_have_no_legal_candidate(vulkan_task_for: TaskFor) -> None:
+    space = space_of(vulkan_task_for("vector_add_uneven"))
+    with pytest.raises(IllegalTraceError, match="1000003 workgroups along x"):
+        space.sample(np.random.default_rng(0), "elementwise")
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_random_candidates_compile(vulkan_task_for: TaskFor, pool: CompilerPool, name: str) -> None:
+    task = vulkan_task_for(name)
+    space = space_of(task)
+    traces = samples(task, space)
+    results = dict(pool.compile(task, [space.script(trace) for trace in traces]))
+    assert {str(traces[i].values): r.failure for i, r in results.items() if r.failure is not None} == {}
+
+
+@pytest.fixture(scope="module")
+def pool() -> CompilerPool:
+    return CompilerPool(FIXED_VULKAN.flags)
+
+
+@pytest.mark.parametrize("name", [*SAMPLED, "outer_product"])
+def test_random_candidates_compute_the_right_numbers(
+    vulkan_task_for: TaskFor, pool: CompilerPool, runner: Runner, name: str
+) -> None:
+    task = vulkan_task_for("matmul" if name == "outer_product" else name)
+    assert task.dispatch is not None
+    space = space_of(task)
+    if name == "outer_product":  # the example of a user's module, written for CPUs and GPUs alike
+        user = Space([_example_module(), *Space.default(FIXED_VULKAN).modules]).for_target(FIXED_VULKAN)
+        space = DesignSpace(user, task.dispatch, FIXED_VULKAN)
+        assert name in space.sketches
+    traces = [trace for trace in samples(task, space) if name != "outer_product" or trace.sketch == name]
+    compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    untuned, *programs = [program_of_task(task, compiled[i].vmfb or b"") for i in range(len(traces) + 1)]
+    failures = runner.check(untuned, programs, rule_for_dispatch(task.dispatch))
+    assert {str(t.values): f for t, f in zip(traces, failures, strict=True) if f is not None} == {}
+
+
+@pytest.fixture(scope="module")
+def runner() -> Runner:
+    require_vulkan()
+    return Runner(RunnerOptions.for_device("vulkan"))
+
+
+def _example_module() -> ScheduleModule:
+    spec = importlib.util.spec_from_file_location("custom_transform_module", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made = module.OuterProduct()
+    assert isinstance(made, ScheduleModule)
+    return made
