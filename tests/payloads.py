@@ -275,15 +275,6 @@ def row_sum_then_scale(rows: int, columns: int) -> Payload:
     return Payload(_function(f"%a: {a}", a, body), O3)
 
 
-def convolution() -> Payload:
-    """Return a 3x3 convolution of an image with its channels last: no module schedules it."""
-    a, b, c = "tensor<1x18x18x16xf32>", "tensor<3x3x16x32xf32>", "tensor<1x16x16x32xf32>"
-    body = f"""{_filled("zero", c, "0.0")}
-  %r = linalg.conv_2d_nhwc_hwcf ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
-  return %r : {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}", c, body))
-
-
 PAYLOADS: dict[str, Payload] = {
     "matmul": matmul(64, 48, 80),
     "matmul_uneven": matmul(17, 33, 65),

@@ -12,7 +12,6 @@ from conftest import FIXED
 from payloads import (
     PAYLOADS,
     Payload,
-    convolution,
     layernorm,
     matmul,
     matmul_bias_gelu,
@@ -61,10 +60,6 @@ SKETCHES: dict[str, set[str]] = {
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str) -> None:
     assert set(space_for(name).sketches) == SKETCHES[name]
-
-
-def test_convolutions_are_left_to_the_compiler(space_for: SpaceFor) -> None:
-    assert space_for(convolution()).sketches == ()
 
 
 def test_module_options_narrow_the_space(task_for: TaskFor) -> None:

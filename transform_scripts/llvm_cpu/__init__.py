@@ -1,6 +1,7 @@
 """Transform modules for IREE's llvm-cpu backend."""
 
 from mlir_sched.transform_scripts.llvm_cpu.contraction import Contraction
+from mlir_sched.transform_scripts.llvm_cpu.convolution import Convolution
 from mlir_sched.transform_scripts.llvm_cpu.elementwise import Elementwise
 from mlir_sched.transform_scripts.llvm_cpu.lowering import Lowering
 from mlir_sched.transform_scripts.llvm_cpu.lowering_config import LoweringConfig
@@ -10,6 +11,7 @@ from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = [
     "Contraction",
+    "Convolution",
     "Elementwise",
     "Lowering",
     "LoweringConfig",
@@ -21,4 +23,12 @@ __all__ = [
 
 def default_modules() -> list[TransformModule]:
     """Return the backend's modules in the order in which they are asked."""
-    return [LoweringConfig(), Contraction(), Reduction(), Elementwise(), ParallelDistribution(), Lowering()]
+    return [
+        LoweringConfig(),
+        Contraction(),
+        Convolution(),
+        Reduction(),
+        Elementwise(),
+        ParallelDistribution(),
+        Lowering(),
+    ]

@@ -1,0 +1,126 @@
+"""Convolutions as small programs, one dispatch each: every rank, layout, stride, dilation and grouping."""
+
+from __future__ import annotations
+
+from payloads import Payload
+
+
+def named(
+    op: str,
+    image: tuple[int, ...],
+    kernel: tuple[int, ...],
+    result: tuple[int, ...],
+    *,
+    stride: int = 1,
+    dilation: int = 1,
+    kind: str = "f32",
+    out: str = "",
+    epilogue: bool = False,
+    accumulate: bool = False,
+) -> Payload:
+    """Return a named convolution of linalg.
+
+    Args:
+        op: Its name, with the rank of the image as the only digit.
+        image, kernel, result: Shapes.
+        stride, dilation: The same along every dimension of the image.
+        kind: Element type of what is read.
+        out: Element type of the result, by default the same.
+        epilogue: Add a bias along the last dimension, and a relu.
+        accumulate: Add to an argument instead of zeros.
+    """
+    out = out or kind
+    a, b, c = _tensor(image, kind), _tensor(kernel, kind), _tensor(result, out)
+    rank = next(letter for letter in op if letter.isdigit())
+    numbers = (("dilations", dilation), ("strides", stride))
+    attributes = ", ".join(f"{name} = dense<{number}> : tensor<{rank}xi64>" for name, number in numbers)
+    arguments = f"%a: {a}, %b: {b}"
+    body = f"  %zero = arith.constant {'0.0' if out.startswith('f') else '0'} : {out}\n  %e = tensor.empty() : {c}\n"
+    if accumulate:
+        arguments += f", %f: {c}"
+    else:
+        body += f"  %f = linalg.fill ins(%zero : {out}) outs(%e : {c}) -> {c}\n"
+    body += f"  %c = linalg.{op} {{{attributes}}} ins(%a, %b : {a}, {b}) outs(%f : {c}) -> {c}\n"
+    if epilogue:
+        arguments += f", %v: {_tensor(result[-1:], out)}"
+        body += _bias_and_relu(result, out)
+    return Payload(f"func.func @main({arguments}) -> {c} {{\n{body}  return {'%r' if epilogue else '%c'} : {c}\n}}\n")
+
+
+def generic(
+    iterators: str, maps: tuple[str, str, str], image: tuple[int, ...], kernel: tuple[int, ...], result: tuple[int, ...]
+) -> Payload:
+    """Return a convolution that has no name in linalg: ``iterators`` is a letter, p or r, per loop."""
+    a, b, c = _tensor(image, "f32"), _tensor(kernel, "f32"), _tensor(result, "f32")
+    kinds = ", ".join({"p": '"parallel"', "r": '"reduction"'}[letter] for letter in iterators)
+    affine = ", ".join(f"affine_map<{text}>" for text in maps)
+    return Payload(f"""func.func @main(%a: {a}, %b: {b}) -> {c} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {c}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {c}) -> {c}
+  %c = linalg.generic {{indexing_maps = [{affine}], iterator_types = [{kinds}]}}
+      ins(%a, %b : {a}, {b}) outs(%f : {c}) {{
+    ^bb0(%x: f32, %y: f32, %o: f32):
+      %p = arith.mulf %x, %y : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+  }} -> {c}
+  return %c : {c}
+}}
+""")
+
+
+def _tensor(shape: tuple[int, ...], kind: str) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}{kind}>"
+
+
+def _bias_and_relu(shape: tuple[int, ...], kind: str) -> str:
+    type_, loops = _tensor(shape, kind), ", ".join(f"d{i}" for i in range(len(shape)))
+    whole, last = f"affine_map<({loops}) -> ({loops})>", f"affine_map<({loops}) -> (d{len(shape) - 1})>"
+    iterators = ", ".join(['"parallel"'] * len(shape))
+    return f"""  %r = linalg.generic {{indexing_maps = [{whole}, {last}, {whole}], iterator_types = [{iterators}]}}
+      ins(%c, %v : {type_}, {_tensor(shape[-1:], kind)}) outs(%e : {type_}) {{
+    ^bb0(%x: {kind}, %y: {kind}, %o: {kind}):
+      %s = arith.addf %x, %y : {kind}
+      %m = arith.maximumf %s, %zero : {kind}
+      linalg.yield %m : {kind}
+  }} -> {type_}
+"""
+
+
+NHWC, NCHW, DEPTHWISE = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw", "depthwise_conv_2d_nhwc_hwc"
+GROUPED = (
+    "(n, h, w, g, f, i, j, c) -> (n, h * 2 + i, w * 2 + j, g, c)",
+    "(n, h, w, g, f, i, j, c) -> (i, j, c, g, f)",
+    "(n, h, w, g, f, i, j, c) -> (n, h, w, g, f)",
+)
+PHASES = (
+    "(i, p, j, q, f, a, b, c) -> (i + p + a, j + q + b, c)",
+    "(i, p, j, q, f, a, b, c) -> (p, q, a, b, c, f)",
+    "(i, p, j, q, f, a, b, c) -> (i, p, j, q, f)",
+)
+CONVOLUTIONS: dict[str, Payload] = {
+    "1d": named("conv_1d_nwc_wcf", (1, 65, 24), (3, 24, 32), (1, 32, 32), stride=2),
+    "2d_bias_relu": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue=True),
+    "2d_accumulating": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), accumulate=True),
+    "2d_batch": named(NHWC, (4, 9, 9, 16), (3, 3, 16, 48), (4, 7, 7, 48)),
+    "2d_dilated": named(NHWC, (1, 20, 20, 8), (3, 3, 8, 32), (1, 16, 16, 32), dilation=2),
+    "2d_strided": named(NHWC, (2, 31, 31, 3), (7, 7, 3, 32), (2, 13, 13, 32), stride=2, epilogue=True),
+    "2d_odd": named(NHWC, (1, 25, 21, 5), (3, 3, 5, 19), (1, 23, 19, 19), epilogue=True),
+    "2d_odd_strided": named(NHWC, (1, 47, 39, 5), (3, 3, 5, 19), (1, 23, 19, 19), stride=2, epilogue=True),
+    "2d_few_channels": named(NHWC, (1, 34, 34, 16), (3, 3, 16, 3), (1, 32, 32, 3)),
+    "2d_i8": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), kind="i8", out="i32"),
+    "2d_f16": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), kind="f16"),
+    "2d_nchw": named(NCHW, (1, 16, 18, 18), (32, 16, 3, 3), (1, 32, 16, 16)),
+    "2d_nchw_strided": named(NCHW, (1, 16, 33, 33), (32, 16, 3, 3), (1, 32, 16, 16), stride=2),
+    "3d": named("conv_3d_ndhwc_dhwcf", (1, 6, 10, 10, 8), (3, 3, 3, 8, 16), (1, 4, 8, 8, 16)),
+    "grouped_ngchw": named("conv_2d_ngchw_gfchw", (1, 4, 4, 18, 18), (4, 4, 4, 3, 3), (1, 4, 4, 16, 16)),
+    "grouped_nhwgc": generic("ppppprrr", GROUPED, (1, 17, 17, 4, 8), (3, 3, 8, 4, 16), (1, 8, 8, 4, 16)),
+    "depthwise": named(DEPTHWISE, (1, 18, 18, 32), (3, 3, 32), (1, 16, 16, 32)),
+    "depthwise_strided": named(DEPTHWISE, (1, 33, 33, 24), (3, 3, 24), (1, 16, 16, 24), stride=2, epilogue=True),
+    "depthwise_odd": named(DEPTHWISE, (1, 15, 13, 21), (3, 3, 21), (1, 13, 11, 21)),
+    "depthwise_nchw": named("depthwise_conv_2d_nchw_chw", (1, 32, 18, 18), (32, 3, 3), (1, 32, 16, 16)),
+    "depthwise_multiplier": named("depthwise_conv_2d_nhwc_hwcm", (1, 18, 18, 16), (3, 3, 16, 2), (1, 16, 16, 16, 2)),
+    "transposed_in_phases": generic("ppppprrr", PHASES, (10, 10, 16), (2, 2, 2, 2, 16, 32), (8, 2, 8, 2, 32)),
+}
+"""One program per class of convolution."""

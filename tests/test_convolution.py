@@ -1,0 +1,155 @@
+"""The convolution module: which sketches convolutions get, what it refuses, what its scripts make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from convolution_payloads import CONVOLUTIONS
+from payloads import Payload
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
+from mlir_sched.payload import OpKind
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import program_of_task
+from mlir_sched.runner.rules import rule_for_dispatch
+from mlir_sched.sampling import Value
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.trace import OnIllegal, Recorder, Trace
+from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk, row_loops, vector_loops
+
+SpaceFor = Callable[[str | Payload], DesignSpace]
+TaskFor = Callable[[str | Payload], Task]
+GOLDEN = Path(__file__).parent / "golden" / "convolution.mlir"
+POOLING = """func.func @main(%a: tensor<1x16x16x32xf32>) -> tensor<1x8x8x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w = tensor.empty() : tensor<2x2xf32>
+  %e = tensor.empty() : tensor<1x8x8x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  %r = linalg.pooling_nhwc_sum {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}
+      ins(%a, %w : tensor<1x16x16x32xf32>, tensor<2x2xf32>) outs(%f : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  return %r : tensor<1x8x8x32xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_every_class_gets_the_sketch_alone(space_for: SpaceFor, name: str) -> None:
+    space = space_for(CONVOLUTIONS[name])
+    assert space.sketches == ("convolution",)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        notes = space.check(space.sample(rng)).notes
+        assert notes["accumulator_registers"] <= 24
+        assert notes["unrolled_vectors"] <= 512
+
+
+def test_a_pooling_is_left_to_the_compiler(space_for: SpaceFor) -> None:
+    space = space_for(Payload(POOLING))
+    assert space.sketches == ()
+    assert OpKind.CONVOLUTION not in {op.kind for op in space.dispatch.ops}
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors", "rows"),
+    [
+        ("2d_bias_relu", (2,), (1, 0)),  # loops h w f i j c
+        ("2d_batch", (3,), (2, 1, 0)),  # loops n h w f i j c
+        ("2d_nchw", (2,), (0, 1)),  # loops f h w c i j
+        ("2d_nchw_strided", (0,), (2, 1)),
+        ("2d_few_channels", (2, 0, 1), (1, 0)),
+        ("depthwise", (2,), (1, 0)),  # loops h w c i j
+        ("transposed_in_phases", (4,), (2, 0)),  # loops i p j q f a b c
+    ],
+)
+def test_vector_and_rows_follow_from_the_roles(
+    space_for: SpaceFor, name: str, vectors: tuple[int, ...], rows: tuple[int, ...]
+) -> None:
+    (op,) = (op for op in space_for(CONVOLUTIONS[name]).dispatch.ops if op.kind is OpKind.CONVOLUTION)
+    assert vector_loops(op, 16) == vectors
+    assert row_loops(op, vectors[0]) == rows
+
+
+def test_vectors_are_powers_of_two_or_less_than_a_register() -> None:
+    assert [chunk(size, 16) for size in (3, 14, 16, 24, 48, 56, 64)] == [3, 14, 16, 8, 16, 8, 64]
+
+
+REFUSED: list[tuple[str, dict[str, Value], str]] = [
+    ("2d_bias_relu", {"vector": (32,), "rows_0": (16,), "rows_1": (1,)}, "32 accumulators are more than 24 registers"),
+    ("2d_bias_relu", {"vector": (24,)}, "not in the support"),
+    ("2d_odd", {"edges": "peel", "vector": 24}, "not in the support"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "rule"), REFUSED, ids=[rule for *_, rule in REFUSED])
+def test_rule_refuses(space_for: SpaceFor, name: str, values: dict[str, Value], rule: str) -> None:
+    space = space_for(CONVOLUTIONS[name])
+    messages = set()
+    for seed in range(80):
+        try:
+            space.run("convolution", Recorder(values, np.random.default_rng(seed), OnIllegal.REJECT))
+        except IllegalTraceError as error:
+            messages.add(str(error))
+    assert any(rule in message for message in messages), messages
+
+
+def test_golden_script(space_for: SpaceFor, request: pytest.FixtureRequest) -> None:
+    space = space_for(CONVOLUTIONS["2d_odd_strided"])
+    values: dict[str, Value] = {
+        "workgroup_0": (23,),
+        "workgroup_1": (19,),
+        "workgroup_2": (19,),
+        "edges": "peel",
+        "vector": 16,
+        "rows_1": 8,
+        "rows_0": 1,
+        "order": ("2", "0", "1"),
+        "innermost": "channels",
+        "unrolled_loops": 1,
+    }
+    script = space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
+    if request.config.getoption("--update-golden"):
+        GOLDEN.write_text(script)
+    assert script == GOLDEN.read_text(), "the script changed; if that is meant: pytest --update-golden"
+
+
+SAMPLES = 4
+"""Random candidates per class that are compiled and run."""
+REFUSED_BY_THE_COMPILER = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.COMPILE_ERROR)
+BOUND = 0.05
+"""Largest share of legal candidates that the compiler may refuse. Measured: 0 of 365."""
+
+
+def test_random_candidates_compile_and_compute_the_right_numbers(task_for: TaskFor, here: Target) -> None:
+    outcomes: Counter[str] = Counter()
+    complaints: list[str] = []
+    # A short time budget: the times do not matter here.
+    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner, CompilerPool(here.flags) as pool:
+        for name, payload in CONVOLUTIONS.items():
+            task = task_for(payload)
+            for trace, failure in _outcomes(task, here, pool, runner):
+                outcomes[failure.kind if failure else "right"] += 1
+                if failure:
+                    complaints.append(f"{name} {trace.values}: {failure.kind} {failure.message}")
+    assert not [kind for kind in outcomes if kind not in ("right", *REFUSED_BY_THE_COMPILER)], complaints
+    assert outcomes["right"] >= (1 - BOUND) * outcomes.total(), complaints
+
+
+def _outcomes(task: Task, target: Target, pool: CompilerPool, runner: Runner) -> list[tuple[Trace, Failure | None]]:
+    """Return random candidates of a task, each with why it failed."""
+    assert task.dispatch is not None
+    space, rng = DesignSpace(Space.default(target), task.dispatch, target), np.random.default_rng(11)
+    traces = list({space.sample(rng): None for _ in range(SAMPLES)})
+    compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    right = [index for index in sorted(compiled) if compiled[index].vmfb]
+    programs = [program_of_task(task, compiled[index].vmfb or b"") for index in right]
+    _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)
+    failures = {index: result.failure for index, result in compiled.items()}
+    failures |= {index: result.failure for index, result in zip(right[1:], results, strict=True)}
+    return [(trace, failures[index]) for index, trace in enumerate(traces, start=1)]

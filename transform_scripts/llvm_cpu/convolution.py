@@ -1,0 +1,353 @@
+"""Direct convolutions on CPUs: any rank, stride, dilation, grouping and layout, with fill and element-wise epilogues.
+
+One program spans the space. A register tile of the result, one vector loop by at most two rows, stays in registers
+while all of the filter and the input channels are summed; fill and epilogues are computed in the same tile. Every
+other loop is tiled by 1, so what is vectorized has no windows left: a product of a vector and a scalar, or of two
+vectors. Rows stand in the vector (as a second dimension) or side by side, which is what a strided image needs.
+
+No pattern may turn the products into contractions: on tiles whose unit dimensions were folded
+``transfer_permutation_patterns`` cost up to 29 times (phase form of a transposed convolution, IREE 3.13 on Zen 4).
+
+Source: the roles of the loops are those of MLIR's ``inferConvolutionDims``; the register tile is that of Georganas et
+al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures" (2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import ClassVar
+
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.target import Target
+from mlir_sched.transform_scripts.common.clean_up import clean_up
+from mlir_sched.transform_scripts.common.extents import (
+    ACCUMULATOR_SHARE,
+    innermost_output_loop,
+    sizes_for,
+    vector_elements,
+    vector_multiple,
+)
+from mlir_sched.transform_scripts.emitter import Handle
+from mlir_sched.transform_scripts.module import Sketch, TransformModule
+from mlir_sched.transform_scripts.schedule import Loop, Schedule, TiledOp, producer_tile
+
+MAX_ROWS = 16
+MAX_VECTORS_PER_ROW = 4
+MAX_UNROLLED_VECTORS = 512
+"""Multiply-add vector instructions in one straight-line tile; more only costs compile time and instruction cache."""
+FOLD_UNIT_DIMS = (
+    "linalg.fold_unit_extent_dims_via_slices",
+    "canonicalization",
+    "tensor.merge_consecutive_insert_extract_slice",
+)
+"""The vectorizer takes sums of loops in an indexing map only once all but one of them are gone."""
+
+
+class Convolution(TransformModule):
+    """Tiles a convolution with its fill and element-wise epilogues for registers.
+
+    Args:
+        edges: Ways to treat an extent that a good register tile does not divide; ``divisor`` is always there.
+    """
+
+    name: ClassVar[str] = "convolution"
+    backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
+
+    def __init__(self, edges: tuple[str, ...] = ("peel",)) -> None:
+        self.edges = edges
+
+    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
+        """Add one program for a dispatch of [fill,] convolution [, element-wise ops on its result]."""
+        nest = None if sketch.steps else _match(op, dispatch, target)
+        if nest is None:
+            return (sketch,)
+        step = self.step(lambda s: convolve(s, nest, self.edges))
+        claimed = tuple(o.index for o in dispatch.ops)
+        return (sketch, sketch.extended(self.name, step, claimed=claimed, parallel=dispatch.root.parallel_dims))
+
+
+@dataclass(frozen=True)
+class Nest:
+    """The ops of a convolution dispatch by index; loops are those of the convolution.
+
+    Attributes:
+        convolution, fill: The convolution and what initialises its result, if that is in the dispatch.
+        epilogues: The element-wise ops behind it, in order.
+        loops: Per op, which of its loops walks what each parallel loop of the convolution walks.
+        vectors: Loops that may be the vector loop, the best first.
+    """
+
+    convolution: int
+    fill: int | None
+    epilogues: tuple[int, ...]
+    loops: dict[int, dict[int, int]]
+    vectors: tuple[int, ...]
+
+    @property
+    def root(self) -> int:
+        """The op that makes the dispatch's result."""
+        return self.epilogues[-1] if self.epilogues else self.convolution
+
+    @property
+    def ops(self) -> tuple[int, ...]:
+        """All ops in program order."""
+        return (*(() if self.fill is None else (self.fill,)), self.convolution, *self.epilogues)
+
+
+def _match(op: LinalgOp, dispatch: Dispatch, target: Target) -> Nest | None:
+    if op.kind is not OpKind.CONVOLUTION or dispatch.other_ops or len(dispatch.results) != 1:
+        return None
+    init = op.outputs[0].producer
+    fill = init if init is not None and dispatch.ops[init].kind is OpKind.FILL else None
+    epilogues = tuple(o.index for o in dispatch.ops[op.index + 1 :])
+    loops = {index: _corresponding_loops(op, dispatch, index) for index in (op.index, *epilogues)}
+    if fill is not None:
+        loops[fill] = {expr.dims[0]: place for place, expr in enumerate(op.outputs[0].indexing_map)}
+    nest = Nest(op.index, fill, epilogues, loops, vector_loops(op, vector_elements(op, target)))
+    if len(nest.ops) != len(dispatch.ops) or dispatch.results[0] != nest.root or not nest.vectors:
+        return None
+    elementwise = all(dispatch.ops[index].kind is OpKind.ELEMENTWISE for index in epilogues)
+    return nest if elementwise and all(_covers(nest, dispatch.ops[i], op) for i in epilogues) else None
+
+
+def _corresponding_loops(op: LinalgOp, dispatch: Dispatch, index: int) -> dict[int, int]:
+    """Return which loop of a later op walks what each parallel loop of the convolution walks."""
+    if index == op.index:
+        return {loop: loop for loop in op.parallel_dims}
+    last = dispatch.ops[index]
+    found: dict[int, int] = {}
+    for loop in last.parallel_dims:
+        tile = TiledOp(None, last, tuple(e if d == loop else 1 for d, e in enumerate(last.extents)))
+        for producer in reversed(dispatch.ops[op.index : index]):
+            tile = TiledOp(None, producer, producer_tile(tile, producer))
+        found |= {d: loop for d in op.parallel_dims if tile.tile[d] > 1}
+    return found
+
+
+def _covers(nest: Nest, epilogue: LinalgOp, op: LinalgOp) -> bool:
+    """Say whether the loops of an epilogue are those of the convolution, in whatever order."""
+    loops = nest.loops[epilogue.index]
+    walked = [loops.get(loop, -1) for loop in op.parallel_dims if op.extents[loop] > 1]
+    return sorted(walked) == [loop for loop in epilogue.parallel_dims if epilogue.extents[loop] > 1]
+
+
+def vector_loops(op: LinalgOp, lanes: int) -> tuple[int, ...]:
+    """Return the loops that may be vectorized: those that walk the image in steps of 1, or not at all.
+
+    That is the result's contiguous loop where it can be and is long enough; else the longest other ones come too.
+    """
+    image, _ = op.image_and_filter
+    usable = [loop for loop in op.parallel_dims if image.step(loop) <= 1 and op.extents[loop] > 1]
+    contiguous = innermost_output_loop(op)
+    first = [loop for loop in usable if loop == contiguous]
+    if first and op.extents[first[0]] >= lanes:
+        return tuple(first)
+    others = sorted((loop for loop in usable if loop != contiguous), key=lambda loop: -op.extents[loop])
+    return (*first, *others[:2])
+
+
+def row_loops(op: LinalgOp, vector: int) -> tuple[int, ...]:
+    """Return the loops that share what a vector loop loads, the best first.
+
+    A channel loop shares the image, an image loop the filter; groups and phases share nothing.
+    """
+    dims = op.convolution_dims
+    image, channels = (*reversed(dims.output_image), *dims.batch), tuple(reversed(dims.output_channel))
+    ranked = (*channels, *image) if vector in image else (*image, *channels)
+    return tuple(loop for loop in ranked if loop != vector)
+
+
+def chunk(size: int, lanes: int) -> int:
+    """Return the largest part of a vector loop's tile that is one vector value: whole registers, or less than one.
+
+    LLVM takes 14 s for a tile with vectors of 48 elements that takes it 0.5 s with 3 of 16.
+    """
+    return size if size <= lanes or size & (size - 1) == 0 else size & -size
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """A sampled register tile; loops are those of the convolution.
+
+    Attributes:
+        sizes: Size per parallel loop longer than 1.
+        order: Its loops longer than 1 that are not tiled by 1, outermost first.
+        vector: The vector loop.
+        side_by_side: Its rows that are unrolled; the others stand in the vector.
+        summed: Reduction loops around the tile, outermost first.
+        unrolled: Reduction loops inside of it, outermost first.
+    """
+
+    sizes: dict[int, int]
+    order: tuple[int, ...]
+    vector: int
+    side_by_side: tuple[int, ...]
+    summed: tuple[int, ...]
+    unrolled: tuple[int, ...]
+
+
+def convolve(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
+    """Tile the root for registers, compute everything else inside its tile, run the whole reduction there.
+
+    After: ``for others: for rows, vector: { fill; for summed: for side_by_side: for unrolled: vector; epilogues }``.
+    """
+    tile = _sample_tile(s, nest, edges)
+    copies = _tile_root(s, nest, tile)
+    clean_up(s)
+    names = sorted({s.dispatch.ops[index].name for index in nest.ops})
+    handles = s.emit.split(s.emit.match_ops(names), len(copies) * len(nest.ops))
+    found = zip(((sizes, index) for sizes in copies for index in nest.ops), handles, strict=True)
+    ops = [_cut(s.ops[index], handle, nest.loops[index], sizes) for (sizes, index), handle in found]
+    for op in reversed(ops):  # the full tile last: it stays in s.ops
+        _tile_copy(s, nest, tile, op)
+    s.emit.run_pass("linalg-generalize-named-ops")  # a fill has unit dimensions to fold, too
+    clean_up(s)
+    s.emit.apply_patterns(*FOLD_UNIT_DIMS)
+    s.emit.cse()
+    s.emit.vectorize(s.emit.match_ops(["linalg.generic"]))
+    for index in (nest.convolution, *nest.epilogues):
+        s.finish(s.ops[index])
+
+
+def _sample_tile(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> RegisterTile:
+    op, tile = s.dispatch.ops[nest.convolution], s.ops[nest.convolution].tile
+    lanes = vector_elements(op, s.target)
+    vector = nest.vectors[0]
+    if len(nest.vectors) > 1:
+        vector = int(s.sample_choice("vector_loop", [str(loop) for loop in nest.vectors]))
+    rows = [loop for loop in row_loops(op, vector) if tile[loop] > 1][:2]
+    sizes = {loop: 1 for loop in op.parallel_dims if op.extents[loop] > 1}
+    peel = _sample_peel(s, tile[vector], [tile[loop] for loop in rows], lanes, edges)
+    sizes[vector] = _sample_vector(s, tile[vector], lanes, peel)
+    for loop in rows:
+        sizes[loop] = _sample_rows(s, f"rows_{loop}", tile[loop], peel)
+    vectors = math.prod(sizes[loop] for loop in rows) * math.ceil(
+        sizes[vector] / min(chunk(sizes[vector], lanes), lanes)
+    )
+    most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
+    s.require(vectors <= most, f"{vectors} accumulators are more than {most} registers")
+    s.notes["accumulator_registers"] = vectors
+    s.notes["edges_peel"] = peel
+    order = s.sample_permutation("order", [str(loop) for loop in (*rows, vector)]) if rows else (str(vector),)
+    copies = 2 ** sum(tile[loop] % size != 0 for loop, size in sizes.items())
+    summed, unrolled = _sample_reductions(s, op, vectors * copies)
+    side_by_side = _sample_side_by_side(s, op, vector, [loop for loop in rows if sizes[loop] > 1])
+    return RegisterTile(sizes, tuple(map(int, order)), vector, side_by_side, summed, unrolled)
+
+
+def _sample_peel(s: Schedule, vector: int, rows: Sequence[int], lanes: int, edges: tuple[str, ...]) -> bool:
+    """Choose how edges are treated, where no good register tile divides the extents."""
+    uneven = (vector > lanes and vector % lanes != 0) or any(not _divides_well(extent) for extent in rows)
+    if not edges or not uneven:
+        return False
+    return s.sample_choice("edges", ("divisor", *edges), weights=[1.0, *(2.0 for _ in edges)]) == "peel"
+
+
+def _divides_well(extent: int) -> bool:
+    return extent <= MAX_ROWS or any(extent % rows == 0 for rows in range(4, MAX_ROWS + 1))
+
+
+def _sample_vector(s: Schedule, extent: int, lanes: int, peel: bool) -> int:
+    if peel and extent > lanes and extent % lanes:
+        return s.sample_number("vector", [lanes * v for v in (1, 2, 4) if lanes * v <= extent])
+    (size,) = s.sample_perfect_tile(
+        "vector",
+        extent,
+        1,
+        max_innermost=lanes * MAX_VECTORS_PER_ROW,
+        multiple_of=vector_multiple(extent, lanes),
+    )
+    return size
+
+
+def _sample_rows(s: Schedule, name: str, extent: int, peel: bool) -> int:
+    if peel and not _divides_well(extent):
+        return s.sample_int(name, 1, MAX_ROWS)
+    (size,) = s.sample_perfect_tile(name, extent, 1, max_innermost=MAX_ROWS)
+    return size
+
+
+def _sample_reductions(s: Schedule, op: LinalgOp, vectors: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Choose the order of the reduction loops, and how many of the innermost are unrolled."""
+    dims = op.convolution_dims
+    taps = [loop for loop in dims.filter_loop if op.extents[loop] > 1]
+    channels = [loop for loop in dims.input_channel if op.extents[loop] > 1]
+    order = [*channels, *taps]
+    if taps and channels and s.sample_choice("innermost", ("channels", "filter")) == "channels":
+        order = [*taps, *channels]
+    unrolled = [vectors * math.prod(op.extents[loop] for loop in order[start:]) for start in range(len(order) + 1)]
+    possible = [len(order) - start for start, count in enumerate(unrolled) if count <= MAX_UNROLLED_VECTORS]
+    count = s.sample_number("unrolled_loops", sorted(possible)) if len(possible) > 1 else 0
+    start = len(order) - int(count)
+    s.notes["unrolled_vectors"] = unrolled[start]
+    return tuple(order[:start]), tuple(order[start:])
+
+
+def _sample_side_by_side(s: Schedule, op: LinalgOp, vector: int, rows: Sequence[int]) -> tuple[int, ...]:
+    """Choose which rows are unrolled; all where the vector loop would not be the vector's last dimension."""
+    image, _ = op.image_and_filter
+    strided = [loop for loop in rows if image.step(loop) > 1]
+    free = [loop for loop in rows if loop not in strided]
+    if not free:
+        return tuple(sorted(strided))
+    unrolled = any(loop > vector for loop in free) or s.sample_choice("rows", ("vector", "unrolled")) == "unrolled"
+    return tuple(sorted(rows if unrolled else strided))
+
+
+def _tile_root(s: Schedule, nest: Nest, tile: RegisterTile) -> list[dict[int, int]]:
+    """Tile the root loop by loop with everything fused, and cut off the edges.
+
+    Returns:
+        The sizes of the parallel loops in each copy of the tile that results, in program order: the full one first.
+    """
+    to_root = nest.loops[nest.root]
+    descent = [loop for loop in tile.sizes if loop not in tile.order] + list(tile.order)
+    loops: list[tuple[int, int, Loop]] = []
+    for loop in descent:
+        root = s.ops[nest.root]
+        extent = root.tile[to_root[loop]]
+        _, (made,) = s.fuse_producers(root, sizes_for(root.op, {to_root[loop]: tile.sizes[loop]}))
+        if not made.divides:
+            loops.append((loop, extent % tile.sizes[loop], made))
+    for _, _, made in reversed(loops):  # inner ones first, or their handles would be lost
+        s.emit.peel(made.handle)
+    edges = [(loop, (tile.sizes[loop], rest)) for loop, rest, _ in loops]
+    return [
+        tile.sizes | dict(zip((loop for loop, _ in edges), cut, strict=True))
+        for cut in product(*(sizes for _, sizes in edges))
+    ]
+
+
+def _cut(op: TiledOp, handle: Handle, loops: dict[int, int], sizes: dict[int, int]) -> TiledOp:
+    """Return an op as it is in one copy of the tile."""
+    tile = list(op.tile)
+    for loop, size in sizes.items():
+        tile[loops[loop]] = min(tile[loops[loop]], size)
+    return replace(op, handle=handle, tile=tuple(tile))
+
+
+def _tile_copy(s: Schedule, nest: Nest, tile: RegisterTile, op: TiledOp) -> None:
+    """Tile one op of a register tile down to what is vectorized; a row after the other, each with all its taps.
+
+    In this order the value of a row passes from tap to tap. In the other IREE 3.13 keeps the rows in memory.
+    """
+    is_convolution = op.op.index == nest.convolution
+    for loop in tile.summed if is_convolution else ():
+        op, _ = s.tile(op, sizes_for(op.op, {loop: 1}))
+    loops = nest.loops[op.op.index]
+    vector = loops[tile.vector]
+    rows = {loops[loop]: 1 for loop in tile.side_by_side}
+    inside = [rows | {vector: chunk(op.tile[vector], vector_elements(op.op, s.target))}]
+    inside += [{loop: 1} for loop in tile.unrolled] if is_convolution else []
+    unrolled: list[tuple[Loop, int]] = []
+    for sizes in inside:
+        cut = {loop: size for loop, size in sorted(sizes.items()) if size < op.tile[loop]}
+        if cut:
+            trips = [op.tile[loop] // size for loop, size in cut.items()]
+            op, made = s.tile(op, sizes_for(op.op, cut))
+            unrolled.extend(zip(made, trips, strict=True))
+    for made_loop, trip in reversed(unrolled):
+        s.emit.unroll(made_loop.handle, trip)
