@@ -1,0 +1,126 @@
+"""A further target costs a description and a folder; targets do not meet in stores, folders or modules."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from payloads import matmul, vector_add
+from vulkan import require_vulkan
+
+from mlir_sched import RecordStore, TuneOptions, tune
+from mlir_sched.errors import UserError
+from mlir_sched.target import Target
+from mlir_sched.targets import TARGETS, TargetKind, detect_target, llvm_cpu, vulkan
+from mlir_sched.targets.kind import DEFAULT
+from mlir_sched.transform_scripts.llvm_cpu import Elementwise, Lowering, ParallelDistribution
+from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.user_modules import load_modules
+
+COMMAND = (sys.executable, "-m", "mlir_sched.cli")
+NO_DRIVER = {"VK_DRIVER_FILES": "/nonexistent.json", "VK_ICD_FILENAMES": "/nonexistent.json"}
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A third target: a description, and a folder of transform modules."""
+
+    def detect(threads: int) -> Target:
+        cpu = llvm_cpu.detect(threads)
+        return replace(cpu, name="toy-cpu", flags=(*cpu.flags, "--iree-opt-level=O3"))
+
+    class ToyElementwise(Elementwise):
+        name = "toy_elementwise"
+
+    def default_modules() -> list[TransformModule]:
+        return [ToyElementwise(), ParallelDistribution(), Lowering()]
+
+    folder = ModuleType("mlir_sched.transform_scripts.toy_cpu")
+    folder.default_modules = default_modules  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, folder.__name__, folder)
+    monkeypatch.setitem(TARGETS, "toy-cpu", TargetKind(detect, (DEFAULT,), llvm_cpu.facts))
+    return "toy-cpu"
+
+
+def test_a_third_target_is_a_description_and_a_folder(toy: str, tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(vector_add(4096).text)
+    result = tune(tmp_path / "model.mlir", tmp_path / "tuned", options=TuneOptions(target=toy, trials=3))
+    assert result.target == toy
+    assert result.trials == 3
+    with RecordStore.open(tmp_path / "tuned" / "records.sqlite") as store:
+        (task,) = store.tasks()
+        (context,) = store.contexts(task.key)
+        sketches = {record.trace.sketch for record in store.records(task.key, context) if record.trace}
+    assert sketches == {"toy_elementwise"}
+    assert "--iree-opt-level=O3" in (tmp_path / "tuned" / "flags.txt").read_text()
+
+
+def test_without_a_vulkan_driver_the_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in NO_DRIVER.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "model.mlir").write_text(vector_add(4096).text)
+    ended = run(tmp_path, "tune", "model.mlir", "--target", "vulkan")
+    assert ended.returncode == 2
+    assert "apt-get install mesa-vulkan-drivers libvulkan1" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_doctor_says_what_an_absent_target_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in NO_DRIVER.items():
+        monkeypatch.setenv(name, value)
+    ended = run(tmp_path, "doctor", "--json")
+    (finding,) = [f for f in json.loads(ended.stdout)["findings"] if f["name"] == "target vulkan"]
+    assert finding["status"] == "unavailable"
+    assert "mesa-vulkan-drivers" in finding["advice"]
+
+
+def test_vulkan_takes_no_number_of_threads() -> None:
+    with pytest.raises(UserError, match="takes no number of threads"):
+        detect_target("vulkan", 2)
+
+
+def test_this_machines_vulkan_device_is_described_with_its_limits() -> None:
+    require_vulkan()
+    target = detect_target("vulkan", 1)
+    assert target.backend == "vulkan-spirv"
+    assert target.driver.startswith("vulkan://GPU-")
+    assert target.gpu is not None
+    assert target.gpu.workgroup_threads >= 128  # VkPhysicalDeviceLimits, required minimum
+    assert min(target.gpu.workgroup_counts) >= 65535
+    assert target.gpu.shared_memory_bytes >= 16384
+    assert target.processor in target.description
+    assert target.key == detect_target("vulkan", 1).key != detect_target("llvm-cpu", 1).key
+
+
+def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = vulkan.GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
+    software = vulkan.VulkanDevice("llvmpipe (LLVM)", "llvmpipe Mesa", "00", True, limits)
+    hardware = vulkan.VulkanDevice("A GPU", "a driver 1.0", "11", False, limits)
+    monkeypatch.setattr(vulkan, "devices", lambda: [software, hardware])
+    target = detect_target("vulkan", 1)
+    assert (target.processor, target.driver) == ("A GPU", "vulkan://GPU-11")
+    assert target.flags == ("--iree-hal-target-device=vulkan",)
+    assert target.gpu is not None
+    assert target.gpu.workgroup_threads <= 256  # the driver's limit, below what IREE assumes
+    monkeypatch.setattr(vulkan, "devices", lambda: [software])
+    assert "--iree-vulkan-target=llvmpipe" in detect_target("vulkan", 1).flags
+
+
+def test_a_module_for_the_cpu_is_refused_for_vulkan_with_its_stage(tmp_path: Path) -> None:
+    require_vulkan()
+    (tmp_path / "model.mlir").write_text(matmul(32, 32, 32).text)
+    name = "mlir_sched.transform_scripts.llvm_cpu.reduction:Reduction"
+    with pytest.raises(UserError, match="'reduction' cannot be used for the target vulkan: its stage 'tile'") as caught:
+        tune(
+            tmp_path / "model.mlir", None, options=TuneOptions(target="vulkan", trials=1), modules=load_modules([name])
+        )
+    assert "\n" not in str(caught.value)
