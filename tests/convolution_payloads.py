@@ -15,7 +15,7 @@ def named(
     dilation: int = 1,
     kind: str = "f32",
     out: str = "",
-    epilogue: bool = False,
+    epilogue: str = "",
     accumulate: bool = False,
 ) -> Payload:
     """Return a named convolution of linalg.
@@ -26,7 +26,8 @@ def named(
         stride, dilation: The same along every dimension of the image.
         kind: Element type of what is read.
         out: Element type of the result, by default the same.
-        epilogue: Add a bias along the last dimension, and a relu.
+        epilogue: Result of a bias along the last dimension and a relu, in terms of the loops ``d0, d1, ...`` over the
+            convolution's result; empty for neither.
         accumulate: Add to an argument instead of zeros.
     """
     out = out or kind
@@ -41,10 +42,12 @@ def named(
     else:
         body += f"  %f = linalg.fill ins(%zero : {out}) outs(%e : {c}) -> {c}\n"
     body += f"  %c = linalg.{op} {{{attributes}}} ins(%a, %b : {a}, {b}) outs(%f : {c}) -> {c}\n"
+    last, type_ = "%c", c
     if epilogue:
         arguments += f", %v: {_tensor(result[-1:], out)}"
-        body += _bias_and_relu(result, out)
-    return Payload(f"func.func @main({arguments}) -> {c} {{\n{body}  return {'%r' if epilogue else '%c'} : {c}\n}}\n")
+        last, type_ = "%r", _tensor(tuple(result[int(loop[1:])] for loop in epilogue.split(", ")), out)
+        body += _bias_and_relu(result, out, epilogue, type_)
+    return Payload(f"func.func @main({arguments}) -> {type_} {{\n{body}  return {last} : {type_}\n}}\n")
 
 
 def generic(
@@ -74,20 +77,22 @@ def _tensor(shape: tuple[int, ...], kind: str) -> str:
     return f"tensor<{''.join(f'{size}x' for size in shape)}{kind}>"
 
 
-def _bias_and_relu(shape: tuple[int, ...], kind: str) -> str:
+def _bias_and_relu(shape: tuple[int, ...], kind: str, result: str, result_type: str) -> str:
     type_, loops = _tensor(shape, kind), ", ".join(f"d{i}" for i in range(len(shape)))
-    whole, last = f"affine_map<({loops}) -> ({loops})>", f"affine_map<({loops}) -> (d{len(shape) - 1})>"
+    maps = ", ".join(f"affine_map<({loops}) -> ({text})>" for text in (loops, f"d{len(shape) - 1}", result))
     iterators = ", ".join(['"parallel"'] * len(shape))
-    return f"""  %r = linalg.generic {{indexing_maps = [{whole}, {last}, {whole}], iterator_types = [{iterators}]}}
-      ins(%c, %v : {type_}, {_tensor(shape[-1:], kind)}) outs(%e : {type_}) {{
+    return f"""  %re = tensor.empty() : {result_type}
+  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{iterators}]}}
+      ins(%c, %v : {type_}, {_tensor(shape[-1:], kind)}) outs(%re : {result_type}) {{
     ^bb0(%x: {kind}, %y: {kind}, %o: {kind}):
       %s = arith.addf %x, %y : {kind}
       %m = arith.maximumf %s, %zero : {kind}
       linalg.yield %m : {kind}
-  }} -> {type_}
+  }} -> {result_type}
 """
 
 
+SAME = "d0, d1, d2, d3"
 NHWC, NCHW, DEPTHWISE = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw", "depthwise_conv_2d_nhwc_hwc"
 GROUPED = (
     "(n, h, w, g, f, i, j, c) -> (n, h * 2 + i, w * 2 + j, g, c)",
@@ -101,13 +106,14 @@ PHASES = (
 )
 CONVOLUTIONS: dict[str, Payload] = {
     "1d": named("conv_1d_nwc_wcf", (1, 65, 24), (3, 24, 32), (1, 32, 32), stride=2),
-    "2d_bias_relu": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue=True),
+    "2d_bias_relu": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue=SAME),
+    "2d_transposed_result": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue="d0, d3, d1, d2"),
     "2d_accumulating": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), accumulate=True),
     "2d_batch": named(NHWC, (4, 9, 9, 16), (3, 3, 16, 48), (4, 7, 7, 48)),
     "2d_dilated": named(NHWC, (1, 20, 20, 8), (3, 3, 8, 32), (1, 16, 16, 32), dilation=2),
-    "2d_strided": named(NHWC, (2, 31, 31, 3), (7, 7, 3, 32), (2, 13, 13, 32), stride=2, epilogue=True),
-    "2d_odd": named(NHWC, (1, 25, 21, 5), (3, 3, 5, 19), (1, 23, 19, 19), epilogue=True),
-    "2d_odd_strided": named(NHWC, (1, 47, 39, 5), (3, 3, 5, 19), (1, 23, 19, 19), stride=2, epilogue=True),
+    "2d_strided": named(NHWC, (2, 31, 31, 3), (7, 7, 3, 32), (2, 13, 13, 32), stride=2, epilogue=SAME),
+    "2d_odd": named(NHWC, (1, 25, 21, 5), (3, 3, 5, 19), (1, 23, 19, 19), epilogue=SAME),
+    "2d_odd_strided": named(NHWC, (1, 47, 39, 5), (3, 3, 5, 19), (1, 23, 19, 19), stride=2, epilogue=SAME),
     "2d_few_channels": named(NHWC, (1, 34, 34, 16), (3, 3, 16, 3), (1, 32, 32, 3)),
     "2d_i8": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), kind="i8", out="i32"),
     "2d_f16": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), kind="f16"),
@@ -117,7 +123,7 @@ CONVOLUTIONS: dict[str, Payload] = {
     "grouped_ngchw": named("conv_2d_ngchw_gfchw", (1, 4, 4, 18, 18), (4, 4, 4, 3, 3), (1, 4, 4, 16, 16)),
     "grouped_nhwgc": generic("ppppprrr", GROUPED, (1, 17, 17, 4, 8), (3, 3, 8, 4, 16), (1, 8, 8, 4, 16)),
     "depthwise": named(DEPTHWISE, (1, 18, 18, 32), (3, 3, 32), (1, 16, 16, 32)),
-    "depthwise_strided": named(DEPTHWISE, (1, 33, 33, 24), (3, 3, 24), (1, 16, 16, 24), stride=2, epilogue=True),
+    "depthwise_strided": named(DEPTHWISE, (1, 33, 33, 24), (3, 3, 24), (1, 16, 16, 24), stride=2, epilogue=SAME),
     "depthwise_odd": named(DEPTHWISE, (1, 15, 13, 21), (3, 3, 21), (1, 13, 11, 21)),
     "depthwise_nchw": named("depthwise_conv_2d_nchw_chw", (1, 32, 18, 18), (32, 3, 3), (1, 32, 16, 16)),
     "depthwise_multiplier": named("depthwise_conv_2d_nhwc_hwcm", (1, 18, 18, 16), (3, 3, 16, 2), (1, 16, 16, 16, 2)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,8 @@ from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
-from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk, row_loops, vector_loops
+from mlir_sched.transform_scripts.common.convolution import match, row_loops, vector_loops
+from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
@@ -54,6 +56,14 @@ def test_a_pooling_is_left_to_the_compiler(space_for: SpaceFor) -> None:
     space = space_for(Payload(POOLING))
     assert space.sketches == ()
     assert OpKind.CONVOLUTION not in {op.kind for op in space.dispatch.ops}
+
+
+def test_an_epilogue_with_loops_of_its_own_is_left_to_the_compiler(space_for: SpaceFor) -> None:
+    dispatch = space_for(CONVOLUTIONS["2d_bias_relu"]).dispatch
+    fill, convolution, epilogue = dispatch.ops
+    wider = replace(epilogue, iterator_types=(*epilogue.iterator_types, "parallel"), extents=(*epilogue.extents, 8))
+    assert match(convolution, dispatch) is not None
+    assert match(convolution, replace(dispatch, ops=(fill, convolution, wider))) is None
 
 
 @pytest.mark.parametrize(
@@ -119,11 +129,11 @@ def test_golden_script(space_for: SpaceFor, request: pytest.FixtureRequest) -> N
     assert script == GOLDEN.read_text(), "the script changed; if that is meant: pytest --update-golden"
 
 
-SAMPLES = 4
+SAMPLES = 3
 """Random candidates per class that are compiled and run."""
 REFUSED_BY_THE_COMPILER = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.COMPILE_ERROR)
 BOUND = 0.05
-"""Largest share of legal candidates that the compiler may refuse. Measured: 0 of 365."""
+"""Largest share of legal candidates that the compiler may refuse. Measured: 0 of 413."""
 
 
 def test_random_candidates_compile_and_compute_the_right_numbers(task_for: TaskFor, here: Target) -> None:

@@ -20,19 +20,19 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.target import Target
 from mlir_sched.transform_scripts.common.clean_up import clean_up
+from mlir_sched.transform_scripts.common.convolution import Nest, match, row_loops, vector_loops
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
-    innermost_output_loop,
     sizes_for,
     vector_elements,
     vector_multiple,
 )
 from mlir_sched.transform_scripts.emitter import Handle
 from mlir_sched.transform_scripts.module import Sketch, TransformModule
-from mlir_sched.transform_scripts.schedule import Loop, Schedule, TiledOp, producer_tile
+from mlir_sched.transform_scripts.schedule import Loop, Schedule, TiledOp
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 4
@@ -50,114 +50,23 @@ class Convolution(TransformModule):
     """Tiles a convolution with its fill and element-wise epilogues for registers.
 
     Args:
-        edges: Ways to treat an extent that a good register tile does not divide; ``divisor`` is always there.
+        peel: Also try to peel the iterations that a register tile leaves over, and not only tiles that divide.
     """
 
     name: ClassVar[str] = "convolution"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def __init__(self, edges: tuple[str, ...] = ("peel",)) -> None:
-        self.edges = edges
+    def __init__(self, peel: bool = True) -> None:
+        self.peel = peel
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
         """Add one program for a dispatch of [fill,] convolution [, element-wise ops on its result]."""
-        nest = None if sketch.steps else _match(op, dispatch, target)
-        if nest is None:
+        nest = match(op, dispatch)
+        if sketch.steps or nest is None or not vector_loops(op, vector_elements(op, target)):
             return (sketch,)
-        step = self.step(lambda s: convolve(s, nest, self.edges))
+        step = self.step(lambda s: convolve(s, nest, self.peel))
         claimed = tuple(o.index for o in dispatch.ops)
         return (sketch, sketch.extended(self.name, step, claimed=claimed, parallel=dispatch.root.parallel_dims))
-
-
-@dataclass(frozen=True)
-class Nest:
-    """The ops of a convolution dispatch by index; loops are those of the convolution.
-
-    Attributes:
-        convolution, fill: The convolution and what initialises its result, if that is in the dispatch.
-        epilogues: The element-wise ops behind it, in order.
-        loops: Per op, which of its loops walks what each parallel loop of the convolution walks.
-        vectors: Loops that may be the vector loop, the best first.
-    """
-
-    convolution: int
-    fill: int | None
-    epilogues: tuple[int, ...]
-    loops: dict[int, dict[int, int]]
-    vectors: tuple[int, ...]
-
-    @property
-    def root(self) -> int:
-        """The op that makes the dispatch's result."""
-        return self.epilogues[-1] if self.epilogues else self.convolution
-
-    @property
-    def ops(self) -> tuple[int, ...]:
-        """All ops in program order."""
-        return (*(() if self.fill is None else (self.fill,)), self.convolution, *self.epilogues)
-
-
-def _match(op: LinalgOp, dispatch: Dispatch, target: Target) -> Nest | None:
-    if op.kind is not OpKind.CONVOLUTION or dispatch.other_ops or len(dispatch.results) != 1:
-        return None
-    init = op.outputs[0].producer
-    fill = init if init is not None and dispatch.ops[init].kind is OpKind.FILL else None
-    epilogues = tuple(o.index for o in dispatch.ops[op.index + 1 :])
-    loops = {index: _corresponding_loops(op, dispatch, index) for index in (op.index, *epilogues)}
-    if fill is not None:
-        loops[fill] = {expr.dims[0]: place for place, expr in enumerate(op.outputs[0].indexing_map)}
-    nest = Nest(op.index, fill, epilogues, loops, vector_loops(op, vector_elements(op, target)))
-    if len(nest.ops) != len(dispatch.ops) or dispatch.results[0] != nest.root or not nest.vectors:
-        return None
-    elementwise = all(dispatch.ops[index].kind is OpKind.ELEMENTWISE for index in epilogues)
-    return nest if elementwise and all(_covers(nest, dispatch.ops[i], op) for i in epilogues) else None
-
-
-def _corresponding_loops(op: LinalgOp, dispatch: Dispatch, index: int) -> dict[int, int]:
-    """Return which loop of a later op walks what each parallel loop of the convolution walks."""
-    if index == op.index:
-        return {loop: loop for loop in op.parallel_dims}
-    last = dispatch.ops[index]
-    found: dict[int, int] = {}
-    for loop in last.parallel_dims:
-        tile = TiledOp(None, last, tuple(e if d == loop else 1 for d, e in enumerate(last.extents)))
-        for producer in reversed(dispatch.ops[op.index : index]):
-            tile = TiledOp(None, producer, producer_tile(tile, producer))
-        found |= {d: loop for d in op.parallel_dims if tile.tile[d] > 1}
-    return found
-
-
-def _covers(nest: Nest, epilogue: LinalgOp, op: LinalgOp) -> bool:
-    """Say whether the loops of an epilogue are those of the convolution, in whatever order."""
-    loops = nest.loops[epilogue.index]
-    walked = [loops.get(loop, -1) for loop in op.parallel_dims if op.extents[loop] > 1]
-    return sorted(walked) == [loop for loop in epilogue.parallel_dims if epilogue.extents[loop] > 1]
-
-
-def vector_loops(op: LinalgOp, lanes: int) -> tuple[int, ...]:
-    """Return the loops that may be vectorized: those that walk the image in steps of 1, or not at all.
-
-    That is the result's contiguous loop where it can be and is long enough; else the longest other ones come too.
-    """
-    image, _ = op.image_and_filter
-    usable = [loop for loop in op.parallel_dims if image.step(loop) <= 1 and op.extents[loop] > 1]
-    contiguous = innermost_output_loop(op)
-    first = [loop for loop in usable if loop == contiguous]
-    if first and op.extents[first[0]] >= lanes:
-        return tuple(first)
-    others = sorted((loop for loop in usable if loop != contiguous), key=lambda loop: -op.extents[loop])
-    return (*first, *others[:2])
-
-
-def row_loops(op: LinalgOp, vector: int) -> tuple[int, ...]:
-    """Return the loops that share what a vector loop loads, the best first.
-
-    A channel loop shares the image, an image loop the filter; groups and phases share nothing.
-    """
-    dims = op.convolution_dims
-    image, channels = (*reversed(dims.output_image), *dims.batch), tuple(reversed(dims.output_channel))
-    ranked = (*channels, *image) if vector in image else (*image, *channels)
-    return tuple(loop for loop in ranked if loop != vector)
 
 
 def chunk(size: int, lanes: int) -> int:
@@ -174,8 +83,9 @@ class RegisterTile:
 
     Attributes:
         sizes: Size per parallel loop longer than 1.
-        order: Its loops longer than 1 that are not tiled by 1, outermost first.
+        order: Its rows and its vector loop, outermost first; the loops around them are tiled by 1.
         vector: The vector loop.
+        lanes: Elements of one vector register.
         side_by_side: Its rows that are unrolled; the others stand in the vector.
         summed: Reduction loops around the tile, outermost first.
         unrolled: Reduction loops inside of it, outermost first.
@@ -184,17 +94,18 @@ class RegisterTile:
     sizes: dict[int, int]
     order: tuple[int, ...]
     vector: int
+    lanes: int
     side_by_side: tuple[int, ...]
     summed: tuple[int, ...]
     unrolled: tuple[int, ...]
 
 
-def convolve(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
+def convolve(s: Schedule, nest: Nest, may_peel: bool) -> None:
     """Tile the root for registers, compute everything else inside its tile, run the whole reduction there.
 
     After: ``for others: for rows, vector: { fill; for summed: for side_by_side: for unrolled: vector; epilogues }``.
     """
-    tile = _sample_tile(s, nest, edges)
+    tile = _sample_tile(s, nest, may_peel)
     copies = _tile_root(s, nest, tile)
     clean_up(s)
     names = sorted({s.dispatch.ops[index].name for index in nest.ops})
@@ -212,41 +123,40 @@ def convolve(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
         s.finish(s.ops[index])
 
 
-def _sample_tile(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> RegisterTile:
+def _sample_tile(s: Schedule, nest: Nest, may_peel: bool) -> RegisterTile:
     op, tile = s.dispatch.ops[nest.convolution], s.ops[nest.convolution].tile
     lanes = vector_elements(op, s.target)
-    vector = nest.vectors[0]
-    if len(nest.vectors) > 1:
-        vector = int(s.sample_choice("vector_loop", [str(loop) for loop in nest.vectors]))
+    vectors = vector_loops(op, lanes)
+    vector = vectors[0]
+    if len(vectors) > 1:
+        vector = int(s.sample_choice("vector_loop", [str(loop) for loop in vectors]))
     rows = [loop for loop in row_loops(op, vector) if tile[loop] > 1][:2]
     sizes = {loop: 1 for loop in op.parallel_dims if op.extents[loop] > 1}
-    peel = _sample_peel(s, tile[vector], [tile[loop] for loop in rows], lanes, edges)
+    peel = may_peel and _sample_peel(s, tile[vector], [tile[loop] for loop in rows], lanes)
     sizes[vector] = _sample_vector(s, tile[vector], lanes, peel)
     for loop in rows:
         sizes[loop] = _sample_rows(s, f"rows_{loop}", tile[loop], peel)
-    vectors = math.prod(sizes[loop] for loop in rows) * math.ceil(
-        sizes[vector] / min(chunk(sizes[vector], lanes), lanes)
-    )
+    whole = chunk(sizes[vector], lanes)
+    registers = math.prod(sizes[loop] for loop in rows) * math.ceil(sizes[vector] / min(whole, lanes))
     most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
-    s.require(vectors <= most, f"{vectors} accumulators are more than {most} registers")
-    s.notes["accumulator_registers"] = vectors
+    s.require(registers <= most, f"{registers} accumulators are more than {most} registers")
+    s.notes["accumulator_registers"] = registers
     s.notes["edges_peel"] = peel
     order = s.sample_permutation("order", [str(loop) for loop in (*rows, vector)]) if rows else (str(vector),)
     copies = 2 ** sum(tile[loop] % size != 0 for loop, size in sizes.items())
-    summed, unrolled = _sample_reductions(s, op, vectors * copies)
+    summed, unrolled = _sample_reductions(s, op, registers * copies)
     side_by_side = _sample_side_by_side(s, op, vector, [loop for loop in rows if sizes[loop] > 1])
-    return RegisterTile(sizes, tuple(map(int, order)), vector, side_by_side, summed, unrolled)
+    return RegisterTile(sizes, tuple(map(int, order)), vector, lanes, side_by_side, summed, unrolled)
 
 
-def _sample_peel(s: Schedule, vector: int, rows: Sequence[int], lanes: int, edges: tuple[str, ...]) -> bool:
+def _sample_peel(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> bool:
     """Choose how edges are treated, where no good register tile divides the extents."""
-    uneven = (vector > lanes and vector % lanes != 0) or any(not _divides_well(extent) for extent in rows)
-    if not edges or not uneven:
-        return False
-    return s.sample_choice("edges", ("divisor", *edges), weights=[1.0, *(2.0 for _ in edges)]) == "peel"
+    uneven = (vector > lanes and vector % lanes != 0) or not all(map(_divides_well, rows))
+    return uneven and s.sample_choice("edges", ("divisor", "peel"), weights=(1.0, 2.0)) == "peel"
 
 
 def _divides_well(extent: int) -> bool:
+    """Say whether some good number of rows divides an extent."""
     return extent <= MAX_ROWS or any(extent % rows == 0 for rows in range(4, MAX_ROWS + 1))
 
 
@@ -338,16 +248,14 @@ def _tile_copy(s: Schedule, nest: Nest, tile: RegisterTile, op: TiledOp) -> None
     for loop in tile.summed if is_convolution else ():
         op, _ = s.tile(op, sizes_for(op.op, {loop: 1}))
     loops = nest.loops[op.op.index]
-    vector = loops[tile.vector]
     rows = {loops[loop]: 1 for loop in tile.side_by_side}
-    inside = [rows | {vector: chunk(op.tile[vector], vector_elements(op.op, s.target))}]
-    inside += [{loop: 1} for loop in tile.unrolled] if is_convolution else []
+    rows[loops[tile.vector]] = chunk(op.tile[loops[tile.vector]], tile.lanes)
     unrolled: list[tuple[Loop, int]] = []
-    for sizes in inside:
-        cut = {loop: size for loop, size in sorted(sizes.items()) if size < op.tile[loop]}
-        if cut:
-            trips = [op.tile[loop] // size for loop, size in cut.items()]
-            op, made = s.tile(op, sizes_for(op.op, cut))
+    for sizes in [rows, *([{loop: 1} for loop in tile.unrolled] if is_convolution else [])]:
+        shorter = {loop: size for loop, size in sorted(sizes.items()) if size < op.tile[loop]}
+        if shorter:
+            trips = [op.tile[loop] // size for loop, size in shorter.items()]
+            op, made = s.tile(op, sizes_for(op.op, shorter))
             unrolled.extend(zip(made, trips, strict=True))
     for made_loop, trip in reversed(unrolled):
         s.emit.unroll(made_loop.handle, trip)
