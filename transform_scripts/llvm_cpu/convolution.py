@@ -214,21 +214,21 @@ def _tile_root(s: Schedule, nest: Nest, tile: RegisterTile) -> list[dict[int, in
         The sizes of the parallel loops in each copy of the tile that results, in program order: the full one first.
     """
     to_root = nest.loops[nest.root]
-    descent = [loop for loop in tile.sizes if loop not in tile.order] + list(tile.order)
-    loops: list[tuple[int, int, Loop]] = []
-    for loop in descent:
+    others = [loop for loop in tile.sizes if loop not in tile.order]
+    if others:
         root = s.ops[nest.root]
-        extent = root.tile[to_root[loop]]
-        _, (made,) = s.fuse_producers(root, sizes_for(root.op, {to_root[loop]: tile.sizes[loop]}))
-        if not made.divides:
-            loops.append((loop, extent % tile.sizes[loop], made))
-    for _, _, made in reversed(loops):  # inner ones first, or their handles would be lost
-        s.emit.peel(made.handle)
-    edges = [(loop, (tile.sizes[loop], rest)) for loop, rest, _ in loops]
-    return [
-        tile.sizes | dict(zip((loop for loop, _ in edges), cut, strict=True))
-        for cut in product(*(sizes for _, sizes in edges))
-    ]
+        s.fuse_producers(root, sizes_for(root.op, {to_root[loop]: 1 for loop in others}))
+    uneven: list[Loop] = []
+    sizes: dict[int, tuple[int, ...]] = dict.fromkeys(others, (1,))
+    for loop in tile.order:
+        root, size = s.ops[nest.root], tile.sizes[loop]
+        rest = root.tile[to_root[loop]] % size
+        sizes[loop] = (size, rest) if rest else (size,)
+        _, made = s.fuse_producers(root, sizes_for(root.op, {to_root[loop]: size}))
+        uneven.extend(made if rest else ())
+    for cut_off in reversed(uneven):  # inner ones first, or their handles would be lost
+        s.emit.peel(cut_off.handle)
+    return [dict(zip(sizes, copy, strict=True)) for copy in product(*sizes.values())]
 
 
 def _cut(op: TiledOp, handle: Handle, loops: dict[int, int], sizes: dict[int, int]) -> TiledOp:
