@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-from contextlib import suppress
 from pathlib import Path
 
 import iree.runtime as rt
@@ -31,7 +29,6 @@ class DeviceBench(Bench):
 
     def __init__(self, setup: protocol.DeviceSetup, folder: Path) -> None:
         super().__init__()
-        _prefer_throughput()
         self._setup = setup
         self._folder = folder
         self._instance = rt.VmInstance()
@@ -67,14 +64,14 @@ class DeviceBench(Bench):
         super().load(handle, program)
 
     def rough_s(self, handle: int, sample_s: float) -> float:  # noqa: ARG002 - a process costs more than its calls
-        """Return device seconds per call of a short block; it is run once per program."""
+        """Return device seconds per call of one short process; it is run once per program."""
         if handle not in self._rough_s:
             self._close()
-            self._rough_s[handle], _ = self._clock.sample(self._block(handle), ROUGH_CALLS)
+            self._rough_s[handle] = self._clock.seconds(self._block(handle), ROUGH_CALLS)
         return self._rough_s[handle]
 
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
-        """Time a program and the baseline in turns, a process each."""
+        """Time a program and the baseline in turns."""
         self._close()
         return sample_pairs(self._clock, self._block(protocol.BASELINE), self._block(request.handle), request)
 
@@ -114,14 +111,3 @@ class DeviceBench(Bench):
         self._loaded.clear()
         self._device = None
         gc.collect()
-
-
-def _prefer_throughput() -> None:
-    """Have this process and those it starts scheduled for throughput, where Linux offers that.
-
-    Where a driver computes on the CPU, its threads and those that spin while they wait for it then take longer turns,
-    and the time of a dispatch depends less on who happens to run: 1 to 2 % instead of 30 % on two cores.
-    """
-    if hasattr(os, "SCHED_BATCH"):
-        with suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,22 +23,27 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.exit_status import describe_exit
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
+from mlir_sched.runner.spinning_threads import run_without_spinning
 from mlir_sched.runner.verify import Array
 
 WARM_UP_CALLS = 1
 """First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""
 
 PERCENTILE = 10.0
-"""Of a dispatch's durations over the calls of a block: noise only ever adds time, and the very minimum is luck."""
+"""Of a dispatch's durations over the calls of a process: noise only ever adds time, and the very minimum is luck."""
 
-ROUGH_CALLS = 6
+PROCESSES = 2
+"""Processes that make a sample, of which the faster one counts: where a driver computes on the CPU, its threads may
+share a core for the whole life of a process."""
+
+ROUGH_CALLS = 16
 """Counted calls that tell the rough time of a program."""
 
 QUIET_TOLERANCE = 1.25
-"""A block of the baseline that took this many times its usual time was disturbed."""
+"""A sample of the baseline that took this many times its usual time was disturbed."""
 
 HISTORY = 64
-"""Blocks of the baseline that its usual time is taken from."""
+"""Samples of the baseline that its usual time is taken from."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,11 @@ class Block:
 
 
 class DispatchClock:
-    """The clock of a device: a sample is the calls of one process.
+    """The clock of a device, whose samples are made by processes of their own.
 
     Args:
         setup: The device, and the programs that run and read a block.
-        record: File for the records of a block; it is overwritten by each.
+        record: File for the records of a process; it is overwritten by each.
     """
 
     def __init__(self, setup: DeviceSetup, record: Path) -> None:
@@ -84,15 +88,23 @@ class DispatchClock:
         """Do nothing: there is no measure of a device's quiet but the baseline itself."""
 
     def sample(self, program: Block, calls: int) -> tuple[float, bool]:
-        """Return device seconds per call, the sum over its dispatches, in a process of its own.
+        """Return device seconds per call, the sum over its dispatches: the better of two processes.
 
         Raises:
-            RequestFailed: The process crashes (RUN_CRASH), or it fails or records no usable timestamps (RUN_ERROR).
+            RequestFailed: A process crashes (RUN_CRASH), or it fails or records no usable timestamps (RUN_ERROR).
         """
-        counted = calls + WARM_UP_CALLS
-        self._run(self._setup.benchmark, self._recording(program, counted))
+        return min(self.seconds(program, calls) for _ in range(PROCESSES)), True
+
+    def seconds(self, program: Block, calls: int) -> float:
+        """Return device seconds per call over so many calls in one process.
+
+        Raises:
+            RequestFailed: As in :meth:`sample`.
+        """
+        recorded = calls + WARM_UP_CALLS
+        self._run(self._setup.benchmark, self._recording(program, recorded))
         listing = self._run(self._setup.profile, ["dispatch", "--format=jsonl", "--dispatch_events", str(self._record)])
-        return seconds_per_call(durations_of(listing, counted)), True
+        return seconds_per_call(durations_of(listing, recorded))
 
     def was_quiet(self, baseline_s: float) -> bool:
         """Say whether the baseline took its usual time: the lower quartile of its last samples, or less."""
@@ -110,7 +122,7 @@ class DispatchClock:
 
     def _run(self, tool: str, flags: Sequence[str]) -> bytes:
         """Return the standard output of one of IREE's programs."""
-        done = subprocess.run([tool, *flags], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = run_without_spinning([tool, *flags])
         if done.returncode == 0:
             return done.stdout
         kind = FailureClass.RUN_CRASH if done.returncode < 0 else FailureClass.RUN_ERROR

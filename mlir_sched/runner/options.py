@@ -58,8 +58,8 @@ class RunnerOptions:
     def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
         """Return the options for tuning on a driver.
 
-        On a device shaders have to be compiled, and a sample is a process of its own: a pair takes about a second, and
-        two pairs have to be enough for most candidates.
+        On a device shaders have to be compiled, and a sample is two processes: a pair takes about a second, and two
+        pairs have to be enough for most candidates.
         """
         options = cls(driver=driver, threads=threads, seed=seed)
         if options.is_local:
@@ -68,13 +68,14 @@ class RunnerOptions:
             options,
             call_timeout_s=30.0,
             sample_s=0.06,
-            fewest_calls=12,
-            most_calls=200,
+            fewest_calls=24,
+            most_calls=64,
             sample_overhead_s=0.3,
             min_samples=3,
             budget_s=2.5,
             precision=0.02,
             slow_factor=1.5,
+            hopeless_factor=8.0,
         )
 
     @classmethod
