@@ -19,9 +19,17 @@ from mlir_sched.transform_scripts.schedule import Schedule, TiledOp
 LEVELS = 8
 """Tiling levels of the main nest that are kept, counted from the innermost."""
 PER_LEVEL = 7
-NOTES = ("accumulator_registers", "unrolled_vectors", "edges_peel", "edges_mask")
+NOTES = ("accumulator_registers", "unrolled_vectors", "edges_peel", "edges_mask", "threads")
 """Notes that become features; a module may note anything, the rest is ignored."""
-KINDS = ("contraction.registers", "contraction.cache", "reduction", "elementwise", "lowering_config")
+KINDS = (
+    "contraction.registers",
+    "contraction.cache",
+    "contraction.threads",
+    "convolution",
+    "reduction",
+    "elementwise",
+    "lowering_config",
+)
 """Sketches that have a column of their own."""
 GLOBAL = 14
 COUNT = GLOBAL + LEVELS * PER_LEVEL + len(NOTES) + len(KINDS)
