@@ -24,7 +24,15 @@ from mlir_sched.transform_scripts.schedule import Schedule
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
-DEFAULT = ["lowering_config", "contraction", "reduction", "elementwise", "parallel_distribution", "lowering"]
+DEFAULT = [
+    "lowering_config",
+    "contraction",
+    "convolution",
+    "reduction",
+    "elementwise",
+    "parallel_distribution",
+    "lowering",
+]
 
 
 class Noted(TransformModule):
@@ -84,9 +92,9 @@ def test_default_space_and_its_changes() -> None:
     space = Space.default(FIXED)
     assert names(space) == DEFAULT
     assert names(space.insert(Simple())) == ["simple", *DEFAULT]
-    assert names(space.insert(Simple(), before="reduction"))[1:4] == ["contraction", "simple", "reduction"]
-    assert names(space.insert(Simple(), after="reduction"))[2:4] == ["reduction", "simple"]
-    assert names(space.replace("reduction", Simple()))[2] == "simple"
+    assert names(space.insert(Simple(), before="reduction"))[2:5] == ["convolution", "simple", "reduction"]
+    assert names(space.insert(Simple(), after="reduction"))[3:5] == ["reduction", "simple"]
+    assert names(space.replace("reduction", Simple()))[3] == "simple"
     assert names(space.remove("reduction")) == [name for name in DEFAULT if name != "reduction"]
     assert names(space) == DEFAULT
 
@@ -94,7 +102,7 @@ def test_default_space_and_its_changes() -> None:
 def test_wrong_changes_are_refused() -> None:
     space = Space.default(FIXED)
     with pytest.raises(UserError, match="two transform modules are named 'reduction'"):
-        space.insert(space.modules[2])
+        space.insert(space.modules[3])
     with pytest.raises(UserError, match="has no transform module 'redaction'; it has lowering_config, contraction"):
         space.remove("redaction")
     with pytest.raises(UserError, match="either before or after"):
