@@ -291,7 +291,7 @@ def test_benchmark_program_that_hangs_is_a_timeout_and_is_killed(
     tools = hanging_when_timed(tmp_path, tmp_path / "runs", 1), find_tools()[1]
     monkeypatch.setattr("mlir_sched.runner.runner.find_tools", lambda: tools)
     monkeypatch.setenv("MLIR_SCHED_TEST", str(tmp_path))
-    options = replace(FAST, call_timeout_s=1.0, timeout_factor=1.0)
+    options = replace(FAST, call_timeout_s=1.0, timeout_factor=1.0, sample_overhead_s=0.02)
     with Runner(options) as runner, pytest.raises(BaselineError, match="no result after"):
         runner.measure(matmul("right"), [], RULE)
     assert not sleeping(tmp_path)
