@@ -15,7 +15,7 @@ from vulkan import require_vulkan
 
 from mlir_sched import RecordStore, TuneOptions, tune
 from mlir_sched.errors import UserError
-from mlir_sched.target import Target
+from mlir_sched.target import GpuLimits, Target
 from mlir_sched.targets import TARGETS, TargetKind, detect_target, llvm_cpu, vulkan
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.transform_scripts.llvm_cpu import Elementwise, Lowering, ParallelDistribution
@@ -102,7 +102,7 @@ def test_this_machines_vulkan_device_is_described_with_its_limits() -> None:
 
 
 def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = vulkan.GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
+    limits = GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
     software = vulkan.VulkanDevice("llvmpipe (LLVM)", "llvmpipe Mesa", "00", True, limits)
     hardware = vulkan.VulkanDevice("A GPU", "a driver 1.0", "11", False, limits)
     monkeypatch.setattr(vulkan, "devices", lambda: [software, hardware])

@@ -92,11 +92,7 @@ class Runner:
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        self._task = protocol.Prepare(baseline, rule)
-        self._batch += 1
-        self._hopeless = set()
-        self._prepare()
-        failures = {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
+        failures = self._check_all(baseline, candidates, rule)
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: Contender(i + 1, candidates[i], hopeless=i + 1 in self._hopeless) for i in right}
         race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
@@ -113,6 +109,19 @@ class Runner:
         results = tuple(self._result(failures.get(i), contenders.get(i)) for i in range(len(candidates)))
         pairs = [pair for c in (*contenders.values(), own) for pair in c.pairs]
         return baseline_timing(pairs), results
+
+    def check(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> tuple[Failure | None, ...]:
+        """Check every candidate against the baseline's results and time none; None stands for a right one.
+
+        Args:
+            baseline, candidates, rule: As in :meth:`measure`.
+
+        Raises:
+            BaselineError: The baseline cannot serve as a reference.
+        """
+        failures = self._check_all(baseline, candidates, rule)
+        self._release(len(candidates))
+        return tuple(failures.get(i) for i in range(len(candidates)))
 
     def noise(self, seconds: float = 1.0) -> Noise:
         """Measure for so many seconds how steady the cores are that timings run on.
@@ -139,6 +148,14 @@ class Runner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _check_all(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> dict[int, Failure]:
+        """Return why candidates are not right, by their index."""
+        self._task = protocol.Prepare(baseline, rule)
+        self._batch += 1
+        self._hopeless = set()
+        self._prepare()
+        return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
 
     def _prepare(self) -> None:
         """Have the baseline and its references in the process that runs now."""
