@@ -70,7 +70,7 @@ def test_the_library_replays(tuned: Path) -> None:
     result = json.loads(ended.stdout)
     assert (ended.returncode, result["problems"]) == (0, [])
     (strategy,) = result["strategies"]
-    assert (strategy["state"], strategy["applied"], strategy["problems"]) == ("as emitted", 1, [])
+    assert (strategy["state"], strategy["applied"], strategy["problems"]) == ("as tuned", 1, [])
 
 
 def test_inspect_shows_decisions_and_target(tuned: Path) -> None:
