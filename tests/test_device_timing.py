@@ -272,9 +272,27 @@ def test_failing_benchmark_program_is_a_failure(
     assert explanation in failed.value.failure.message
 
 
-def test_baseline_that_takes_longer_than_usual_is_a_disturbance(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("times", "sample", "alone", "used"),
+    [
+        ([2.0, 1.0, 1.1], 1.0, True, 3),  # nothing is known of it
+        ([1.0, 1.0, 1.0, 2.0, 1.1], 1.1, True, 2),
+        ([1.0, 1.0, 1.0, 2.0, 1.4, 1.5], 1.4, False, 3),
+    ],
+)
+def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: list[float], sample: float, alone: bool, used: int
+) -> None:
     clock = DispatchClock(DeviceSetup("vulkan", "", ""), tmp_path)
-    assert [clock.was_quiet(s) for s in (1.0, 1.1, 2.0, 0.9, 1.0)] == [True, True, False, True, True]
+    block = Block(tmp_path, Program(b"", "task", (), (), True), ())
+    left = iter(times)
+    monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
+    monkeypatch.setattr("mlir_sched.runner.dispatch_events.durations_of", lambda text, calls: None)
+    monkeypatch.setattr("mlir_sched.runner.dispatch_events.seconds_per_call", lambda durations: next(left))
+    for _ in range(len(times) - used):
+        clock.seconds(block, 1)
+    assert clock.sample(block, 1) == (sample, alone)
+    assert not list(left)
 
 
 def hanging_when_timed(folder: Path, counter: Path, after: int) -> str:

@@ -47,7 +47,6 @@ class DeviceBench(Bench):
         """Forget all programs and prepare another baseline."""
         if request != self._baseline:
             self._arguments = ()
-            self._clock.forget()
         prepared = super().prepare(request)
         self._close()
         return prepared
@@ -95,6 +94,7 @@ class DeviceBench(Bench):
 
     def _remove(self, handle: int) -> None:
         self._module_of(handle).unlink(missing_ok=True)
+        self._clock.forget(self._module_of(handle))
         self._rough_s.pop(handle, None)
 
     def _forget(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,18 +31,18 @@ WARM_UP_CALLS = 1
 PERCENTILE = 10.0
 """Of a dispatch's durations over the calls of a process: noise only ever adds time, and the very minimum is luck."""
 
-PROCESSES = 2
-"""Processes that make a sample, of which the faster one counts: where a driver computes on the CPU, its threads may
-share a core for the whole life of a process."""
+PROCESSES = 3
+"""Most processes of a sample, of which the fastest counts; also the fewest after which a program's best is known. Where
+a driver computes on the CPU, its threads may share a core for the whole life of a process, which doubles the time."""
+
+NEAR_BEST = 1.15
+"""A process within this factor of the program's best ends a sample."""
+
+DISTURBED = 1.25
+"""A sample beyond this factor of the program's best was disturbed."""
 
 ROUGH_CALLS = 16
 """Counted calls that tell the rough time of a program."""
-
-QUIET_TOLERANCE = 1.25
-"""A sample of the baseline that took this many times its usual time was disturbed."""
-
-HISTORY = 64
-"""Samples of the baseline that its usual time is taken from."""
 
 
 @dataclass(frozen=True)
@@ -78,25 +77,31 @@ class DispatchClock:
     def __init__(self, setup: DeviceSetup, record: Path) -> None:
         self._setup = setup
         self._record = record
-        self._usual: deque[float] = deque(maxlen=HISTORY)
+        self._runs: dict[Path, list[float]] = {}
 
-    def forget(self) -> None:
-        """Forget the baseline's usual time: another baseline follows."""
-        self._usual.clear()
+    def forget(self, module: Path) -> None:
+        """Forget how fast a module was: its file will hold another."""
+        self._runs.pop(module, None)
 
     def settle(self) -> None:
-        """Do nothing: there is no measure of a device's quiet but the baseline itself."""
+        """Do nothing: there is no measure of a device's quiet but the programs themselves."""
 
     def sample(self, program: Block, calls: int) -> tuple[float, bool]:
-        """Return device seconds per call, the sum over its dispatches: the better of two processes.
+        """Return device seconds per call, of the fastest of a few processes, and whether it is near the program's best.
 
         Raises:
             RequestFailed: A process crashes (RUN_CRASH), or it fails or records no usable timestamps (RUN_ERROR).
         """
-        return min(self.seconds(program, calls) for _ in range(PROCESSES)), True
+        seconds = float("inf")
+        for _ in range(PROCESSES):
+            seconds = min(seconds, self.seconds(program, calls))
+            runs = self._runs[program.module]
+            if len(runs) >= PROCESSES and seconds <= NEAR_BEST * min(runs):
+                break
+        return seconds, seconds <= DISTURBED * min(runs)
 
     def seconds(self, program: Block, calls: int) -> float:
-        """Return device seconds per call over so many calls in one process.
+        """Return device seconds per call, the sum over its dispatches, over so many calls in one process.
 
         Raises:
             RequestFailed: As in :meth:`sample`.
@@ -104,12 +109,13 @@ class DispatchClock:
         recorded = calls + WARM_UP_CALLS
         self._run(self._setup.benchmark, self._recording(program, recorded))
         listing = self._run(self._setup.profile, ["dispatch", "--format=jsonl", "--dispatch_events", str(self._record)])
-        return seconds_per_call(durations_of(listing, recorded))
+        seconds = seconds_per_call(durations_of(listing, recorded))
+        self._runs.setdefault(program.module, []).append(seconds)
+        return seconds
 
-    def was_quiet(self, baseline_s: float) -> bool:
-        """Say whether the baseline took its usual time: the lower quartile of its last samples, or less."""
-        self._usual.append(baseline_s)
-        return baseline_s <= QUIET_TOLERANCE * float(np.percentile(self._usual, 25))
+    def was_quiet(self, baseline_s: float) -> bool:  # noqa: ARG002 - a sample tells by itself
+        """Say yes: there is no measure of a device's quiet but the samples."""
+        return True
 
     def _recording(self, program: Block, calls: int) -> list[str]:
         return [

@@ -58,8 +58,8 @@ class RunnerOptions:
     def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
         """Return the options for tuning on a driver.
 
-        On a device shaders have to be compiled, and a sample is two processes: a pair takes about a second, and two
-        pairs have to be enough for most candidates.
+        On a device shaders have to be compiled, and a sample is a few processes: a pair takes about a second, and
+        two pairs have to be enough for most candidates.
         """
         options = cls(driver=driver, threads=threads, seed=seed)
         if options.is_local:
