@@ -26,6 +26,8 @@ class RunnerOptions:
         fewest_calls, most_calls: Calls of a sample, however long or short they are.
         sample_overhead_s: Rough seconds that a sample takes besides its calls.
         min_samples: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
+        fewest_samples: The same where min_samples would take longer than ``patience_s``.
+        patience_s: Seconds that the pairs of a candidate may take before fewer will do.
         budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
         precision: Relative width of the interval of the ratio at which a candidate is known well enough.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
@@ -47,6 +49,8 @@ class RunnerOptions:
     most_calls: int = 1_000_000
     sample_overhead_s: float = 0.0
     min_samples: int = 6
+    fewest_samples: int = 2
+    patience_s: float = 5.0
     budget_s: float = 0.25
     precision: float = 0.01
     slow_factor: float = 2.0
@@ -72,6 +76,7 @@ class RunnerOptions:
             most_calls=64,
             sample_overhead_s=0.3,
             min_samples=3,
+            patience_s=10.0,
             budget_s=2.5,
             precision=0.02,
             slow_factor=1.5,
@@ -83,8 +88,8 @@ class RunnerOptions:
         """Return the options for measuring few programs well on a driver."""
         options = cls.for_device(driver, threads=threads, seed=seed)
         if options.is_local:
-            return replace(options, budget_s=1.0, precision=0.004, min_samples=20)
-        return replace(options, budget_s=12.0, precision=0.01, min_samples=10)
+            return replace(options, budget_s=1.0, precision=0.004, min_samples=20, fewest_samples=6, patience_s=30.0)
+        return replace(options, budget_s=8.0, precision=0.01, min_samples=8, fewest_samples=6, patience_s=30.0)
 
     @property
     def is_local(self) -> bool:

@@ -119,9 +119,17 @@ class Race:
 
     def _pairs_of_round(self, contender: Contender) -> int:
         """Return the pairs that fit a round of the budget, >= 1."""
+        return max(1, int(self._options.budget_s / ROUNDS / self._pair_s(contender)))
+
+    def _pair_s(self, contender: Contender) -> float:
+        """Return about how long one pair takes, in seconds."""
         calls_s = self._options.calls(contender.call_s) * contender.call_s
-        pair_s = calls_s + self._baseline_calls * self._baseline_call_s + 2 * self._options.sample_overhead_s
-        return max(1, int(self._options.budget_s / ROUNDS / pair_s))
+        return calls_s + self._baseline_calls * self._baseline_call_s + 2 * self._options.sample_overhead_s
+
+    def _enough(self, contender: Contender) -> int:
+        """Return the pairs below which a contender is not ranked."""
+        affordable = int(self._options.patience_s / self._pair_s(contender))
+        return max(self._options.fewest_samples, min(self._options.min_samples, affordable))
 
     def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
         """Return those that need more pairs of their own budget."""
@@ -133,16 +141,16 @@ class Race:
 
     def _is_known(self, contender: Contender, limit_s: float) -> bool:
         """Say whether it has enough undisturbed pairs, or has spent its budget on too few."""
-        enough = contender.quiet >= self._options.min_samples
+        enough = contender.quiet >= self._enough(contender)
         precise = enough and contender.ratio().relative_width() <= self._options.precision
         spent = contender.spent_s >= (limit_s if enough else 2 * limit_s)
-        return precise or (spent and len(contender.pairs) >= self._options.min_samples)
+        return precise or (spent and len(contender.pairs) >= self._enough(contender))
 
     def _is_lost(self, contender: Contender, best: Contender) -> bool:
         """Say whether it is a clear loser: decided against the best, or far slower from the first quiet pairs on."""
         if contender.hopeless:
             return True
-        if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._options.min_samples:
+        if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._enough(contender):
             return False
         own, top = contender.ratio(), best.ratio()
         if max(top.median, 1.0) > self._options.slow_factor * own.high:
