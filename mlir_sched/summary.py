@@ -60,8 +60,10 @@ def _dispatch(task: Task, search: TaskSearch | None, run: SearchRun, emission: E
 
 def _why_untuned(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> str:
     known = emission.notes.get(task.key) or run.untunable.get(task.key) or task.not_tunable
-    if known or search is not None:
-        return known or "no candidate was tried"
+    if known:
+        return known
+    if search is not None:
+        return "its design space has no legal candidate" if search.exhausted else "no candidate was tried"
     return "no transform module schedules it"
 
 

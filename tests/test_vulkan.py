@@ -16,7 +16,9 @@ from mlir_sched.compiler import applied_strategies
 from mlir_sched.compiler.model import iree_compile_path
 
 COMMAND = (sys.executable, "-m", "mlir_sched.cli")
-TRIALS = 6
+TRIALS = 4
+
+pytestmark = pytest.mark.timeout(900)
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
