@@ -1,0 +1,15 @@
+// C3D: video 16x224x224x3, kernel 7x7x7, 64 filters, stride 2, padding 3, f32; channels last.
+func.func @conv3d(%video: tensor<1x16x224x224x3xf32>, %filter: tensor<7x7x7x3x64xf32>)
+    -> tensor<1x8x112x112x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %video low[0, 3, 3, 3, 0] high[0, 3, 3, 3, 0] {
+  ^bb0(%n: index, %d: index, %h: index, %w: index, %c: index):
+    tensor.yield %zero : f32
+  } : tensor<1x16x224x224x3xf32> to tensor<1x22x230x230x3xf32>
+  %empty = tensor.empty() : tensor<1x8x112x112x64xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x8x112x112x64xf32>) -> tensor<1x8x112x112x64xf32>
+  %result = linalg.conv_3d_ndhwc_dhwcf {dilations = dense<1> : vector<3xi64>, strides = dense<2> : vector<3xi64>}
+      ins(%padded, %filter : tensor<1x22x230x230x3xf32>, tensor<7x7x7x3x64xf32>)
+      outs(%init : tensor<1x8x112x112x64xf32>) -> tensor<1x8x112x112x64xf32>
+  return %result : tensor<1x8x112x112x64xf32>
+}

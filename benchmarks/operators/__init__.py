@@ -1,0 +1,1 @@
+"""The operators of the MetaSchedule paper, tuned and compared with other frameworks."""

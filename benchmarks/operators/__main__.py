@@ -1,0 +1,115 @@
+"""Tunes the operators of the MetaSchedule paper, or any programs, and compares IREE, mlir-sched, TVM and PyTorch.
+
+``python -m benchmarks.operators [OPERATOR or FILE.mlir ...] [--trials 64] [--threads 1]``; with 0 trials nothing is
+tuned. All contenders of a row are sampled in turns, in one run, on the same pinned cores. TVM and PyTorch take part
+when their environments are there: ``python -m benchmarks.operators.make_peer``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.operators import report, roofline
+from benchmarks.operators.client import PeerError
+from benchmarks.operators.comparison import Setting, compare_operator
+from benchmarks.operators.make_peer import FOLDER, REQUIREMENTS, peer_spec
+from benchmarks.operators.rows import Row
+from benchmarks.operators.table import OPERATORS, Operator, operator_of_file
+from mlir_sched.errors import UserError
+from mlir_sched.runner.runner import choose_cores
+from mlir_sched.targets import detect_target
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    try:
+        operators = [chosen(name) for name in arguments.operators] or list(OPERATORS)
+        cores = choose_cores(arguments.threads)
+        target = detect_target("llvm-cpu", arguments.threads)
+    except (UserError, ValueError) as error:
+        sys.exit(f"error: {error}")
+    console.print(f"measuring cores {', '.join(map(str, cores))}", highlight=False)
+    setting = Setting(
+        target,
+        cores,
+        roofline.measure(cores),
+        tuple(peer_spec(name, arguments.peers_folder) for name in arguments.peers),
+        arguments.trials,
+        arguments.seed,
+        arguments.rounds,
+        arguments.sample_s,
+        arguments.patience_s,
+        arguments.prepare_timeout_s,
+    )
+    rows = []
+    for operator in operators:
+        console.print(f"{operator.name} ...", highlight=False)
+        try:
+            rows.append(compare_operator(operator, setting))
+        except (UserError, PeerError) as error:
+            console.print(f"{operator.name}: {error}", highlight=False, markup=False)
+            continue
+        _write(arguments, rows, setting)  # so that an interrupted run leaves what it has
+    if not rows:
+        sys.exit("error: no operator could be compared")
+    console.print(report.table_of(rows))
+    for note in report.notes_of(rows, setting.roofline):
+        console.print(note, highlight=False, markup=False, soft_wrap=True)
+
+
+def chosen(name: str) -> Operator:
+    """Return the operator of that name, or a row for a program.
+
+    Raises:
+        UserError: It is neither.
+    """
+    for operator in OPERATORS:
+        if operator.name == name.upper():
+            return operator
+    if name.endswith(".mlir"):
+        return operator_of_file(Path(name))
+    known = ", ".join(operator.name for operator in OPERATORS)
+    raise UserError(f"{name}: neither a .mlir file nor an operator; operators are {known}")
+
+
+def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting) -> None:
+    if arguments.json:
+        chosen = {
+            "trials": setting.trials,
+            "seed": setting.seed,
+            "rounds": setting.rounds,
+            "sample_s": setting.sample_s,
+        }
+        processor = {"processor": setting.target.processor, "compiler": setting.target.compiler}
+        report.write_json(arguments.json, rows, setting.roofline, chosen | processor)
+    if arguments.chart:
+        report.write_chart(arguments.chart, rows)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.operators", description=__doc__)
+    parser.add_argument("operators", nargs="*", help="names of the table, or .mlir files; by default the whole table")
+    parser.add_argument("--trials", type=int, default=64, help="per program; 0 tunes nothing")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=20, help="samples per contender")
+    parser.add_argument("--sample-s", type=float, default=0.02, help="seconds of a sample")
+    parser.add_argument(
+        "--patience-s", type=float, default=120.0, help="seconds of sampling per operator, if 6 rounds fit"
+    )
+    parser.add_argument("--peers", nargs="*", choices=sorted(REQUIREMENTS), default=sorted(REQUIREMENTS))
+    parser.add_argument("--peers-folder", type=Path, default=FOLDER, help="where make_peer put the environments")
+    parser.add_argument("--prepare-timeout-s", type=float, default=4 * 3600.0, help="patience for a peer's tuning")
+    parser.add_argument("--json", type=Path, help="write the results there")
+    parser.add_argument("--chart", type=Path, help="write a bar chart there, PNG or SVG")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Makes the environment of a peer: ``python -m benchmarks.operators.make_peer torch tvm``.
+
+Each framework gets a virtual environment of its own under ``benchmarks/.peers``, which git does not see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from benchmarks.operators.client import ROOT, PeerSpec
+
+FOLDER = ROOT / "benchmarks" / ".peers"
+TORCH_CPU = "https://download.pytorch.org/whl/cpu"
+REQUIREMENTS = {
+    "torch": ("torch==2.13.0+cpu", "numpy", "--extra-index-url", TORCH_CPU),
+    # tvm-ffi 0.1.15 crashes when MetaSchedule writes its database; cloudpickle, psutil and xgboost are not pulled in
+    "tvm": ("apache-tvm==0.27.0.post1", "apache-tvm-ffi==0.1.14.post0", "cloudpickle", "psutil", "xgboost", "numpy"),
+}
+
+
+def peer_spec(name: str, folder: Path = FOLDER) -> PeerSpec:
+    """Return how a peer is started; whether its environment is there is another question."""
+    return PeerSpec(name, folder / name / "bin" / "python", f"benchmarks.operators.peer_{name}")
+
+
+def missing(spec: PeerSpec) -> str | None:
+    """Say how to get a peer that is not there."""
+    if spec.python.exists():
+        return None
+    return f"not installed: run python -m benchmarks.operators.make_peer {spec.name}"
+
+
+def make(name: str, folder: Path = FOLDER) -> None:
+    """Make the environment of a peer, or bring it up to date.
+
+    Raises:
+        subprocess.CalledProcessError: pip failed; it has said why.
+    """
+    spec = peer_spec(name, folder)
+    venv.create(folder / name, with_pip=True)
+    subprocess.run([spec.python, "-m", "pip", "install", "--only-binary", ":all:", *REQUIREMENTS[name]], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=sorted(REQUIREMENTS), default=sorted(REQUIREMENTS))
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        try:
+            make(name, arguments.folder)
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"{name}: pip ended with exit code {error.returncode}")
+        print(f"{name}: {peer_spec(name, arguments.folder).python}")
+
+
+if __name__ == "__main__":
+    main()

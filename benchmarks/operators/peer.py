@@ -1,0 +1,185 @@
+"""The side of a peer: a process that answers requests, one JSON object per line, and times its framework's calls.
+
+This file is imported in the environments of all frameworks, so it needs Python and numpy only. Every framework's calls
+are timed by the same code, in a process that is pinned before the framework is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import math
+import os
+import signal
+import sys
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+EMPTY = -1
+"""The way that stands for the empty call: one element plus one element."""
+
+MAX_WALL_OVER_CPU = 1.03
+"""A sample on one thread with more wall time per CPU time was interrupted by other work."""
+
+ROUGH_S = 5e-3
+"""Seconds spent on a first estimate of a call's time."""
+
+LONG_S = 0.1
+"""Seconds of a call that need no better estimate than one call."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way in which a framework computes an operator.
+
+    Attributes:
+        label: The column that it belongs to; of the ways of one column the fastest counts.
+        detail: What sets it apart in its column, or nothing.
+        run: Calls it so many times.
+        result: Calls it once and returns what it makes, as one array.
+    """
+
+    label: str
+    detail: str
+    run: Callable[[int], None]
+    result: Callable[[], np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The ways of a peer, and what it took to find them by tuning."""
+
+    ways: tuple[Way, ...]
+    trials: int = 0
+    seconds: float = 0.0
+
+
+class Peer(ABC):
+    """A framework in its process."""
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        self.cores = tuple(cores)
+
+    @abstractmethod
+    def empty_call(self) -> Callable[[int], None]:
+        """Return a function that calls the smallest program of the framework so many times."""
+
+    @abstractmethod
+    def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
+        """Return the ways to compute ``request["operator"]`` on the inputs.
+
+        Raises:
+            LookupError: The framework has no equivalent; the message says of what.
+        """
+
+
+class Server:
+    """Answers the requests of one run."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._ways: tuple[Way, ...] = ()
+        self._empty: Callable[[int], None] | None = None
+        self._call_s: dict[int, float] = {}
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the reply to one request; an error is a reply too."""
+        try:
+            return self._prepare(request) if request["ask"] == "prepare" else self._sample(request)
+        except LookupError as error:
+            return {"error": str(error.args[0]) if error.args else str(error)}
+        except Exception as error:
+            traceback.print_exc()
+            return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+    def _prepare(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        prepared = self._peer.prepare(request, [np.load(path) for path in request["inputs"]])
+        self._ways = prepared.ways
+        self._empty = self._peer.empty_call()
+        self._call_s = {}
+        replies = []
+        for index, way in enumerate(self._ways):
+            path = f"{request['output']}-{index}.npy"
+            np.save(path, way.result())
+            replies.append({"label": way.label, "detail": way.detail, "output": path})
+        return {"ways": replies, "trials": prepared.trials, "seconds": prepared.seconds}
+
+    def _sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        way, seconds = request["way"], request["seconds"]
+        run = self._ways[way].run if way != EMPTY else self._empty
+        assert run is not None
+        if way not in self._call_s:
+            self._call_s[way] = rough_call_s(run)
+        calls = max(1, math.ceil(seconds / self._call_s[way]))
+        call_s, alone = timed(run, calls, threads=len(self._peer.cores))
+        self._call_s[way] = min(self._call_s[way], call_s)
+        return {"call_s": call_s, "alone": alone}
+
+
+def rough_call_s(run: Callable[[int], None]) -> float:
+    """Return rough seconds per call: that of a first long call, or the best of what fits a few milliseconds."""
+    start = time.perf_counter()
+    run(1)
+    first_s = time.perf_counter() - start
+    if first_s >= LONG_S:
+        return first_s
+    calls, best, start = 1, math.inf, time.perf_counter()
+    while True:
+        before = time.perf_counter()
+        run(calls)
+        now = time.perf_counter()
+        best = min(best, (now - before) / calls)
+        if now - start >= ROUGH_S:
+            return best
+        calls *= 2
+
+
+def timed(run: Callable[[int], None], calls: int, *, threads: int) -> tuple[float, bool]:
+    """Return seconds per call, and whether the calls had their cores for themselves (unknown on several: True)."""
+    if calls > 1:
+        run(1)  # what ran in between has taken the caches
+    cpu = time.thread_time_ns()
+    start = time.perf_counter_ns()
+    run(calls)
+    wall_ns = time.perf_counter_ns() - start
+    cpu_ns = time.thread_time_ns() - cpu
+    return wall_ns * 1e-9 / calls, threads > 1 or wall_ns <= MAX_WALL_OVER_CPU * cpu_ns
+
+
+def serve(make: Callable[[Sequence[int]], Peer]) -> None:
+    """Answer the requests on the standard input until it ends.
+
+    What the framework prints goes to the standard error. The process ends with its parent, even while it is stopped.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cores", required=True)
+    cores = tuple(int(core) for core in parser.parse_args().cores.split(","))
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    os.sched_setaffinity(0, cores)
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    server = Server(make(cores))
+    for line in sys.stdin:
+        print(json.dumps(server.answer(json.loads(line))), file=replies, flush=True)
+    sys.stderr.flush()
+    os._exit(0)  # IREE's runtime crashes when the interpreter takes it down
+
+
+def load_module(name: str, needed: str) -> Any:
+    """Import a framework's module.
+
+    Raises:
+        SystemExit: It is not there; ``needed`` says what is.
+    """
+    try:
+        return __import__(name, fromlist=["_"])
+    except ImportError as error:
+        raise SystemExit(f"{error}; this process needs {needed} ({Path(sys.executable)})") from error

@@ -1,0 +1,54 @@
+"""IREE as a peer: loads compiled programs, with the caching allocator; mlir-sched's programs are such programs too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import iree.runtime as rt
+import numpy as np
+
+from benchmarks.operators.peer import Peer, Prepared, Way, serve
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.device import LoadedProgram, LocalDevice
+from mlir_sched.runner.program import Program
+
+
+class IreePeer(Peer):
+    """Programs on ``local-sync``, or with several cores on ``local-task`` with one pinned worker per core."""
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        super().__init__(cores)
+        rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, cores)))
+        self._device = LocalDevice(rt.VmInstance(), "local-sync" if len(cores) == 1 else "local-task")
+        self._empty: Callable[[int], None] | None = None
+
+    def empty_call(self) -> Callable[[int], None]:
+        assert self._empty is not None
+        return self._empty
+
+    def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
+        self._empty = self._way(request["empty"], [np.ones((1,), np.float32)]).run
+        return Prepared(tuple(self._way(program, inputs) for program in request["programs"]))
+
+    def _way(self, program: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Way:
+        specs = tuple(TensorSpec(tuple(shape), element) for shape, element in program["inputs"])
+        outputs = tuple(TensorSpec(tuple(shape), element) for shape, element in program["outputs"])
+        vmfb = Path(program["vmfb"]).read_bytes()
+        loaded = self._device.load(Program(vmfb, program["entry"], specs, outputs, writes_into_arguments=False))
+        buffers = [self._device.buffer(array, spec) for array, spec in zip(inputs, specs, strict=True)]
+        return Way(
+            program["label"], program["detail"], loaded.bind(buffers, ()), lambda: self._first(loaded, buffers, outputs)
+        )
+
+    def _first(
+        self, loaded: LoadedProgram, buffers: Sequence[Any], outputs: Sequence[TensorSpec]
+    ) -> np.ndarray[Any, Any]:
+        """Return a copy of the first result."""
+        view, *_ = loaded.call(buffers, ())
+        return self._device.read(view, outputs[0]).copy()
+
+
+if __name__ == "__main__":
+    serve(IreePeer)

@@ -1,0 +1,98 @@
+"""TVM MetaSchedule as a peer: tunes TVM's own definition of the operator, then runs the best.
+
+Runs in TVM's own environment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.operators.peer import Peer, Prepared, Way, load_module, serve
+
+tvm: Any = load_module("tvm", "TVM")
+ms: Any = load_module("tvm.s_tir.meta_schedule", "TVM")
+workloads: Any = load_module("tvm.s_tir.meta_schedule.testing.te_workload", "TVM")
+te: Any = load_module("tvm.te", "TVM")
+
+MATMULS = {"MM1024": (1024, 1024, 1024), "FFN": (128, 3072, 768)}
+"""Rows, columns and reduction of the operators that TVM's list lacks."""
+
+BATCH = 64
+"""Trials of a round. Source: MetaSchedule's ``num_trials_per_iter``."""
+
+
+class TvmPeer(Peer):
+    """TVM on the pinned cores; its threads share them."""
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        super().__init__(cores)
+        cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
+        self._target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": len(cores)})
+
+    def empty_call(self) -> Callable[[int], None]:
+        x = te.placeholder((1,), "float32", name="x")
+        function = te.create_prim_func([x, te.compute((1,), lambda i: x[i] + x[i], name="y")])
+        module = tvm.compile(function, target=self._target)
+        return _repeated(module["main"], [tvm.runtime.tensor(np.ones(1, np.float32)) for _ in range(2)])
+
+    def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
+        name, trials = request["operator"], request["trials"]
+        if name not in MATMULS and name not in workloads.CONFIGS:
+            raise LookupError("no equivalent is known")
+        if not trials:
+            raise LookupError("not tuned: 0 trials were asked for")
+        function = te.create_prim_func(workloads.matmul(*MATMULS[name])) if name in MATMULS else None
+        function = function or workloads.create_te_workload(name, 0)
+        start = time.monotonic()
+        database = ms.tune_tir(
+            function,
+            self._target,
+            request["work"],
+            trials,
+            num_trials_per_iter=min(BATCH, trials),
+            num_tuning_cores=len(self.cores),
+            seed=request["seed"],
+        )
+        seconds = time.monotonic() - start
+        schedule = ms.tir_integration.compile_tir(database, function, self._target)
+        if schedule is None:
+            raise LookupError("no candidate was valid")
+        module = tvm.compile(schedule.mod, target=self._target)
+        way = self._way(module["main"], _adapted(name, inputs), request["shape"])
+        return Prepared((way,), trials=len(database.get_all_tuning_records()), seconds=seconds)
+
+    def _way(self, call: Any, inputs: Sequence[np.ndarray[Any, Any]], shape: Sequence[int]) -> Way:
+        output = tvm.runtime.tensor(np.zeros(shape, np.float32))
+        tensors = [*(tvm.runtime.tensor(array) for array in inputs), output]
+        run = _repeated(call, tensors)
+
+        def result() -> np.ndarray[Any, Any]:
+            run(1)
+            made: np.ndarray[Any, Any] = output.numpy()
+            return made
+
+        return Way("TVM MetaSchedule", "", run, result)
+
+
+def _adapted(name: str, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """Return the inputs in the shapes that TVM's definition takes; the depthwise filter has a leading factor there."""
+    if name != "DEP":
+        return list(inputs)
+    image, kernel = inputs
+    return [image, kernel[None]]
+
+
+def _repeated(call: Any, tensors: Sequence[Any]) -> Callable[[int], None]:
+    def run(calls: int) -> None:
+        for _ in range(calls):
+            call(*tensors)
+
+    return run
+
+
+if __name__ == "__main__":
+    serve(TvmPeer)
