@@ -78,7 +78,7 @@ def test_the_library_replays(tuned: Path) -> None:
 def test_inspect_shows_decisions_and_target(tuned: Path) -> None:
     (strategy,) = json.loads(run(tuned, "inspect", "tuned", "--json").stdout)["strategies"]
     assert strategy["provenance"]["target"].startswith("vulkan ")
-    assert any(name.startswith("tile_") for name in strategy["trace"]["decisions"])
+    assert any(decision["name"].startswith("tile_") for decision in strategy["trace"]["decisions"])
 
 
 def test_a_store_keeps_targets_apart(tuned: Path) -> None:
