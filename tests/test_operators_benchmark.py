@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.operators import comparison
 from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
-from benchmarks.operators.peer import EMPTY
-from benchmarks.operators.programs import TUNED, Tuning
+from benchmarks.operators.peer import EMPTY, CannotRun, Peer, Prepared, Server, Way
+from benchmarks.operators.programs import TUNED, Built, Compiled, Tuning
 from benchmarks.operators.report import notes_of, relative_speed, table_of, write_chart, write_json
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.operators.rows import Row, columns_of
 from benchmarks.operators.sampling import Contender, Samples, interleave, ratio
 from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
+from mlir_sched.payload import TensorSpec
 from mlir_sched.target import Target
-from mlir_sched.tasks import extract
+from mlir_sched.tasks import EntryPoint, extract
 
 TINY = """
 func.func @main(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>) -> tensor<16x16xf32> {
@@ -154,6 +158,85 @@ def test_report_names_the_best_peer_and_what_is_missing(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "all.json").read_text())
     assert data["rows"][0]["columns"]["torch"]["ratio"]["median"] == pytest.approx(1.5)
     assert data["rows"][0]["tuning"][TUNED] == {"trials": 8, "seconds": 3.0}
+
+
+class FakePeer(Peer):
+    """A framework that sleeps."""
+
+    def empty_call(self) -> Callable[[int], None]:
+        return lambda calls: time.sleep(1e-4 * calls)
+
+    def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
+        if request["operator"] == "unknown":
+            raise CannotRun("no equivalent is known")
+        way = Way("fake", "", lambda calls: time.sleep(2e-3 * calls), lambda: inputs[0] + 1)
+        return Prepared((way,), trials=3, seconds=1.5)
+
+
+def test_a_peer_prepares_samples_and_refuses(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.ones(2, np.float32))
+    server = Server(FakePeer((0,)))
+    request = {"ask": "prepare", "inputs": [str(tmp_path / "in.npy")], "output": str(tmp_path / "out")}
+    assert server.answer(request | {"operator": "unknown"}) == {"error": "no equivalent is known"}
+    reply = server.answer(request | {"operator": "C2D"})
+    assert (reply["trials"], reply["seconds"]) == (3, 1.5)
+    assert np.load(reply["ways"][0]["output"]).tolist() == [2.0, 2.0]
+    sample = server.answer({"ask": "sample", "way": 0, "seconds": 0.006})
+    assert sample["call_s"] >= 2e-3
+    assert not sample["alone"]  # it slept instead of computing
+    assert server.answer({"ask": "sample", "way": EMPTY, "seconds": 1e-3})["call_s"] < sample["call_s"]
+    assert "IndexError" in server.answer({"ask": "sample", "way": 5, "seconds": 1e-3})["error"]
+
+
+class FakeProcess:
+    """A peer's process that answers at once; PyTorch's second way is wrong, and TVM fails."""
+
+    def __init__(self, spec: PeerSpec, cores: Sequence[int]) -> None:
+        self.name = spec.name
+
+    def __enter__(self) -> FakeProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        if request["ask"] == "sample":
+            return {"call_s": {"iree": 1e-3, "torch": 2e-3}[self.name], "alone": True}
+        if self.name == "tvm":
+            raise PeerError("crashed")
+        results = {"iree": [1.0], "torch": [1.0, 1.5]}[self.name]
+        for index, value in enumerate(results):
+            np.save(f"{request['output']}-{index}.npy", np.full((2, 2), value, np.float32))
+        label = {"iree": TUNED, "torch": "torch"}[self.name]
+        ways = [
+            {"label": label, "detail": str(i), "output": f"{request['output']}-{i}.npy"} for i in range(len(results))
+        ]
+        return {"ways": ways, "trials": 0, "seconds": 0.0}
+
+
+def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
+    tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    square = TensorSpec((2, 2), "f32")
+    program = Compiled(TUNED, "", tmp_path / "0.vmfb", EntryPoint("main", (square,), (square,)))
+    built = Built((program,), 8, 32, Tuning(4, 2.0), ("IREE O3: does not compile",))
+    monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
+    monkeypatch.setattr(comparison, "build", lambda *_, **__: built)
+    monkeypatch.setattr(comparison, "build_empty", lambda *_: program)
+    monkeypatch.setattr(comparison, "missing", lambda _: None)
+    peers = tuple(peer_spec(name, tmp_path) for name in ("torch", "tvm"))
+    setting = comparison.Setting(here, (0,), ROOFLINE, peers, 4, 0, 8, 1e-3, 10.0, 10.0)
+    found = comparison.compare_operator(OPERATORS[0], setting)
+    assert set(found.columns) == {TUNED, "torch"}
+    assert found.columns["torch"].detail == "0"
+    against = found.columns["torch"].ratio
+    assert against is not None
+    assert against.median == pytest.approx(2.0)
+    assert found.tuning == {TUNED: Tuning(4, 2.0)}
+    assert found.notes[0] == "IREE O3: does not compile"
+    assert found.notes[1].startswith("torch 1: wrong numbers, not timed")
+    assert found.notes[2] == "tvm: crashed"
 
 
 def test_a_missing_framework_says_how_to_get_it(tmp_path: Path) -> None:

@@ -32,11 +32,14 @@ class PeerSpec:
         name: The framework.
         python: Interpreter of its environment.
         module: What it runs.
+        places: Whether OpenMP puts each thread on one core. It then does so with the thread that starts processes too,
+            which would have to share that core.
     """
 
     name: str
     python: Path
     module: str
+    places: bool = False
 
 
 class PeerProcess:
@@ -54,7 +57,7 @@ class PeerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env=_environment(cores),
+            env=_environment(cores, places=spec.places),
             cwd=ROOT,
             bufsize=0,
         )
@@ -119,16 +122,16 @@ class PeerProcess:
         return f"exit code {self._process.returncode}; {said or 'it said nothing'}"
 
 
-def _environment(cores: Sequence[int]) -> dict[str, str]:
-    """Return the environment of a peer: as many threads as cores, and each on one of them."""
+def _environment(cores: Sequence[int], *, places: bool) -> dict[str, str]:
+    """Return the environment of a peer: as many threads as cores."""
     count = str(len(cores))
-    return os.environ | {
+    each = {"OMP_PROC_BIND": "close", "OMP_PLACES": ",".join(f"{{{core}}}" for core in cores)}
+    settings = {
         "OMP_NUM_THREADS": count,
-        "OMP_PROC_BIND": "close",
-        "OMP_PLACES": ",".join(f"{{{core}}}" for core in cores),
         "MKL_NUM_THREADS": count,
         "OPENBLAS_NUM_THREADS": count,
         "TVM_NUM_THREADS": count,
         "TVM_BIND_THREADS": "0",  # TVM's own binding ignores the cores that the process is pinned to
         "PYTHONPATH": str(ROOT),
     }
+    return os.environ | settings | (each if places else {})

@@ -24,7 +24,7 @@ REQUIREMENTS = {
 
 def peer_spec(name: str, folder: Path = FOLDER) -> PeerSpec:
     """Return how a peer is started; whether its environment is there is another question."""
-    return PeerSpec(name, folder / name / "bin" / "python", f"benchmarks.operators.peer_{name}")
+    return PeerSpec(name, folder / name / "bin" / "python", f"benchmarks.operators.peer_{name}", places=name == "torch")
 
 
 def missing(spec: PeerSpec) -> str | None:

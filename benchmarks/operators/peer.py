@@ -36,6 +36,10 @@ LONG_S = 0.1
 """Seconds of a call that need no better estimate than one call."""
 
 
+class CannotRun(Exception):  # noqa: N818 - it is an answer, not an error
+    """The framework cannot run the operator; the message says why."""
+
+
 @dataclass(frozen=True)
 class Way:
     """One way in which a framework computes an operator.
@@ -77,7 +81,7 @@ class Peer(ABC):
         """Return the ways to compute ``request["operator"]`` on the inputs.
 
         Raises:
-            LookupError: The framework has no equivalent; the message says of what.
+            CannotRun: The framework has no equivalent, or found none; the message says what.
         """
 
 
@@ -94,8 +98,8 @@ class Server:
         """Return the reply to one request; an error is a reply too."""
         try:
             return self._prepare(request) if request["ask"] == "prepare" else self._sample(request)
-        except LookupError as error:
-            return {"error": str(error.args[0]) if error.args else str(error)}
+        except CannotRun as error:
+            return {"error": str(error)}
         except Exception as error:
             traceback.print_exc()
             return {"error": f"{type(error).__name__}: {error}"[:500]}

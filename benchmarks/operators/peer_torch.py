@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operators.peer import Peer, Prepared, Way, load_module, serve
+from benchmarks.operators.peer import CannotRun, Peer, Prepared, Way, load_module, serve
 
 torch: Any = load_module("torch", "PyTorch")
 functional: Any = torch.nn.functional
@@ -59,11 +59,10 @@ def conv1d(arrays: Arrays) -> list[Way]:
 
 
 def conv2d_bias_norm_relu(arrays: Arrays) -> list[Way]:
-    """Return the ways of CBR; bias goes into the convolution, scale and offset into one call."""
+    """Return the ways of CBR; scale and offset are folded into filter and bias, within the call."""
 
     def call(x: Any, w: Any, bias: Any, offset: Any, scale: Any, **options: Any) -> Any:
-        y = functional.conv2d(x, w, bias, **options)
-        return torch.addcmul(offset.view(-1, 1, 1), y, scale.view(-1, 1, 1)).relu_()
+        return functional.conv2d(x, w * scale.view(-1, 1, 1, 1), bias * scale + offset, **options).relu_()
 
     return convolution(arrays, call, (3, 2, 0, 1), stride=2, padding=3)
 
@@ -117,7 +116,7 @@ class TorchPeer(Peer):
 
     def prepare(self, request: Mapping[str, Any], inputs: Arrays) -> Prepared:
         if request["operator"] not in EQUIVALENTS:
-            raise LookupError("no equivalent is known")
+            raise CannotRun("no equivalent is known")
         return Prepared(tuple(EQUIVALENTS[request["operator"]](inputs)))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operators.peer import Peer, Prepared, Way, load_module, serve
+from benchmarks.operators.peer import CannotRun, Peer, Prepared, Way, load_module, serve
 
 tvm: Any = load_module("tvm", "TVM")
 ms: Any = load_module("tvm.s_tir.meta_schedule", "TVM")
@@ -20,6 +20,9 @@ te: Any = load_module("tvm.te", "TVM")
 
 MATMULS = {"MM1024": (1024, 1024, 1024), "FFN": (128, 3072, 768)}
 """Rows, columns and reduction of the operators that TVM's list lacks."""
+
+BUILD_TIMEOUT_S = 60.0
+"""Patience for a candidate's build; MetaSchedule's own 30 s are too few for some on a slow machine."""
 
 BATCH = 64
 """Trials of a round. Source: MetaSchedule's ``num_trials_per_iter``."""
@@ -42,9 +45,9 @@ class TvmPeer(Peer):
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
         name, trials = request["operator"], request["trials"]
         if name not in MATMULS and name not in workloads.CONFIGS:
-            raise LookupError("no equivalent is known")
+            raise CannotRun("no equivalent is known")
         if not trials:
-            raise LookupError("not tuned: 0 trials were asked for")
+            raise CannotRun("not tuned: 0 trials were asked for")
         function = te.create_prim_func(workloads.matmul(*MATMULS[name])) if name in MATMULS else None
         function = function or workloads.create_te_workload(name, 0)
         start = time.monotonic()
@@ -54,13 +57,14 @@ class TvmPeer(Peer):
             request["work"],
             trials,
             num_trials_per_iter=min(BATCH, trials),
+            builder=ms.builder.LocalBuilder(max_workers=len(self.cores), timeout_sec=BUILD_TIMEOUT_S),
             num_tuning_cores=len(self.cores),
             seed=request["seed"],
         )
         seconds = time.monotonic() - start
         schedule = ms.tir_integration.compile_tir(database, function, self._target)
         if schedule is None:
-            raise LookupError("no candidate was valid")
+            raise CannotRun("no candidate was valid")
         module = tvm.compile(schedule.mod, target=self._target)
         way = self._way(module["main"], _adapted(name, inputs), request["shape"])
         return Prepared((way,), trials=len(database.get_all_tuning_records()), seconds=seconds)
