@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, compile_model
+from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
 from mlir_sched.runner import BaselineError, Runner
@@ -48,6 +49,8 @@ class BuiltVariant:
 def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVariant, ...]:
     """Compile the model under every variant of the target and time all of them, interleaved with the default.
 
+    A variant that compiles to the same code as an earlier one is left out.
+
     Raises:
         UserError: The default variant cannot be compiled or run.
     """
@@ -58,7 +61,8 @@ def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVar
             built.append(_build(path, target, variant))
         except (UserError, ModelCompileError):
             continue  # flags that this model cannot be compiled with are no rival
-    return _time(built, runner)
+    first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
+    return _time([b for b in built if b.variant.name in first.values()], runner)
 
 
 def variant_to_tune(built: Sequence[BuiltVariant], space: Space, target: Target) -> BuiltVariant:
