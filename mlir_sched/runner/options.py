@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil
 
-LOCAL = "local"
-"""The driver that stands for IREE's CPU drivers, ``local-sync`` and ``local-task``."""
+from mlir_sched.target import LOCAL
 
 
 @dataclass(frozen=True)
