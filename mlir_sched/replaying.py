@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies
+from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies, compile_to_bytes
 from mlir_sched.emission.export import LIBRARY, NO_LOSS
-from mlir_sched.emission.final_measurement import compile_to_bytes, measure_program, measure_scripts
+from mlir_sched.emission.final_measurement import measure_program, measure_scripts
 from mlir_sched.emission.library import provenance_of
-from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder, require_target
+from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder, require_target, target_name
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
 from mlir_sched.options import TuneOptions
@@ -126,18 +126,19 @@ def replay(
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
     extracted = extract(model, target, extra)
     space = Space([*modules, *Space.default(target).modules]).for_target(target)
-    return _Replay(folder, Path(model), extracted, target, space, threads, progress).run()
+    return _Replay(folder, provenance, Path(model), extracted, target, space, threads, progress).run()
 
 
 def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]]) -> str:
     """Return the target that a folder says it was tuned for, by default the one that ``tune`` has."""
-    noted = (origin["target"].partition(" ")[0] for origin in provenance.values() if "target" in origin)
+    noted = filter(None, map(target_name, provenance.values()))
     return str(folder.summary.get("target") or next(noted, TuneOptions().target))
 
 
 @dataclass
 class _Replay:
     folder: TunedFolder
+    provenance: Mapping[str, Mapping[str, str]]
     path: Path
     model: Model
     target: Target
@@ -158,11 +159,11 @@ class _Replay:
     def _judge_all(self) -> list[tuple[ReplayedStrategy, Judgement, Task | None]]:
         if not self.folder.library:
             return []
-        traces, provenance = parse_each_trace(self.folder.library), provenance_of(self.folder.library)
+        traces = parse_each_trace(self.folder.library)
         emitted = _emitted_decisions(self.folder.summary)
         judged = []
         for symbol, found in traces.items():
-            origin = provenance[symbol]
+            origin = self.provenance[symbol]
             task = self._task(origin)
             space = DesignSpace(self.space, task.dispatch, self.target) if task and task.dispatch else None
             judgement = judge(self.folder.library, symbol, found, space, emitted.get(symbol))
@@ -231,7 +232,7 @@ class _Replay:
 
     def _notes(self) -> list[str]:
         notes = []
-        for origin in provenance_of(self.folder.library).values() if self.folder.library else ():
+        for origin in self.provenance.values():
             if origin.get("target_key") not in (None, self.target.key):
                 notes.append(
                     f"tuned for {origin.get('target', 'another target')} with {origin.get('versions', 'others')}; "

@@ -7,12 +7,11 @@ the tuned program at the end.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, compile_model
+from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
@@ -94,10 +93,7 @@ def program_of(entry: EntryPoint, vmfb: bytes) -> Program:
 
 def _build(path: Path, target: Target, variant: Variant) -> BuiltVariant:
     model = extract(path, target, variant.flags)
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
-        output = Path(folder) / "model.vmfb"
-        compile_model(path, model.flags, None, output)
-        return BuiltVariant(variant, model, output.read_bytes(), None)
+    return BuiltVariant(variant, model, compile_to_bytes(path, model.flags), None)
 
 
 def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[BuiltVariant, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from payloads import PAYLOADS, Payload
@@ -34,6 +35,19 @@ FIXED_VULKAN = Target(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Return a function that compares a script with ``tests/golden/<name>.mlir``, or writes that file anew."""
+
+    def compare(name: str, script: str) -> None:
+        path = Path(__file__).parent / "golden" / f"{name}.mlir"
+        if request.config.getoption("--update-golden"):
+            path.write_text(script)
+        assert script == path.read_text(), "the script changed; if that is meant: pytest --update-golden"
+
+    return compare
 
 
 @pytest.fixture(scope="session")

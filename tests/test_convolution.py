@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +27,6 @@ from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
-GOLDEN = Path(__file__).parent / "golden" / "convolution.mlir"
 POOLING = """func.func @main(%a: tensor<1x16x16x32xf32>) -> tensor<1x8x8x32xf32> {
   %zero = arith.constant 0.0 : f32
   %w = tensor.empty() : tensor<2x2xf32>
@@ -111,7 +109,7 @@ def test_rule_refuses(space_for: SpaceFor, name: str, values: dict[str, Value], 
     assert any(rule in message for message in messages), messages
 
 
-def test_golden_script(space_for: SpaceFor, request: pytest.FixtureRequest) -> None:
+def test_golden_script(space_for: SpaceFor, golden: Callable[[str, str], None]) -> None:
     space = space_for(CONVOLUTIONS["2d_odd_strided"])
     values: dict[str, Value] = {
         "workgroup_0": (23,),
@@ -126,9 +124,7 @@ def test_golden_script(space_for: SpaceFor, request: pytest.FixtureRequest) -> N
         "unrolled_loops": 1,
     }
     script = space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
-    if request.config.getoption("--update-golden"):
-        GOLDEN.write_text(script)
-    assert script == GOLDEN.read_text(), "the script changed; if that is meant: pytest --update-golden"
+    golden("convolution", script)
 
 
 SAMPLES = 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,7 +34,6 @@ from mlir_sched.transform_scripts.llvm_cpu import Contraction
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
-GOLDEN = Path(__file__).parent / "golden"
 CONTRACTION = {"contraction.registers", "contraction.cache", "lowering_config"}
 SKETCHES: dict[str, set[str]] = {
     "matmul": CONTRACTION,
@@ -264,14 +262,11 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
 
 
 @pytest.mark.parametrize("name", GOLDENS)
-def test_golden_script(space_for: SpaceFor, name: str, request: pytest.FixtureRequest) -> None:
+def test_golden_script(space_for: SpaceFor, name: str, golden: Callable[[str, str], None]) -> None:
     payload, sketch, values = GOLDENS[name]
     space = space_for(payload)
     script = space.script(space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0])
-    path = GOLDEN / f"{name}.mlir"
-    if request.config.getoption("--update-golden"):
-        path.write_text(script)
-    assert script == path.read_text(), "the script changed; if that is meant: pytest --update-golden"
+    golden(name, script)
 
 
 SAMPLES = 5

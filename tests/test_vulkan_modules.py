@@ -25,7 +25,6 @@ from mlir_sched.transform_scripts import llvm_cpu
 from mlir_sched.transform_scripts.module import ScheduleModule
 
 TaskFor = Callable[[str | Payload], Task]
-GOLDEN = Path(__file__).parent / "golden" / "vulkan"
 EXAMPLE = Path(__file__).parent.parent / "examples" / "custom_transform_module.py"
 CONTRACTION = {"contraction.threads", "lowering_config"}
 SKETCHES: dict[str, set[str]] = {
@@ -134,15 +133,12 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
 
 
 @pytest.mark.parametrize("name", GOLDENS)
-def test_golden_script(vulkan_task_for: TaskFor, name: str, request: pytest.FixtureRequest) -> None:
+def test_golden_script(vulkan_task_for: TaskFor, name: str, golden: Callable[[str, str], None]) -> None:
     payload, sketch, values = GOLDENS[name]
     space = space_of(vulkan_task_for(payload))
     trace = space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0]
     script = space.script(trace)
-    path = GOLDEN / f"{name}.mlir"
-    if request.config.getoption("--update-golden"):
-        path.write_text(script)
-    assert script == path.read_text(), "the script changed; if that is meant: pytest --update-golden"
+    golden(f"vulkan/{name}", script)
     assert space.trace_of(script) == trace
 
 

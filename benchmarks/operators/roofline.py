@@ -138,7 +138,7 @@ def _multiply_adds_kernel(chains: int) -> tuple[Callable[[], object], int]:
     """Return a call of the kernel on the calling thread, and its operations."""
     import iree.runtime as rt
 
-    from mlir_sched.compiler import compile_model
+    from mlir_sched.compiler import compile_to_bytes
     from mlir_sched.payload import TensorSpec
     from mlir_sched.runner.device import LocalDevice
     from mlir_sched.runner.program import Program
@@ -146,10 +146,9 @@ def _multiply_adds_kernel(chains: int) -> tuple[Callable[[], object], int]:
 
     scalar, vector = TensorSpec((), "f32"), TensorSpec((ELEMENTS,), "f32")
     with tempfile.TemporaryDirectory() as folder:
-        source, output = Path(folder) / "peak.mlir", Path(folder) / "peak.vmfb"
+        source = Path(folder) / "peak.mlir"
         source.write_text(multiply_adds(chains))
-        compile_model(source, FLAGS, None, output)
-        vmfb = output.read_bytes()
+        vmfb = compile_to_bytes(source, FLAGS)
     device = LocalDevice(rt.VmInstance(), "local-sync")
     _ALIVE.append(device)
     loaded = device.load(Program(vmfb, "main", (vector, scalar, scalar), (vector,), writes_into_arguments=False))

@@ -1,6 +1,6 @@
 """Compiles candidates in worker processes, and models the way a user does."""
 
-from mlir_sched.compiler.model import ModelCompileError, applied_strategies, compile_model
+from mlir_sched.compiler.model import ModelCompileError, applied_strategies, compile_model, compile_to_bytes
 from mlir_sched.compiler.pool import CompilerPool
 from mlir_sched.compiler.result import CompileResult
 from mlir_sched.compiler.workers import WorkerLimits
@@ -12,4 +12,5 @@ __all__ = [
     "WorkerLimits",
     "applied_strategies",
     "compile_model",
+    "compile_to_bytes",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import subprocess
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
     except ModelCompileError:
         output.unlink(missing_ok=True)
         raise
+
+
+def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Path | None = None) -> bytes:
+    """Return a compiled model; the arguments and errors are those of :func:`compile_model`."""
+    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+        output = Path(folder) / "model.vmfb"
+        compile_model(model_path, flags, library, output)
+        return output.read_bytes()
 
 
 def applied_strategies(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:

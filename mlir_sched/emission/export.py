@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched import __version__
-from mlir_sched.compiler import ModelCompileError, applied_strategies
-from mlir_sched.emission.final_measurement import compile_to_bytes, measure_program
+from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_to_bytes
+from mlir_sched.emission.final_measurement import measure_program
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.library import Strategy, build_library, indistinct
 from mlir_sched.record import describe

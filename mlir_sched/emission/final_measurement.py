@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from mlir_sched.compiler import CompilerPool, ModelCompileError, compile_model
+from mlir_sched.compiler import CompilerPool, ModelCompileError
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
 from mlir_sched.runner import BaselineError, Runner, RunResult
@@ -83,15 +81,3 @@ def measure_program(
         raise ModelCompileError(f"the emitted program fails its check ({failure.kind}): {failure.message}")
     ratios = {name: r.timing.ratio for name, r in zip(others, rivals, strict=True) if r.timing is not None}
     return ProgramTimings(timing, own.timing, ratios)
-
-
-def compile_to_bytes(model: Path, flags: tuple[str, ...], library: Path | None = None) -> bytes:
-    """Return a model compiled with the real ``iree-compile``.
-
-    Raises:
-        ModelCompileError: The compiler failed or reported an error.
-    """
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
-        output = Path(folder) / "model.vmfb"
-        compile_model(model, flags, library, output)
-        return output.read_bytes()

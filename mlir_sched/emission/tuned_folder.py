@@ -68,6 +68,11 @@ def read_tuned_folder(path: Path) -> TunedFolder:
     )
 
 
+def target_name(origin: Mapping[str, str]) -> str:
+    """Return the target that the provenance of a strategy names; empty when it names none."""
+    return origin.get("target", "").partition(" ")[0]
+
+
 def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse a folder that was tuned for another target.
 
@@ -80,8 +85,8 @@ def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str,
         UserError: Its flags or its library are for another target.
     """
     for symbol, origin in strategies.items():
-        name = origin.get("target", target.name).partition(" ")[0]
-        if name != target.name:
+        name = target_name(origin)
+        if name not in ("", target.name):
             raise UserError(
                 f"{folder.path / 'library.mlir'}: @{symbol} was tuned for the target {name}, not for {target.name}; "
                 "tune again for this target"

@@ -113,7 +113,7 @@ class DispatchClock:
         self._runs.setdefault(program.module, []).append(seconds)
         return seconds
 
-    def was_quiet(self, baseline_s: float) -> bool:  # noqa: ARG002 - a sample tells by itself
+    def was_quiet(self) -> bool:
         """Say yes: there is no measure of a device's quiet but the samples."""
         return True
 

@@ -21,8 +21,8 @@ class Clock(Protocol[T_contra]):
     def sample(self, program: T_contra, calls: int) -> tuple[float, bool]:
         """Return the seconds per call over so many calls, and whether the program had the device for itself."""
 
-    def was_quiet(self, baseline_s: float) -> bool:
-        """Say whether the machine was quiet during the pair just taken, given its sample of the baseline."""
+    def was_quiet(self) -> bool:
+        """Say whether the machine was quiet during the pair just taken."""
 
 
 def sample_pairs(clock: Clock[T], baseline: T, own: T, request: SamplePairs) -> tuple[Pair, ...]:
@@ -39,4 +39,4 @@ def _pair(clock: Clock[T], baseline: T, own: T, request: SamplePairs, own_first:
     else:
         baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
         own_s, own_alone = clock.sample(own, request.calls)
-    return Pair(baseline_s, own_s, own_alone and baseline_alone and clock.was_quiet(baseline_s))
+    return Pair(baseline_s, own_s, own_alone and baseline_alone and clock.was_quiet())

@@ -57,7 +57,7 @@ class WallClock:
         alone = wall_ns <= MAX_WALL_OVER_CPU * cpu_ns
         return (wall_ns if alone else cpu_ns) * 1e-9 / calls, alone
 
-    def was_quiet(self, baseline_s: float) -> bool:  # noqa: ARG002 - the calibration kernel knows better
+    def was_quiet(self) -> bool:
         """Say whether the calibration kernel takes its usual time."""
         return self._calibration.is_quiet()
 

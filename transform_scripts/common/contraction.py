@@ -15,6 +15,7 @@ from typing import ClassVar, TypeAlias
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
+from mlir_sched.transform_scripts.common.epilogues import corresponding_loops
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
     innermost_output_loop,
@@ -22,7 +23,7 @@ from mlir_sched.transform_scripts.common.extents import (
     vector_elements,
 )
 from mlir_sched.transform_scripts.module import Sketch, TransformModule
-from mlir_sched.transform_scripts.schedule import Loop, Schedule, TiledOp, producer_tile
+from mlir_sched.transform_scripts.schedule import Loop, Schedule, TiledOp
 
 MAX_REDUCTION_STEP = 16
 CONTRACT_PATTERNS = ("vector.reduction_to_contract", "vector.transfer_permutation_patterns", "vector.sink_ops")
@@ -143,23 +144,7 @@ def loops_of_root(s: Schedule, nest: Nest, root_index: int) -> dict[int, int]:
     contraction, root = s.dispatch.ops[nest.contraction], s.dispatch.ops[root_index]
     if root_index == nest.contraction:
         return {loop: loop for loop in contraction.parallel_dims}
-    mapping: dict[int, int] = {}
-    probe = tuple(1 for _ in root.extents)
-    for loop in root.parallel_dims:
-        tile = tuple(root.extents[loop] if d == loop else size for d, size in enumerate(probe))
-        needed = _needed(s, nest, TiledOp(None, root, tile))
-        mapping |= {d: loop for d in contraction.parallel_dims if needed[d] > 1}
-    return mapping
-
-
-def _needed(s: Schedule, nest: Nest, root: TiledOp) -> tuple[int, ...]:
-    """Return the contraction's iterations that a tile of the root needs, through the chain of epilogues."""
-    consumer = root
-    chain = [i for i in reversed((nest.contraction, *nest.epilogues)) if i < root.op.index]
-    for index in chain:
-        op = s.dispatch.ops[index]
-        consumer = TiledOp(None, op, producer_tile(consumer, op))
-    return consumer.tile
+    return corresponding_loops(contraction, root, s.dispatch)
 
 
 def tile_by_one(s: Schedule, op: TiledOp, loops: Iterable[int]) -> tuple[TiledOp, tuple[Loop, ...]]:

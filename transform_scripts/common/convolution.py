@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.transform_scripts.common.epilogues import corresponding_loops
 from mlir_sched.transform_scripts.common.extents import innermost_output_loop
-from mlir_sched.transform_scripts.schedule import TiledOp, producer_tile
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def match(op: LinalgOp, dispatch: Dispatch) -> Nest | None:
     fill = init if init is not None and dispatch.ops[init].kind is OpKind.FILL else None
     epilogues = dispatch.ops[op.index + 1 :]
     loops = {op.index: {loop: loop for loop in op.parallel_dims}}
-    loops |= {epilogue.index: _corresponding_loops(op, epilogue, dispatch) for epilogue in epilogues}
+    loops |= {epilogue.index: corresponding_loops(op, epilogue, dispatch) for epilogue in epilogues}
     if fill is not None:
         loops[fill] = {expr.dims[0]: place for place, expr in enumerate(op.outputs[0].indexing_map)}
     nest = Nest(op.index, fill, tuple(epilogue.index for epilogue in epilogues), loops)
@@ -81,17 +81,6 @@ def row_loops(op: LinalgOp, vector: int) -> tuple[int, ...]:
     image, channels = (*reversed(dims.output_image), *dims.batch), tuple(reversed(dims.output_channel))
     ranked = (*channels, *image) if vector in image else (*image, *channels)
     return tuple(loop for loop in ranked if loop != vector)
-
-
-def _corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) -> dict[int, int]:
-    """Return which loop of an epilogue walks what each parallel loop of the convolution walks."""
-    found: dict[int, int] = {}
-    for loop in epilogue.parallel_dims:
-        tile = TiledOp(None, epilogue, tuple(e if d == loop else 1 for d, e in enumerate(epilogue.extents)))
-        for producer in reversed(dispatch.ops[op.index : epilogue.index]):
-            tile = TiledOp(None, producer, producer_tile(tile, producer))
-        found |= {d: loop for d in op.parallel_dims if tile.tile[d] > 1}
-    return found
 
 
 def _covers(loops: dict[int, int], epilogue: LinalgOp, op: LinalgOp) -> bool:

@@ -10,14 +10,17 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.target import Target
-from mlir_sched.transform_scripts.common import contraction
+from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, match
 from mlir_sched.transform_scripts.common.extents import sizes_for
-from mlir_sched.transform_scripts.common.thread_distribution import DIMENSIONS, distributed_loops, draw_threads
+from mlir_sched.transform_scripts.common.thread_distribution import (
+    DIMENSIONS,
+    distributed_loops,
+    draw_threads,
+    workgroup_size,
+)
 from mlir_sched.transform_scripts.module import Sketch, Stage, TransformModule
 from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
 from mlir_sched.transform_scripts.vulkan.contraction import MAX_UNROLLED_VECTORS
-
-MAX_REDUCTION_STEP = 16
 
 
 class LoweringConfig(TransformModule):
@@ -31,7 +34,7 @@ class LoweringConfig(TransformModule):
         """Add one program for a contraction with its fill and epilogues, or for a single element-wise op."""
         del target
         alone = op.kind is OpKind.ELEMENTWISE and len(dispatch.ops) == 1 and not dispatch.other_ops
-        if sketch.steps or not (alone or contraction.match(op, dispatch)):
+        if sketch.steps or not (alone or match(op, dispatch)):
             return (sketch,)
         if not 1 <= len(distributed_loops(op)) <= len(DIMENSIONS):
             return (sketch,)
@@ -49,14 +52,13 @@ def configure(s: Schedule, op: LinalgOp) -> None:
     lists = ", ".join(f"[{', '.join(str(int(size)) for size in sizes)}]" for _, sizes in levels)
     config = f"#iree_codegen.lowering_config<tile_sizes = [{lists}]>"
     s.emit.annotate(nest.handle, "lowering_config", config)
-    counts = [workgroup[loop] // thread[loop] for loop in reversed(workgroup)]
-    size = ", ".join(str(count) for count in (*counts, 1, 1)[: len(DIMENSIONS)])
+    tiled = TiledOp(None, op, op.extents)
+    for kind, sizes in levels:
+        tiled = tiled.tiled(None, kind, sizes)
+    s.finish(tiled)
+    size = ", ".join(map(str, workgroup_size(tiled)))
     pipeline = "pipeline = #iree_gpu.spirv_pipeline<BaseVectorize>"
     s.emit.annotate(None, "translation_info", f"#iree_codegen.translation_info<{pipeline} workgroup_size = [{size}]>")
-    note = TiledOp(None, op, op.extents)
-    for kind, sizes in levels:
-        note = note.tiled(None, kind, sizes)
-    s.finish(note)
 
 
 def _sample_reduction(s: Schedule, op: LinalgOp, thread: dict[int, int]) -> dict[int, int]:
