@@ -5,13 +5,20 @@
 #
 # A response file cannot say where it lies: iree-compile takes relative paths in it from its own working directory, and
 # absolute ones break when the folder is moved. So a flag whose value names a file of the folder gets that file's path,
-# and library.mlir is passed whether or not flags.txt has it.
+# and library.mlir is passed whether or not flags.txt has it, by the two flags that mlir_sched/compiler/library_flags.py
+# explains.
 function(mlir_sched_tuned_flags)
   file(READ "${TUNED}/flags.txt" text)
   separate_arguments(words UNIX_COMMAND "${text}")
-  set(library_flag --iree-codegen-transform-dialect-library)
+  set(dispatch_flag --iree-codegen-transform-dialect-library)
+  set(program_flag "--iree-preprocessing-pass-pipeline=builtin.module(iree-transform-dialect-interpreter")
   set(result "")
   foreach(word IN LISTS words)
+    string(FIND "${word}" "${dispatch_flag}=" for_dispatches)
+    string(FIND "${word}" "${program_flag}" for_program)
+    if(for_dispatches EQUAL 0 OR for_program EQUAL 0)
+      continue()
+    endif()
     if(word MATCHES "^(--[^=]+)=(.+\\.mlir)$")
       set(flag "${CMAKE_MATCH_1}")
       get_filename_component(name "${CMAKE_MATCH_2}" NAME)
@@ -21,8 +28,9 @@ function(mlir_sched_tuned_flags)
     endif()
     list(APPEND result "${word}")
   endforeach()
-  if(EXISTS "${TUNED}/library.mlir" AND NOT result MATCHES "${library_flag}=")
-    list(APPEND result "${library_flag}=${TUNED}/library.mlir")
+  set(library "${TUNED}/library.mlir")
+  if(EXISTS "${library}")
+    list(APPEND result "${program_flag}{library-file-name='${library}'})" "${dispatch_flag}=${library}")
   endif()
 
   set(after_separator FALSE)

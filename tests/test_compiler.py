@@ -273,6 +273,9 @@ def test_an_interrupt_from_the_keyboard_does_not_reach_the_workers() -> None:
 
 
 LIBRARY_ENTRY = """
+  transform.named_sequence @__transform_main(%program: !transform.any_op {transform.readonly}) {
+    transform.yield
+  }
   transform.named_sequence @is_it(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     transform.yield %op : !transform.any_op

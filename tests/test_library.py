@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
 
-from mlir_sched.compiler import applied_strategies, compile_model
+from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_model
+from mlir_sched.compiler.library_flags import library_flags, read_response_file, write_response_file
 from mlir_sched.emission.library import Strategy, build_library, indistinct, provenance_of
 from mlir_sched.space import DesignSpace
 from mlir_sched.target import Target
@@ -109,19 +110,35 @@ def test_dispatches_that_no_matcher_tells_apart_share_the_first_strategy(
     assert applied(tmp_path, here, library, together(*parts)) == {"part_0": 2, "part_2": 1}
 
 
+@pytest.mark.parametrize("name", ["tuned", "tuned (new) folder"])
 def test_library_works_from_any_folder(
     tmp_path: Path,
     here: Target,
     strategy_for: Callable[[Payload, str], Strategy],
     monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
     payload = matmul(64, 48, 80)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "library.mlir").write_text(build_library([strategy_for(payload, "mine")]))
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "library.mlir").write_text(build_library([strategy_for(payload, "mine")]))
     (tmp_path / "model.mlir").write_text(payload.text)
-    flags = [*here.flags, f"--iree-codegen-transform-dialect-library={tmp_path / 'library.mlir'}"]
-    (tmp_path / "flags.txt").write_text("\n".join(flags) + "\n")
+    flags = (*here.flags, *library_flags(folder / "library.mlir"))
+    (folder / "flags.txt").write_text(write_response_file(flags))
+    assert read_response_file((folder / "flags.txt").read_text()) == flags
+    (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    compile_model("../model.mlir", ("@../flags.txt",), None, Path("model.vmfb"))
-    assert applied_strategies("../model.mlir", ("@../flags.txt",), None) == {"mine": 1}
+    compile_model("../model.mlir", (f"@../{name}/flags.txt",), None, Path("model.vmfb"))
+    assert applied_strategies("../model.mlir", (f"@../{name}/flags.txt",), None) == {"mine": 1}
     assert Path("model.vmfb").stat().st_size > 0
+
+
+def test_the_compiler_loads_a_library_before_it_works_on_several_dispatches_at_once(
+    tmp_path: Path, here: Target
+) -> None:
+    """A model without any dispatch never asks for a library, so only the early load can find that it is missing."""
+    (tmp_path / "model.mlir").write_text(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    )
+    with pytest.raises(ModelCompileError, match="failed to open transform file"):
+        compile_model(tmp_path / "model.mlir", here.flags, tmp_path / "missing.mlir", tmp_path / "model.vmfb")

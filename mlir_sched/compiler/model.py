@@ -1,7 +1,7 @@
 """Compiles a whole model the way a user does: with the real ``iree-compile``, flags and a transform library.
 
-``iree-compile`` exits with 0 and generates its default code when a library cannot be loaded or a strategy does not
-apply (found in IREE 3.13), so any error that it prints is taken for what it is.
+``iree-compile`` exits with 0 and generates its default code when a strategy does not apply (found in IREE 3.13), so any
+error that it prints is taken for what it is.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError, UserError
 
-LIBRARY_FLAG = "--iree-codegen-transform-dialect-library"
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
 _APPLIED = re.compile(r'func\.func [^\n]*?\bmlir_sched\.applied(?: = "([^"]*)")?')
 _MESSAGE_LINES = 6
@@ -33,7 +33,7 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
     Args:
         model_path: A program in any form that ``iree-compile`` reads.
         flags: Compiler flags.
-        library: A transform library with a ``__kernel_config`` sequence, or None.
+        library: A transform library with the two entries that ``library_flags`` names, or None.
         output: The ``.vmfb`` file to write.
 
     Raises:
@@ -80,8 +80,8 @@ def iree_compile_path() -> Path:
 
 
 def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str) -> str:
-    library_flags = () if library is None else (f"{LIBRARY_FLAG}={library}",)
-    command = [str(iree_compile_path()), *flags, *library_flags, str(model_path), *arguments]
+    of_library = () if library is None else library_flags(library)
+    command = [str(iree_compile_path()), *flags, *of_library, str(model_path), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:

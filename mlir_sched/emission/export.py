@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mlir_sched import __version__
 from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_to_bytes
+from mlir_sched.compiler.library_flags import library_flags, write_response_file
 from mlir_sched.emission.final_measurement import measure_program
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.library import Strategy, build_library, indistinct
@@ -134,10 +135,10 @@ class _Attempt:
         library = self.folder / LIBRARY
         if winners:
             _replace(library, build_library([_strategy(winner, self.target) for winner in winners]))
-            flags.append(f"--iree-codegen-transform-dialect-library={library}")
+            flags += library_flags(library)
         else:
             library.unlink(missing_ok=True)
-        _replace(self.folder / FLAGS, "\n".join(flags) + "\n")
+        _replace(self.folder / FLAGS, write_response_file(flags))
 
     def _failing_alone(self, variant: BuiltVariant, winners: Mapping[str, Winner]) -> list[str]:
         """Return the task keys of the scripts with which alone the program does not compile."""

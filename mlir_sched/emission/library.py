@@ -1,4 +1,4 @@
-"""The transform library: one matcher and one strategy per tuned dispatch, and the entry that IREE calls.
+"""The transform library: one matcher and one strategy per tuned dispatch, and the entries that IREE calls.
 
 IREE calls ``@__kernel_config`` with every dispatch's ``func.func`` before it chooses a lowering strategy
 (MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its store, so that a strategy
@@ -15,14 +15,13 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
 from mlir_sched.emission.matcher import append_matcher
 from mlir_sched.errors import ScriptError
 from mlir_sched.space import DesignSpace
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module
 from mlir_sched.transform_scripts.script_form import script_context
-
-ENTRY = "__kernel_config"
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,8 @@ def build_library(strategies: Sequence[Strategy]) -> str:
             for name, text in strategy.provenance.items():
                 sequence.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
             append_matcher(module, _matcher(strategy.symbol), strategy.source, strategy.space.dispatch)
-        _append_entry(module, [strategy.symbol for strategy in strategies])
+        _append_program_entry(module)
+        _append_dispatch_entry(module, [strategy.symbol for strategy in strategies])
         return print_module(module)
 
 
@@ -128,11 +128,23 @@ def _matcher(symbol: str) -> str:
     return f"match_{symbol}"
 
 
-def _append_entry(module: Any, symbols: Sequence[str]) -> None:
-    any_op = transform.AnyOpType.get()
+def _append_entry(module: Any, name: str) -> Any:
+    """Append a named sequence with one handle that it only reads, and return it."""
     readonly = [{"transform.readonly": ir.UnitAttr.get()}]
     with ir.InsertionPoint(module.body):
-        entry = transform.NamedSequenceOp(ENTRY, [any_op], [], arg_attrs=readonly)
+        return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=readonly)
+
+
+def _append_program_entry(module: Any) -> None:
+    """Append the sequence that runs on the whole program: it has nothing to do there."""
+    entry = _append_entry(module, PROGRAM_ENTRY)
+    with ir.InsertionPoint(entry.body):
+        transform.YieldOp()
+
+
+def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
+    any_op = transform.AnyOpType.get()
+    entry = _append_entry(module, DISPATCH_ENTRY)
     with ir.InsertionPoint(entry.body):
         found = []
         for symbol in symbols:

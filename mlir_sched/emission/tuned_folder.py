@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mlir_sched.compiler.library_flags import library_in, read_response_file, without_library
 from mlir_sched.errors import UserError
 from mlir_sched.target import Target
-
-LIBRARY_FLAG = "--iree-codegen-transform-dialect-library="
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class TunedFolder:
         if self.library_in_flags is not None and not _same(self.library_in_flags, own):
             return (
                 f"{self.path / 'flags.txt'} names the library {self.library_in_flags}, not {own}: "
-                "the folder was moved; change the path in that file"
+                "the folder was moved; change the paths in that file"
             )
         return ""
 
@@ -56,14 +55,16 @@ def read_tuned_folder(path: Path) -> TunedFolder:
         raise UserError(f"{path}: " + ("not a folder" if path.exists() else "no such folder"))
     if not (path / "flags.txt").is_file():
         raise UserError(f"{path}: not a tuned folder: it has no flags.txt; mlir-sched tune writes one")
-    lines = [line.strip() for line in read_text(path / "flags.txt").splitlines() if line.strip()]
-    named = [line.removeprefix(LIBRARY_FLAG) for line in lines if line.startswith(LIBRARY_FLAG)]
+    try:
+        flags = read_response_file(read_text(path / "flags.txt"))
+    except ValueError as error:
+        raise UserError(f"{path / 'flags.txt'}: {str(error).lower()}; restore it, or tune again") from error
     library = path / "library.mlir"
     return TunedFolder(
         path=path,
-        flags=tuple(line for line in lines if not line.startswith(LIBRARY_FLAG)),
+        flags=without_library(flags),
         library=read_text(library) if library.is_file() else "",
-        library_in_flags=Path(named[-1]) if named else None,
+        library_in_flags=library_in(flags),
         summary=_summary(path / "summary.json"),
     )
 

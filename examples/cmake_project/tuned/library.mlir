@@ -70,6 +70,11 @@ module attributes { transform.with_named_sequence } {
     transform.yield %op : !transform.any_op
   }
 
+  // What the compiler runs on the whole program: nothing; it loads the library before any dispatch asks for it.
+  transform.named_sequence @__transform_main(%program: !transform.any_op {transform.readonly}) {
+    transform.yield
+  }
+
   // What the compiler runs on every dispatch.
   transform.named_sequence @__kernel_config(%variant: !transform.any_op {transform.readonly}) {
     %found = transform.collect_matching @match_0 in %variant : (!transform.any_op) -> !transform.any_op
