@@ -1,7 +1,7 @@
 """Measures every point of a small design space and writes it as a table for ``search_quality.py``.
 
 Some decisions are pinned to one value so that the rest can be enumerated. Usage:
-``python benchmarks/record_space.py [NAME ...]``; tables go to benchmarks/data/NAME.jsonl.gz.
+``python -m benchmarks.record_space [NAME ...]``; tables go to benchmarks/data/NAME.jsonl.gz.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir_sched.errors import IllegalTraceError
+from benchmarks.enumeration import enumerate_traces
 from mlir_sched.evaluate import CompileAndRun, seconds_against
 from mlir_sched.measurement import Outcome
 from mlir_sched.runner import RunnerOptions
-from mlir_sched.sampling import Distribution, Value
+from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
-from mlir_sched.trace import Recorder, Trace
 
 DATA = Path(__file__).parent / "data"
 BATCH = 16
@@ -82,33 +81,6 @@ CASES = {
 }
 
 
-class _PinnedRecorder(Recorder):
-    """Replays a prefix of decisions and stops at the first one that is open."""
-
-    open: tuple[str, Distribution] | None = None
-
-    def decide(self, name: str, distribution: Distribution) -> Value:
-        if name not in self._given:
-            self.open = (name, distribution)
-            raise StopIteration
-        return super().decide(name, distribution)
-
-
-def enumerate_traces(space: DesignSpace, case: Case, values: Mapping[str, Value] | None = None) -> Iterator[Trace]:
-    """Yield every legal trace of a case."""
-    values = values or {}
-    recorder = _PinnedRecorder({**case.pinned, **values})
-    try:
-        yield space.run(case.sketch, recorder)[0]
-    except IllegalTraceError:
-        return
-    except StopIteration:
-        assert recorder.open is not None
-        name, distribution = recorder.open
-        for value in distribution.support():
-            yield from enumerate_traces(space, case, {**values, name: value})
-
-
 def record(name: str, case: Case, limit: int) -> None:
     target = detect_target("llvm-cpu", 1)
     with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +89,7 @@ def record(name: str, case: Case, limit: int) -> None:
         (task,) = extract(path, target).tasks
     assert task.dispatch is not None
     space = DesignSpace(Space.default(target), task.dispatch, target)
-    traces = list(enumerate_traces(space, case))
+    traces = list(enumerate_traces(space, case.sketch, case.pinned))
     print(f"{name}: {len(traces)} points", flush=True)
     traces = traces[:limit]
     known: dict[str, Outcome] = {}

@@ -19,7 +19,7 @@ from benchmarks.operators.client import PeerError
 from benchmarks.operators.comparison import Setting, compare_operator
 from benchmarks.operators.make_peer import FOLDER, REQUIREMENTS, peer_spec
 from benchmarks.operators.rows import Row
-from benchmarks.operators.table import OPERATORS, Operator, operator_of_file
+from benchmarks.operators.table import OPERATORS, operator_named
 from mlir_sched.errors import UserError
 from mlir_sched.runner.runner import choose_cores
 from mlir_sched.targets import detect_target
@@ -29,7 +29,7 @@ def main() -> None:
     arguments = _parser().parse_args()
     console = Console(width=None if sys.stdout.isatty() else 200)
     try:
-        operators = [chosen(name) for name in arguments.operators] or list(OPERATORS)
+        operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
         cores = choose_cores(arguments.threads)
         target = detect_target("llvm-cpu", arguments.threads)
     except (UserError, ValueError) as error:
@@ -61,21 +61,6 @@ def main() -> None:
     console.print(report.table_of(rows))
     for note in report.notes_of(rows, setting.roofline):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
-
-
-def chosen(name: str) -> Operator:
-    """Return the operator of that name, or a row for a program.
-
-    Raises:
-        UserError: It is neither.
-    """
-    for operator in OPERATORS:
-        if operator.name == name.upper():
-            return operator
-    if name.endswith(".mlir"):
-        return operator_of_file(Path(name))
-    known = ", ".join(operator.name for operator in OPERATORS)
-    raise UserError(f"{name}: neither a .mlir file nor an operator; operators are {known}")
 
 
 def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlir_sched.errors import UserError
 from mlir_sched.payload import OpKind
 from mlir_sched.tasks import Model
 
@@ -74,6 +75,21 @@ OPERATORS = (
 def operator_of_file(path: Path) -> Operator:
     """Return a row for any program."""
     return Operator(path.stem, (path,), None, known=False)
+
+
+def operator_named(name: str) -> Operator:
+    """Return the operator of that name, or a row for a program.
+
+    Raises:
+        UserError: It is neither.
+    """
+    for operator in OPERATORS:
+        if operator.name == name.upper():
+            return operator
+    if name.endswith(".mlir"):
+        return operator_of_file(Path(name))
+    known = ", ".join(operator.name for operator in OPERATORS)
+    raise UserError(f"{name}: neither a .mlir file nor an operator; operators are {known}")
 
 
 def flops_of(model: Model) -> int:

@@ -1,0 +1,123 @@
+"""How many legal traces a sketch has, and all of them where they are few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.sampling import Distribution, Value
+from mlir_sched.space import DesignSpace
+from mlir_sched.trace import Recorder, Trace
+
+MOST_STEPS = 40_000
+"""Runs of the schedule program that counting may take, about 10 s."""
+DESCENTS = 4_000
+"""Random descents of an estimate."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Number of legal traces.
+
+    Attributes:
+        traces: The number, or its estimate.
+        error: Standard error of an estimate; 0 for an exact number.
+    """
+
+    traces: float
+    error: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        return self.error == 0.0
+
+    def __str__(self) -> str:
+        return f"{self.traces:.0f}" if self.exact else f"~{self.traces:.1e} ±{self.error / self.traces:.0%}"
+
+
+class _PinnedRecorder(Recorder):
+    """Replays a prefix of decisions and stops at the first one that is open."""
+
+    open: tuple[str, Distribution] | None = None
+
+    def decide(self, name: str, distribution: Distribution) -> Value:
+        if name not in self._given:
+            self.open = (name, distribution)
+            raise StopIteration
+        return super().decide(name, distribution)
+
+
+def _run(space: DesignSpace, sketch: str, values: Mapping[str, Value]) -> Trace | tuple[str, Distribution] | None:
+    """Return the trace that the values make, the first decision that is open, or None where they break a rule."""
+    recorder = _PinnedRecorder(values)
+    try:
+        return space.run(sketch, recorder)[0]
+    except IllegalTraceError:
+        return None
+    except StopIteration:
+        return recorder.open
+
+
+def enumerate_traces(space: DesignSpace, sketch: str, pinned: Mapping[str, Value] | None = None) -> Iterator[Trace]:
+    """Yield every legal trace of a sketch in which some decisions have one value."""
+    return (trace for trace in _steps(space, sketch, pinned or {}, {}) if trace is not None)
+
+
+def _steps(
+    space: DesignSpace, sketch: str, pinned: Mapping[str, Value], values: Mapping[str, Value]
+) -> Iterator[Trace | None]:
+    """Yield once per run of the program: a trace, or None for a partial or an illegal one."""
+    found = _run(space, sketch, {**pinned, **values})
+    if not isinstance(found, tuple):
+        yield found
+        return
+    yield None
+    name, distribution = found
+    for value in distribution.support():
+        yield from _steps(space, sketch, pinned, {**values, name: value})
+
+
+def size_of(space: DesignSpace, sketch: str, rng: np.random.Generator) -> Size:
+    """Return the number of legal traces of a sketch: counted where that is quick, else estimated.
+
+    The estimate is the mean, over random descents of the tree of decisions, of the product of the numbers of choices
+    met, 0 where the descent ends in a broken rule. Source: Knuth, "Estimating the efficiency of backtrack programs"
+    (1975).
+    """
+    legal = 0
+    for step, trace in enumerate(_steps(space, sketch, {}, {})):
+        legal += trace is not None
+        if step == MOST_STEPS:
+            break
+    else:
+        return Size(legal)
+    found = np.array([_descend(space, sketch, rng) for _ in range(DESCENTS)])
+    return Size(float(found.mean()), float(found.std() / math.sqrt(DESCENTS)))
+
+
+class _UniformRecorder(Recorder):
+    """Draws every decision evenly and keeps the product of the numbers of choices."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__()
+        self._uniform = rng
+        self.choices = 1.0
+
+    def _value(self, name: str, distribution: Distribution) -> Value:
+        del name
+        support = distribution.support()
+        self.choices *= len(support)
+        return support[int(self._uniform.integers(len(support)))]
+
+
+def _descend(space: DesignSpace, sketch: str, rng: np.random.Generator) -> float:
+    recorder = _UniformRecorder(rng)
+    try:
+        space.run(sketch, recorder)
+    except IllegalTraceError:
+        return 0.0
+    return recorder.choices
