@@ -1,0 +1,158 @@
+"""One program in every space and with every seed, then the best scripts of all in one interleaved measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.composition.rows import Best, Row
+from benchmarks.composition.spaces import NamedSpace
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.database import RecordStore
+from mlir_sched.emission.final_measurement import measure_scripts
+from mlir_sched.emission.finalists import MIN_GAIN
+from mlir_sched.evaluate import CompileAndRun, Evaluator, UntunedError
+from mlir_sched.measurement import Timing
+from mlir_sched.models import SharedCostModel, XGBoostModel
+from mlir_sched.record import Record, StoredTask, context_key
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.search import EvolutionarySearch, GradientScheduler
+from mlir_sched.space import DesignSpace
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.task_search import TaskSearch, untuned_timing
+from mlir_sched.tasks import extract
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How spaces are compared.
+
+    Attributes:
+        target: What is compiled for; its ``cores`` are the threads.
+        spaces: The spaces, growing.
+        trials: Per program, space and seed.
+        seeds: Number of searches.
+        batch: Candidates per round.
+        store: Where outcomes are kept: a candidate that several spaces or seeds try is measured once.
+    """
+
+    target: Target
+    spaces: tuple[NamedSpace, ...]
+    trials: int
+    seeds: int
+    batch: int
+    store: RecordStore
+
+
+@dataclass(frozen=True)
+class Found:
+    """The end of one search.
+
+    Attributes:
+        records: Best record by task key; tasks without a valid candidate are missing.
+        trials: Candidates tried.
+        failed: Those that failed.
+    """
+
+    records: Mapping[str, Record]
+    trials: int
+    failed: int
+
+
+def compose(path: Path, setting: Setting, say: Callable[[str], None]) -> Row:
+    """Return what the spaces are worth for a program.
+
+    Raises:
+        UserError: It is no program that IREE compiles.
+        UntunedError: A dispatch of it cannot be run alone.
+    """
+    target, spaces = setting.target, setting.spaces
+    model = extract(path, target)
+    whole = spaces[-1].space
+    tasks = [t for t in model.tasks if t.dispatch is not None and whole.sketches(t.dispatch, target)]
+    if not tasks:
+        raise UntunedError(f"{path}: no dispatch can be tuned")
+    found: dict[tuple[str, int], Found] = {}
+    with CompileAndRun(model.flags, RunnerOptions.for_device(target.driver, threads=target.cores)) as evaluator:
+        for named in spaces:
+            for seed in range(setting.seeds):
+                found[named.name, seed] = search(tasks, named, seed, setting, evaluator)
+                say(f"{path.stem}: {named.name}, seed {seed}")
+    return _measured(path.stem, tasks, found, setting)
+
+
+def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting, evaluator: Evaluator) -> Found:
+    """Search all tasks of a program in one space, as a tuning run does."""
+    target, store = setting.target, setting.store
+    context = context_key(threads=target.cores)
+    model = SharedCostModel(XGBoostModel())
+    searches: list[TaskSearch] = []
+    for index, task in enumerate(tasks):
+        assert task.dispatch is not None
+        space = DesignSpace(named.space, task.dispatch, target)
+        if space.sketches:
+            store.add_task(StoredTask.of(task, target))
+            untuned = untuned_timing(task, store, context, seed, evaluator)
+            strategy = EvolutionarySearch(space, np.random.default_rng([seed, index]), model)
+            searches.append(TaskSearch(task, space, strategy, store, context, seed, untuned))
+    scheduler, tried = GradientScheduler(), 0
+    while tried < setting.trials:
+        following = scheduler.next_task([s.progress() for s in searches])
+        if following is None:
+            break
+        tried += searches[following].run_round(setting.batch, setting.trials - tried, evaluator)
+    best = {s.task.key: ranked[0] for s in searches if (ranked := s.ranked())}
+    return Found(best, tried, sum(sum(s.failures().values()) for s in searches))
+
+
+def _measured(name: str, tasks: Sequence[Task], found: Mapping[tuple[str, int], Found], setting: Setting) -> Row:
+    """Measure the best scripts of all searches in one session, and put the row together."""
+    driver, threads = setting.target.driver, setting.target.cores
+    untuned: dict[str, Timing] = {}
+    timings: dict[tuple[str, str], Timing] = {}
+    with CompilerPool(tasks[0].flags) as pool, Runner(RunnerOptions.final(driver, threads=threads)) as runner:
+        for task in tasks:
+            best = {f.records[task.key].script for f in found.values() if task.key in f.records}
+            scripts = sorted(best)
+            untuned[task.key], results = measure_scripts(task, scripts, pool, runner)
+            for script, result in zip(scripts, results, strict=True):
+                if result.timing is not None:
+                    timings[task.key, script] = result.timing
+    cells = {
+        named.name: tuple(
+            _best(tasks, named, found[named.name, seed], untuned, timings, setting.target)
+            for seed in range(setting.seeds)
+        )
+        for named in setting.spaces
+    }
+    return Row(name, sum(t.weight * untuned[t.key].median_s for t in tasks), cells)
+
+
+def _best(
+    tasks: Sequence[Task],
+    named: NamedSpace,
+    found: Found,
+    untuned: Mapping[str, Timing],
+    timings: Mapping[tuple[str, str], Timing],
+    target: Target,
+) -> Best:
+    seconds = 0.0
+    sketches: dict[str, str] = {}
+    modules: set[str] = set()
+    for task in tasks:
+        record = found.records.get(task.key)
+        timing = None if record is None else timings.get((task.key, record.script))
+        ratio = 1.0
+        if record is not None and record.trace is not None and timing is not None:
+            assert task.dispatch is not None
+            ratio = timing.ratio
+            sketches[task.name] = record.trace.sketch
+            made = {sketch.name: sketch for sketch in named.space.sketches(task.dispatch, target)}
+            if ratio >= MIN_GAIN:
+                modules |= {step.module for step in made[record.trace.sketch].steps}
+        seconds += task.weight * untuned[task.key].median_s / ratio
+    return Best(seconds, sketches, tuple(sorted(modules)), found.trials, found.failed)

@@ -1,0 +1,62 @@
+"""The growing design spaces: the default one, restricted, and given back part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlir_sched.space import Space
+from mlir_sched.transform_scripts.llvm_cpu import Contraction
+from mlir_sched.transform_scripts.module import TransformModule
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one step adds.
+
+    Attributes:
+        name: What tables call it.
+        modules: Modules by name, in place of what earlier steps put there; None for the module of the default space.
+    """
+
+    name: str
+    modules: Mapping[str, TransformModule | None]
+
+
+PARTS = (
+    Part(
+        "register tiles",
+        {
+            "contraction": Contraction(cache_tiling=False, edges=()),
+            "elementwise": None,
+            "parallel_distribution": None,
+            "lowering": None,
+        },
+    ),
+    Part("cache tiles", {"contraction": Contraction(edges=())}),
+    Part("edges", {"contraction": None}),
+    Part("reductions", {"reduction": None}),
+    Part("convolutions", {"convolution": None}),
+)
+"""Every other module of the default space follows as a part of its own."""
+
+
+@dataclass(frozen=True)
+class NamedSpace:
+    """A space with the name of the last part that it has."""
+
+    name: str
+    space: Space
+
+
+def growing_spaces(default: Space, parts: Sequence[Part] = PARTS) -> tuple[NamedSpace, ...]:
+    """Return one space per part, each with all parts before it; the last is the default space."""
+    planned = {name for part in parts for name in part.modules}
+    others = [Part(module.name, {module.name: None}) for module in default.modules if module.name not in planned]
+    chosen: dict[str, TransformModule | None] = {}
+    spaces = []
+    for part in (*parts, *others):
+        chosen |= part.modules
+        modules = [chosen[module.name] or module for module in default.modules if module.name in chosen]
+        spaces.append(NamedSpace(part.name, Space(modules)))
+    return tuple(spaces)
