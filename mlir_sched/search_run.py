@@ -1,4 +1,4 @@
-"""The search over all tasks of a model: a budget, a scheduler, one cost model, and rounds that can be resumed."""
+"""The search over the tasks of one program variant: a scheduler, one cost model, and rounds that can be resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.evaluate import Evaluator, UntunedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
-from mlir_sched.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
+from mlir_sched.options import TuneOptions
 from mlir_sched.progress import Progress, ProgressCallback
 from mlir_sched.record import StoredTask, context_key
 from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearch, Strategy
@@ -29,9 +29,28 @@ from mlir_sched.task_search import TaskSearch, untuned_timing
 from mlir_sched.trace import Trace
 
 
+@dataclass(frozen=True)
+class Limit:
+    """Where a search stops: after so many candidates in all, or so many seconds after the run's start.
+
+    Attributes:
+        trials: Candidates, those of earlier calls included.
+        seconds: Seconds since the start, those before a resume included; used when ``trials`` is None.
+    """
+
+    trials: int | None = None
+    seconds: float = 0.0
+
+
 @dataclass
 class SearchRun:
-    """One run of the search over all tasks of a model."""
+    """One run of the search over the tasks of a variant; it can be stopped at a limit and go on to a further one.
+
+    Attributes:
+        generation: How often the user asked for a fresh start in this store.
+        limit: Where the whole run ends, for the progress report.
+        elsewhere: Candidates that the whole run tried on other variants.
+    """
 
     options: TuneOptions
     target: Target
@@ -41,6 +60,9 @@ class SearchRun:
     start: float
     progress: ProgressCallback
     start_from: Sequence[Trace] = ()
+    generation: int = 0
+    limit: Limit = field(default_factory=Limit)
+    elsewhere: int = 0
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -48,14 +70,15 @@ class SearchRun:
     _run_key: str = ""
     _earlier_s: float = 0.0
     _stored_rounds: int = 0
+    _scheduler: GradientScheduler = field(default_factory=GradientScheduler)
 
-    def search(self, evaluator: Evaluator) -> None:
-        """Run rounds until the budget is spent, nothing is left to try, or the user interrupts."""
+    def search(self, evaluator: Evaluator, limit: Limit) -> None:
+        """Run rounds until the limit, until nothing is left to try, or until the user interrupts."""
         try:
-            self._start(evaluator)
-            scheduler = GradientScheduler()
-            while (count := self._next_count()) and (
-                index := scheduler.next_task([s.progress() for s in self.searches])
+            if self._model is None:
+                self._start(evaluator)
+            while (count := self._next_count(limit)) and (
+                index := self._scheduler.next_task([s.progress() for s in self.searches])
             ) is not None:
                 stage = f"tuning {self.searches[index].task.name}"
                 self.progress(self.state(stage))
@@ -71,30 +94,28 @@ class SearchRun:
         """Candidates tried so far."""
         return sum(search.tried for search in self.searches)
 
-    @property
-    def budget(self) -> int:
-        """Candidates to try; 0 when the budget is in minutes."""
-        if self.options.minutes is not None:
-            return 0
-        return self.options.trials or DEFAULT_TRIALS_PER_TASK * max(1, len(self.searches))
+    def saved_s(self) -> float:
+        """Return the seconds that the best scripts so far save per run of the model."""
+        gains = ((s, s.best_seconds()) for s in self.searches)
+        return sum(s.task.weight * (s.untuned.median_s - best) for s, best in gains if best is not None)
 
     def state(self, stage: str) -> Progress:
         """Return the state for the progress callback."""
         elapsed = time.monotonic() - self.start
+        tried = self.trials + self.elsewhere
         left: float | None = None
-        if self.options.minutes is not None:
-            left = max(0.0, self.options.minutes * 60 - self._spent_s())
-        elif self.trials:
-            left = elapsed / self.trials * max(0, self.budget - self.trials)
+        if self.limit.trials is None:
+            left = max(0.0, self.limit.seconds - self._spent_s())
+        elif tried:
+            left = elapsed / tried * max(0, self.limit.trials - tried)
         failures: Counter[str] = Counter()
         for search in self.searches:
             failures += search.failures()
         best = {search.task.name: search.best_ratio() for search in self.searches}
-        return Progress(stage, self.trials, self.budget, elapsed, left, best, dict(failures))
+        return Progress(stage, tried, self.limit.trials or 0, elapsed, left, best, dict(failures))
 
     def _start(self, evaluator: Evaluator) -> None:
-        generation = self._generation()
-        context = context_key(threads=self.options.threads, generation=generation)
+        context = context_key(threads=self.options.threads, generation=self.generation)
         self._model = SharedCostModel(XGBoostModel())
         for index, task in enumerate(self.tasks):
             self.store.add_task(StoredTask.of(task, self.target))
@@ -128,14 +149,6 @@ class SearchRun:
                 continue
             starts.setdefault(repaired.key, repaired)
         return list(starts.values())
-
-    def _generation(self) -> int:
-        """Return how often the user asked for a fresh start in this store."""
-        fresh = [key for key in self.store.runs() if key.startswith("fresh-")]
-        if self.options.fresh:
-            self.store.add_run(f"fresh-{len(fresh)}", {})
-            return len(fresh) + 1
-        return len(fresh)
 
     def _warm_start(self, context: str) -> None:
         """Use the records that were there when this run was first started, and no later ones.
@@ -193,9 +206,9 @@ class SearchRun:
         """Return the seconds spent on this run, those before a resume included."""
         return self._earlier_s + time.monotonic() - self.start
 
-    def _next_count(self) -> int:
-        """Return how many candidates the next round may try; 0 when the budget is spent."""
-        if self.options.minutes is not None:
+    def _next_count(self, limit: Limit) -> int:
+        """Return how many candidates the next round may try; 0 at the limit."""
+        if limit.trials is None:
             replaying = self._rounds < self._stored_rounds
-            return self.options.batch if replaying or self._spent_s() < self.options.minutes * 60 else 0
-        return max(0, min(self.options.batch, self.budget - self.trials))
+            return self.options.batch if replaying or self._spent_s() < limit.seconds else 0
+        return max(0, min(self.options.batch, limit.trials - self.trials))

@@ -27,7 +27,7 @@ def summarise(run: SearchRun, path: Path, variant: BuiltVariant, emission: Emiss
         target=run.target.name,
         threads=run.options.threads,
         seed=run.options.seed,
-        trials=run.trials,
+        trials=run.trials + run.elsewhere,
         measured=sum(search.measured for search in run.searches),
         seconds=time.monotonic() - run.start,
         interrupted=run.interrupted,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,16 +17,14 @@ from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.report import Curve, write_report
 from mlir_sched.result import TuneResult
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.search_run import SearchRun
 from mlir_sched.space import Space
 from mlir_sched.summary import summarise
-from mlir_sched.target import Target
 from mlir_sched.targets import detect_target
-from mlir_sched.task import Task
 from mlir_sched.tasks.model import require_program
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
-from mlir_sched.variants import BuiltVariant, build_variants, can_tune, variant_to_tune
+from mlir_sched.variant_search import VariantSearch
+from mlir_sched.variants import BuiltVariant, build_variants, contenders
 
 
 def tune(
@@ -75,20 +71,20 @@ def tune(
         progress(Progress("compiling and timing the untuned program"))
         with Runner(measuring) as runner:
             variants = build_variants(path, target, runner)
-        variant = _remembered_variant(records, variants, space, target, options)
-        tasks = [task for task in variant.model.tasks if can_tune(task, space, target)]
-        _require_tunable(path, variant, tasks, space)
-        run = SearchRun(options, target, space, records, tasks, start, progress, start_from)
-        with CompileAndRun(variant.model.flags, measuring) as evaluator:
-            run.search(evaluator)
-            progress(run.state("measuring the finalists"))
-        finalists = choose_finalists([search for search in run.searches if search.records], final)
+        if not contenders(variants, space, target):
+            raise _nothing_to_tune(path, variants[0], space)
+        search = VariantSearch(
+            options, target, space, records, lambda flags: CompileAndRun(flags, measuring), start, progress, start_from
+        )
+        variant, run = search.run(variants)
+        progress(run.state("measuring the finalists"))
+        finalists = choose_finalists([s for s in run.searches if s.records], final)
         progress(run.state("emitting and measuring the program"))
         emission = emit(folder, path, variants, variant, finalists, final, target)
         result = summarise(run, path, variant, emission, folder)
         if folder is not None:
             write_summary(folder, result)
-            write_report(folder, result, [Curve(search.task.name, search.ratios()) for search in run.searches])
+            write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
         return result
 
 
@@ -114,24 +110,8 @@ def default_store(folder: Path | None) -> Path:
     return (folder or Path.cwd()) / "records.sqlite"
 
 
-def _require_tunable(path: Path, variant: BuiltVariant, tasks: Sequence[Task], space: Space) -> None:
-    if tasks:
-        return
+def _nothing_to_tune(path: Path, variant: BuiltVariant, space: Space) -> UserError:
     reasons = [f"{task.name}: {task.not_tunable or 'no transform module schedules it'}" for task in variant.model.tasks]
     names = ", ".join(module.name for module in space.modules)
     shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
-    raise UserError(f"{path}: no dispatch can be tuned ({shown}); the transform modules are {names}")
-
-
-def _remembered_variant(
-    store: RecordStore, variants: Sequence[BuiltVariant], space: Space, target: Target, options: TuneOptions
-) -> BuiltVariant:
-    """Return the variant to tune: the one chosen first, so that a resumed run does not change it."""
-    asked = [[t.key for t in variants[0].model.tasks], [m.name for m in space.modules], options.threads]
-    key = "variant-" + hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
-    if options.fresh:
-        store.delete_run(key)
-    chosen = variant_to_tune(variants, space, target)
-    store.add_run(key, {"variant": chosen.variant.name})
-    first = (store.run_settings(key) or {}).get("variant")
-    return next((v for v in variants if v.variant.name == first), chosen)
+    return UserError(f"{path}: no dispatch can be tuned ({shown}); the transform modules are {names}")

@@ -1,8 +1,7 @@
 """Program variants: the same model under other compiler flags, without any script. They are rivals of every script.
 
-The flags change which dispatches a model has, so they are chosen for the program as a whole: the fastest untuned
-variant whose dispatches can be scheduled is the one that scripts are tuned for, and all of them compete once more with
-the tuned program at the end.
+A variant decides which dispatches a model has, so it is chosen for the program as a whole: those that have dispatches
+of their own are tuned (``variant_search.py``), and all of them compete once more with the tuned program at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from mlir_sched.task import Task
 from mlir_sched.tasks import EntryPoint, Model, extract
 
 CLEARLY_FASTER = 1.02
-"""A variant replaces the default only when its ratio is above this, beyond what noise explains."""
+"""A variant comes before the default only when its ratio is above this, beyond what noise explains."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +63,23 @@ def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVar
     return _time([b for b in built if b.variant.name in first.values()], runner)
 
 
-def variant_to_tune(built: Sequence[BuiltVariant], space: Space, target: Target) -> BuiltVariant:
-    """Return the fastest untuned variant that has a dispatch to tune, or the default when none has."""
-    default = built[0]
+def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
+    """Return the variants that are worth tuning, the fastest untuned one first.
+
+    They have a dispatch to tune; of several with the same dispatches the fastest is taken. The default comes before
+    those that are not clearly faster.
+    """
+
+    def rank(variant: BuiltVariant) -> float:
+        ratio = variant.timing.ratio if variant.timing else 0.0
+        return ratio * CLEARLY_FASTER if variant is built[0] else ratio
+
     tunable = [b for b in built if b.timing is not None and any(can_tune(t, space, target) for t in b.model.tasks)]
-    if not tunable:
-        return default
-    best = max(tunable, key=lambda b: b.timing.ratio if b.timing else 0.0)
-    if default in tunable and best.timing is not None and best.timing.ratio < CLEARLY_FASTER:
-        return default
-    return best
+    fastest: dict[tuple[object, ...], BuiltVariant] = {}
+    for variant in sorted(tunable, key=rank, reverse=True):
+        dispatches = tuple((t.dispatch or t.name, t.inputs, t.outputs, t.weight) for t in variant.model.tasks)
+        fastest.setdefault(dispatches, variant)
+    return list(fastest.values())
 
 
 def can_tune(task: Task, space: Space, target: Target) -> bool:

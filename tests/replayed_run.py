@@ -18,7 +18,7 @@ from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.options import TuneOptions
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.progress import silent
-from mlir_sched.search_run import SearchRun
+from mlir_sched.search_run import Limit, SearchRun
 from mlir_sched.space import Space
 from mlir_sched.target import LOCAL, Target
 from mlir_sched.task import Task
@@ -86,7 +86,7 @@ def main(store_path: str, log: str, trials: int) -> None:
     with RecordStore.open(store_path) as store:
         options = TuneOptions(trials=trials, batch=8, seed=3)
         run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, time.monotonic(), silent)
-        run.search(HashedMeasurements(Path(log)))
+        run.search(HashedMeasurements(Path(log)), Limit(trials))
         print(f"{run.trials} tried, {sum(s.measured for s in run.searches)} measured")
 
 

@@ -1,0 +1,129 @@
+"""The budget is shared between program variants, and goes to the one that tuning makes fastest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from replayed_run import TARGET, matmul_dispatch, task_of
+
+from mlir_sched.database import RecordStore
+from mlir_sched.evaluate import Evaluator
+from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.options import TuneOptions
+from mlir_sched.payload import Dispatch
+from mlir_sched.progress import silent
+from mlir_sched.search_run import SearchRun
+from mlir_sched.space import Space
+from mlir_sched.targets import Variant
+from mlir_sched.task import Task
+from mlir_sched.tasks import Model
+from mlir_sched.variant_search import VariantSearch
+from mlir_sched.variants import BuiltVariant, contenders
+
+SMALL, LARGE = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48)
+SPACE = Space.default(TARGET)
+
+
+def timing(median_s: float, ratio: float) -> Timing:
+    return Timing(median_s, median_s, median_s, 9, ratio, ratio, ratio)
+
+
+def built(name: str, dispatch: Dispatch, seconds: float) -> BuiltVariant:
+    """Return a variant of one task that takes so many times the default's millisecond."""
+    task = replace(task_of(name, dispatch), flags=(f"--{name}",))
+    model = Model("model.mlir", (), (task,), task.flags)
+    return BuiltVariant(Variant(name, ()), model, b"", timing(seconds * 1e-3, 1 / seconds))
+
+
+class Speedups:
+    """An evaluator in which every candidate of a task is faster than its untuned code by the same factor."""
+
+    def __init__(self, by_name: Mapping[str, float], stop_after: int | None = None) -> None:
+        self.by_name = by_name
+        self.stop_after = stop_after
+        self.measured: list[str] = []
+
+    def untuned(self, task: Task) -> Outcome:
+        return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}")
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        del known
+        for index, script in enumerate(scripts):
+            if self.stop_after is not None and len(self.measured) >= self.stop_after:
+                raise KeyboardInterrupt
+            self.measured.append(task.name)
+            yield index, Outcome(timing(1e-3, self.by_name[task.name]), None, script)
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
+    """Return a function that runs a search of variants in one store."""
+
+    def run(variants: Sequence[BuiltVariant], evaluator: Speedups, trials: int = 64) -> tuple[BuiltVariant, SearchRun]:
+        def open_evaluator(flags: tuple[str, ...]) -> AbstractContextManager[Evaluator]:
+            assert flags in [v.model.flags for v in variants]
+            return nullcontext(evaluator)
+
+        options = TuneOptions(trials=trials, batch=8)
+        with RecordStore.open(tmp_path / "records.sqlite") as store:
+            search = VariantSearch(options, TARGET, SPACE, store, open_evaluator, time.monotonic(), silent)
+            return search.run(variants)
+
+    return run
+
+
+def test_a_variant_that_is_slower_untuned_wins_when_its_scripts_gain_more(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
+    evaluator = Speedups({"default": 1.1, "rewritten": 5.0})
+    chosen, run = search(variants, evaluator)
+    assert chosen.variant.name == "rewritten"
+    assert (run.trials, run.elsewhere) == (56, 8)
+    assert evaluator.measured == ["default"] * 8 + ["rewritten"] * 56
+
+
+def test_the_fastest_untuned_variant_keeps_the_budget_when_no_script_gains(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
+    chosen, run = search(variants, Speedups({"default": 1.0, "rewritten": 1.0}))
+    assert (chosen.variant.name, run.trials, run.elsewhere) == ("default", 56, 8)
+
+
+def test_a_small_budget_goes_to_the_fastest_untuned_variant_alone(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("O3", LARGE, 0.5)]
+    evaluator = Speedups({"default": 9.0, "O3": 1.0})
+    assert search(variants, evaluator, trials=24)[0].variant.name == "O3"
+    assert set(evaluator.measured) == {"O3"}
+
+
+def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
+    speedups = {"default": 1.1, "rewritten": 5.0}
+    for stop_after in (5, 12, 10):
+        chosen, run = search(variants, Speedups(speedups, stop_after))
+        assert run.interrupted
+    evaluator = Speedups(speedups)
+    noisier = [variants[0], built("rewritten", LARGE, 0.9)]  # what was decided does not depend on a second timing
+    chosen, run = search(noisier, evaluator)
+    assert (chosen.variant.name, run.trials, run.elsewhere) == ("rewritten", 56, 8)
+    assert len(evaluator.measured) == 64 - 5 - 12 - 10
+
+
+def test_of_variants_with_the_same_dispatches_the_fastest_is_tuned() -> None:
+    default, same, other = built("default", SMALL, 1.0), built("O3", SMALL, 0.7), built("rewritten", LARGE, 3.0)
+    assert [b.variant.name for b in contenders([default, same, other], SPACE, TARGET)] == ["O3", "rewritten"]
+    hardly = built("O3", SMALL, 0.99)
+    assert [b.variant.name for b in contenders([default, hardly], SPACE, TARGET)] == ["default"]
