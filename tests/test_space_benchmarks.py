@@ -1,0 +1,181 @@
+"""The benchmarks of design spaces: how many traces there are, growing spaces, reports, and one small run of each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import FIXED
+
+from benchmarks import enumeration, space_audit
+from benchmarks.composition import report
+from benchmarks.composition.rows import Best, Row, gain_of, winning_modules
+from benchmarks.composition.spaces import PARTS, growing_spaces
+from benchmarks.enumeration import Size, enumerate_traces, size_of
+from benchmarks.operators.client import ROOT
+from benchmarks.space_audit import SketchAudit, failing_share
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.transform_scripts.llvm_cpu import Contraction, Elementwise
+
+TINY = """
+func.func @main(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<16x16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x16xf32>) -> tensor<16x16xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<16x16xf32>, tensor<16x16xf32>)
+      outs(%init : tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %c : tensor<16x16xf32>
+}
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.mlir").write_text(TINY)
+    return tmp_path / "tiny.mlir"
+
+
+def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+
+
+def test_enumeration_finds_every_legal_trace_once(space_for: Callable[[str], DesignSpace]) -> None:
+    space = space_for("softmax")
+    (sketch,) = space.sketches
+    traces = list(enumerate_traces(space, sketch))
+    assert len({trace.key for trace in traces}) == len(traces)
+    assert all(space.replay(trace) == trace for trace in traces)
+    rng = np.random.default_rng(0)
+    assert {space.sample(rng).key for _ in range(50)} <= {trace.key for trace in traces}
+    assert size_of(space, sketch, rng) == Size(len(traces))
+    name, value = next(iter(traces[0].values.items()))
+    pinned = list(enumerate_traces(space, sketch, {name: value}))
+    assert pinned == [trace for trace in traces if trace.values[name] == value]
+
+
+def test_the_estimate_agrees_with_the_count(
+    space_for: Callable[[str], DesignSpace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = space_for("softmax")
+    (sketch,) = space.sketches
+    counted = size_of(space, sketch, np.random.default_rng(0))
+    monkeypatch.setattr(enumeration, "MOST_STEPS", 3)
+    estimated = size_of(space, sketch, np.random.default_rng(0))
+    assert counted.exact
+    assert not estimated.exact
+    assert abs(estimated.traces - counted.traces) < 4 * estimated.error
+    assert str(estimated).startswith("~")
+
+
+def test_spaces_grow_up_to_the_default_one() -> None:
+    default = Space.default(FIXED)
+    spaces = growing_spaces(default)
+    names = [[module.name for module in named.space.modules] for named in spaces]
+    assert all(set(before) <= set(after) for before, after in pairwise(names))
+    assert spaces[-1].space.modules == default.modules
+    assert [named.name for named in spaces[: len(PARTS)]] == [part.name for part in PARTS]
+
+
+def test_a_new_module_becomes_a_part_of_its_own() -> None:
+    class Vendor(Elementwise):
+        name = "vendor"
+
+    spaces = growing_spaces(Space.default(FIXED).insert(Vendor()))
+    assert "vendor" in [named.name for named in spaces[len(PARTS) :]]
+    assert "vendor" not in [module.name for named in spaces[: len(PARTS)] for module in named.space.modules]
+
+
+def test_the_first_space_has_a_program_less(space_for: Callable[[str], DesignSpace]) -> None:
+    whole = space_for("matmul")
+    spaces = growing_spaces(Space.default(FIXED))
+    sketches = [DesignSpace(named.space, whole.dispatch, FIXED).sketches for named in spaces]
+    assert sketches[0] == ("contraction.registers",)
+    assert set(sketches[-1]) == set(whole.sketches) > set(sketches[0])
+    (contraction,) = [module for module in spaces[0].space.modules if isinstance(module, Contraction)]
+    assert not contraction.cache_tiling
+
+
+def best(seconds: float, *modules: str, failed: int = 0) -> Best:
+    return Best(seconds, {"dispatch": "sketch"}, modules, 8, failed)
+
+
+ROWS = [
+    Row(
+        "a", 4e-3, {"one": (best(4e-3), best(3e-3), best(2e-3)), "two": (best(1e-3, "x"), best(1e-3, "x"), best(2e-3))}
+    ),
+    Row("b", 1e-3, {"one": (best(1e-3),) * 3, "two": (best(1e-3, failed=2),) * 3}),
+]
+
+
+def test_composition_reports_medians_gains_and_modules_without_a_win(tmp_path: Path) -> None:
+    assert ROWS[0].seconds("one") == (3e-3, 2e-3, 4e-3)
+    assert ROWS[0].speedup("two") == (4.0, 2.0, 4.0)
+    assert [gain_of(row, "two") for row in ROWS] == [3.0, 1.0]
+    assert gain_of(ROWS[0], "one") == 1.0
+    assert winning_modules(ROWS) == {"x": ["a"]}
+    assert report.table_of(ROWS).row_count == 3
+    notes = report.notes_of(ROWS, ["x", "y"])
+    assert "x has a part in what gains on a" in notes
+    assert "in no best script that gains: y" in notes
+    assert notes[-1] == "96 candidates tried, 6 failed"
+    report.write_chart(tmp_path / "chart.png", ROWS)
+    assert (tmp_path / "chart.png").stat().st_size > 1000
+
+
+def test_composition_rows_are_read_back_under_the_same_setting_only(tmp_path: Path) -> None:
+    report.write_json(tmp_path / "all.json", ROWS, {"trials": 8})
+    assert report.read_json(tmp_path / "all.json", {"trials": 8}) == ROWS
+    assert report.read_json(tmp_path / "all.json", {"trials": 9}) == []
+    assert report.read_json(tmp_path / "none.json", {"trials": 8}) == []
+
+
+def audit(sketch: str, sampled: int, failed: int) -> SketchAudit:
+    failures = {"compile_error": failed} if failed else {}
+    messages = {"compile_error": "too large"} if failed else {}
+    return SketchAudit("p", "t", sketch, Size(10), 100, 50, sampled, sampled - failed, failures, messages)
+
+
+def test_audit_names_dispatches_with_too_many_failures() -> None:
+    audits = [audit("few", 2, 1), audit("many", 100, 0), audit("empty", 0, 0)]
+    assert failing_share(audits) == {("p", "t"): 0.25}
+    notes = space_audit.notes_of(audits)
+    assert notes == ["t few: compile_error: too large", "p t: 25.0% of the candidates fail"]
+    assert space_audit.table_of(audits).row_count == 3
+
+
+def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
+    done = run("space_audit", tiny, "--samples", 2, "--attempts", 50, "--json", tmp_path / "audit.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "audit.json").read_text())["sketches"]
+    assert {sketch["program"] for sketch in found} == {"tiny"}
+    assert all(0 < sketch["legal"] <= sketch["attempts"] == 50 for sketch in found)
+    assert all((sketch["sampled"], sketch["failures"]) == (2, {}) for sketch in found)
+    assert all(sketch["size"]["traces"] > 2 for sketch in found)
+
+
+def test_a_composition_run_goes_on_where_it_was(tiny: Path, tmp_path: Path) -> None:
+    files = ("--json", tmp_path / "all.json", "--store", tmp_path / "store.sqlite")
+    options = ("--trials", 2, "--batch", 2, "--seeds", 1)
+    done = run("composition", tiny, *options, *files, "--chart", tmp_path / "chart.png")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "all.json").read_text())["rows"]
+    assert row["name"] == "tiny"
+    assert all(cell["trials"] == 2 for cells in row["best"].values() for cell in cells)
+    assert (tmp_path / "chart.png").stat().st_size > 1000
+    again = run("composition", tiny, *options, *files)
+    assert "seed 0" in done.stdout
+    assert "seed 0" not in again.stdout  # the row is there already
+
+
+def test_what_is_no_operator_is_refused() -> None:
+    for module in ("composition", "space_audit"):
+        done = run(module, "XYZ")
+        assert done.returncode == 1
+        assert "operators are C1D, C2D" in done.stderr
