@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.enumeration import enumerate_traces
+from mlir_sched.database import RecordStore
 from mlir_sched.evaluate import CompileAndRun, seconds_against
-from mlir_sched.measurement import Outcome
+from mlir_sched.record import StoredTask, context_key
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
+from mlir_sched.search import ReplaySearch
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.targets import detect_target
+from mlir_sched.task_search import TaskSearch, untuned_timing
 from mlir_sched.tasks import extract
 
 DATA = Path(__file__).parent / "data"
+MODELS = Path(__file__).parent / "models"
 BATCH = 16
 
 
@@ -78,37 +83,51 @@ CASES = {
         {"workgroup_1": (512,), "cache_order": ("reduction", "columns")},
     ),
     "softmax_64x128": Case(_softmax(64, 128), "reduction", {}),
+    "conv1d": Case((MODELS / "conv1d.mlir").read_text(), "convolution", {"workgroup_1": (128,)}),
+    "grouped_conv2d": Case(
+        (MODELS / "grouped_conv2d.mlir").read_text(),
+        "convolution",
+        {"workgroup_1": (28,), "workgroup_2": (1,), "workgroup_3": (32,), "innermost": "channels"},
+    ),
+    "transposed_batch_matmul": Case(
+        (MODELS / "transposed_batch_matmul.mlir").read_text(),
+        "contraction.registers",
+        {
+            "workgroup_0": (1,),
+            "workgroup_1": (128,),
+            "workgroup_2": (128,),
+            "register_order": ("columns", "rows"),
+        },
+    ),
 }
 
 
-def record(name: str, case: Case, limit: int) -> None:
+def record(name: str, case: Case, store: RecordStore) -> None:
+    """Measure what the store does not know yet, and write the table."""
     target = detect_target("llvm-cpu", 1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.mlir"
         path.write_text(case.program)
-        (task,) = extract(path, target).tasks
+        (task,) = [task for task in extract(path, target).tasks if task.dispatch is not None]
     assert task.dispatch is not None
     space = DesignSpace(Space.default(target), task.dispatch, target)
     traces = list(enumerate_traces(space, case.sketch, case.pinned))
     print(f"{name}: {len(traces)} points", flush=True)
-    traces = traces[:limit]
-    known: dict[str, Outcome] = {}
-    points: list[MeasuredPoint] = []
-    start = time.monotonic()
+    context = context_key(threads=target.cores)
+    store.add_task(StoredTask.of(task, target))
     with CompileAndRun(task.flags, RunnerOptions()) as evaluator:
-        untuned = evaluator.untuned(task).timing
-        assert untuned is not None
-        for first in range(0, len(traces), BATCH):
-            batch = traces[first : first + BATCH]
-            outcomes = dict(evaluator.evaluate(task, [space.script(trace) for trace in batch], known))
-            known |= {o.binary_hash: o for o in outcomes.values() if o.binary_hash}
-            rows = space.features(batch)
-            points += [
-                MeasuredPoint(trace, tuple(map(float, row)), seconds_against(outcomes[i], untuned))
-                for i, (trace, row) in enumerate(zip(batch, rows, strict=True))
-            ]
-            if first % (10 * BATCH) == 0:
-                print(f"{name}: {len(points)} measured, {time.monotonic() - start:.0f} s", flush=True)
+        untuned = untuned_timing(task, store, context, 0, evaluator)
+        strategy = ReplaySearch(space, np.random.default_rng(0), traces)
+        search = TaskSearch(task, space, strategy, store, context, 0, untuned)
+        while search.run_round(BATCH, BATCH, evaluator):
+            if search.measured % (10 * BATCH) < BATCH:
+                print(f"{name}: {search.tried} tried", flush=True)
+    records = [search.records[trace.key] for trace in traces]
+    rows = space.features(traces).tolist()
+    points = [
+        MeasuredPoint(trace, tuple(row), seconds_against(record.outcome, untuned))
+        for trace, row, record in zip(traces, rows, records, strict=True)
+    ]
     DATA.mkdir(exist_ok=True)
     write_measured(DATA / f"{name}.jsonl.gz", task.name, points)
     times = sorted(point.seconds for point in points if point.seconds is not None)
@@ -119,10 +138,11 @@ def record(name: str, case: Case, limit: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*CASES, []], default=[])
-    parser.add_argument("--limit", type=int, default=10**9, help="measure no more than so many points")
+    parser.add_argument("--store", type=Path, help="keep the measurements there, for a run that goes on")
     arguments = parser.parse_args()
-    for name in arguments.names or CASES:
-        record(name, CASES[name], arguments.limit)
+    with tempfile.TemporaryDirectory() as folder, RecordStore.open(arguments.store or Path(folder) / "store") as store:
+        for name in arguments.names or CASES:
+            record(name, CASES[name], store)
 
 
 if __name__ == "__main__":
