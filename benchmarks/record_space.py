@@ -87,7 +87,7 @@ CASES = {
     "grouped_conv2d": Case(
         (MODELS / "grouped_conv2d.mlir").read_text(),
         "convolution",
-        {"workgroup_1": (28,), "workgroup_2": (1,), "workgroup_3": (32,), "innermost": "channels"},
+        {"workgroup_0": (28,), "workgroup_1": (28,), "workgroup_2": (1,), "innermost": "channels"},
     ),
     "transposed_batch_matmul": Case(
         (MODELS / "transposed_batch_matmul.mlir").read_text(),
@@ -97,6 +97,7 @@ CASES = {
             "workgroup_1": (128,),
             "workgroup_2": (128,),
             "register_order": ("columns", "rows"),
+            "reduction_step": (4,),
         },
     ),
 }
