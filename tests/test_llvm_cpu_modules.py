@@ -63,7 +63,7 @@ def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str)
 def test_module_options_narrow_the_space(task_for: TaskFor) -> None:
     dispatch = task_for("matmul_uneven").dispatch
     assert dispatch is not None
-    space = Space.default(FIXED).replace("contraction", Contraction(cache_tiling=False, edges=()))
+    space = Space.default(FIXED).replace("contraction", Contraction(names=("registers",), edges=()))
     narrow = DesignSpace(space, dispatch, FIXED)
     assert set(narrow.sketches) == {"contraction.registers", "lowering_config"}
     trace = narrow.sample(np.random.default_rng(0), "contraction.registers")

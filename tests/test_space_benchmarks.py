@@ -21,7 +21,7 @@ from benchmarks.enumeration import Size, enumerate_traces, size_of
 from benchmarks.operators.client import ROOT
 from benchmarks.space_audit import SketchAudit, failing_share
 from mlir_sched.space import DesignSpace, Space
-from mlir_sched.transform_scripts.llvm_cpu import Contraction, Elementwise
+from mlir_sched.transform_scripts.llvm_cpu import Elementwise
 
 TINY = """
 func.func @main(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>) -> tensor<16x16xf32> {
@@ -33,6 +33,8 @@ func.func @main(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>) -> tensor<16x16xf3
   return %c : tensor<16x16xf32>
 }
 """
+
+RNG = np.random.default_rng(0)
 
 
 @pytest.fixture
@@ -92,14 +94,15 @@ def test_a_new_module_becomes_a_part_of_its_own() -> None:
     assert "vendor" not in [module.name for named in spaces[: len(PARTS)] for module in named.space.modules]
 
 
-def test_the_first_space_has_a_program_less(space_for: Callable[[str], DesignSpace]) -> None:
+def test_the_first_spaces_have_a_program_less(space_for: Callable[[str], DesignSpace]) -> None:
     whole = space_for("matmul")
     spaces = growing_spaces(Space.default(FIXED))
     sketches = [DesignSpace(named.space, whole.dispatch, FIXED).sketches for named in spaces]
-    assert sketches[0] == ("contraction.registers",)
+    assert sketches[0] == sketches[1] == ("contraction.cache",)
     assert set(sketches[-1]) == set(whole.sketches) > set(sketches[0])
-    (contraction,) = [module for module in spaces[0].space.modules if isinstance(module, Contraction)]
-    assert not contraction.cache_tiling
+    sizes = [size_of(DesignSpace(n.space, whole.dispatch, FIXED), "contraction.cache", RNG) for n in spaces[:2]]
+    assert sizes[0].exact
+    assert 10 * sizes[0].traces < sizes[1].traces
 
 
 def best(seconds: float, *modules: str, failed: int = 0) -> Best:

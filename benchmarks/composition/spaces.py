@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sched.space import Space
-from mlir_sched.transform_scripts.llvm_cpu import Contraction
+from mlir_sched.transform_scripts.llvm_cpu import Contraction, Convolution
 from mlir_sched.transform_scripts.module import TransformModule
 
 
@@ -25,18 +25,19 @@ class Part:
 
 PARTS = (
     Part(
-        "register tiles",
+        "one level of tiles",
         {
-            "contraction": Contraction(cache_tiling=False, edges=()),
+            "contraction": Contraction(names=("cache",), cache_levels=False, edges=()),
             "elementwise": None,
             "parallel_distribution": None,
             "lowering": None,
         },
     ),
-    Part("cache tiles", {"contraction": Contraction(edges=())}),
-    Part("edges", {"contraction": None}),
-    Part("reductions", {"reduction": None}),
-    Part("convolutions", {"convolution": None}),
+    Part("cache levels", {"contraction": Contraction(names=("cache",), edges=())}),
+    Part("fusion in registers", {"contraction": Contraction(edges=())}),
+    Part("split reductions", {"reduction": None}),
+    Part("convolutions", {"convolution": Convolution(peel=False)}),
+    Part("edges", {"contraction": None, "convolution": None}),
 )
 """Every other module of the default space follows as a part of its own."""
 

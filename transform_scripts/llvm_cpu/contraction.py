@@ -42,22 +42,34 @@ class Contraction(common.Contraction):
     """Tiles a contraction with its fill and element-wise epilogues for caches and registers.
 
     Args:
-        cache_tiling: Span the ``cache`` program too.
+        names: The programs to span.
+        cache_levels: Draw tiles for the caches between those of a workgroup and of the registers.
         edges: Ways to treat an extent that a good register tile does not divide; ``divisor`` is always there.
     """
 
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def __init__(self, cache_tiling: bool = True, edges: tuple[str, ...] = ("peel", "mask")) -> None:
-        self.cache_tiling = cache_tiling
-        self.edges = edges
+    def __init__(
+        self,
+        names: tuple[str, ...] = ("registers", "cache"),
+        cache_levels: bool = True,
+        edges: tuple[str, ...] = ("peel", "mask"),
+    ) -> None:
+        self.names = names
+        self.ways = Ways(cache_levels, edges)
 
     def programs(self) -> Mapping[str, Program]:
-        """Return one program, or two with cache tiling."""
-        found: dict[str, Program] = {"registers": lambda s, nest: registers(s, nest, self.edges)}
-        if self.cache_tiling:
-            found["cache"] = lambda s, nest: cache(s, nest, self.edges)
-        return found
+        """Return the programs by name."""
+        programs = {"registers": registers, "cache": cache}
+        return {name: lambda s, nest, run=programs[name]: run(s, nest, self.ways) for name in self.names}  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What the programs may draw; see :class:`Contraction`."""
+
+    cache_levels: bool
+    edges: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -81,15 +93,15 @@ class RegisterTile:
         return sizes if roles.rows is None else {"rows": {roles.rows: self.rows}} | sizes
 
 
-def registers(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
+def registers(s: Schedule, nest: Nest, ways: Ways) -> None:
     """Tile the root for registers, compute everything else inside its tile, run the whole reduction there.
 
     After: ``for rows_c, columns_c: for rows_r, columns_r: { fill; for k step kr: contract; epilogues }``.
     """
     roles = nest.roles
-    tile = _sample_register_tile(s, nest, edges)
+    tile = _sample_register_tile(s, nest, ways)
     names = tuple(tile.cache_sizes(roles))
-    order = s.sample_permutation("cache_order", names)
+    order = s.sample_permutation("cache_order", names) if ways.cache_levels else ()
     register_order = s.sample_permutation("register_order", names)
     (step,) = s.sample_perfect_tile(
         "reduction_step", s.ops[nest.contraction].tile[roles.reduction], 1, max_innermost=MAX_REDUCTION_STEP
@@ -111,7 +123,7 @@ def registers(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
     _vectorize(s, nest, tile, loops)
 
 
-def cache(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
+def cache(s: Schedule, nest: Nest, ways: Ways) -> None:
     """Tile the contraction for caches, reduction included, then for registers; fill and epilogues stand beside it.
 
     After: ``fill; for k_c, rows_c, columns_c (any order): for rows_r, columns_r: for k step kr: contract; epilogues``.
@@ -119,13 +131,18 @@ def cache(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
     roles = nest.roles
     if nest.epilogues:
         _check_temporary(s, nest)
-    tile = _sample_register_tile(s, nest, edges)
+    tile = _sample_register_tile(s, nest, ways)
     reduction_extent = s.ops[nest.contraction].tile[roles.reduction]
-    block, step = s.sample_perfect_tile("reduction", reduction_extent, 2, max_innermost=MAX_REDUCTION_STEP)
-    s.require(block < reduction_extent or not nest.epilogues, "an unblocked reduction is the registers program")
+    levels_drawn = 2 if ways.cache_levels else 1
+    *blocks, step = s.sample_perfect_tile("reduction", reduction_extent, levels_drawn, max_innermost=MAX_REDUCTION_STEP)
+    block = blocks[0] if blocks else reduction_extent
+    s.require(
+        block < reduction_extent or not nest.epilogues or not ways.cache_levels,
+        "an unblocked reduction is the registers program",
+    )
     check_unrolled(s, nest, tile.rows, tile.columns, step, MAX_UNROLLED_VECTORS)
     levels = tile.cache_sizes(roles)
-    order = s.sample_permutation("cache_order", ("reduction", *levels))
+    order = s.sample_permutation("cache_order", ("reduction", *levels)) if ways.cache_levels else ()
     register_order = s.sample_permutation("register_order", tuple(levels))
     contraction, _ = tile_by_one(s, s.ops[nest.contraction], roles.others)
     levels["reduction"] = {roles.reduction: block}
@@ -142,25 +159,28 @@ def cache(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> None:
     _vectorize(s, nest, tile, loops)
 
 
-def _sample_register_tile(s: Schedule, nest: Nest, edges: tuple[str, ...]) -> RegisterTile:
+def _sample_register_tile(s: Schedule, nest: Nest, ways: Ways) -> RegisterTile:
     op, roles = s.ops[nest.contraction], nest.roles
     lanes = vector_elements(op.op, s.target)
     columns, rows = op.tile[roles.columns], 1 if roles.rows is None else op.tile[roles.rows]
-    way = _sample_edges(s, rows, columns, lanes, edges)
+    way = _sample_edges(s, rows, columns, lanes, ways.edges)
     widest = lanes * (MAX_VECTORS_PER_ROW if roles.rows is not None else 2 * MAX_VECTORS_PER_ROW)
     if way == "divisor":
-        cache_columns, register_columns = s.sample_perfect_tile(
-            "columns", columns, 2, max_innermost=widest, multiple_of=vector_multiple(columns, lanes)
+        drawn = 2 if ways.cache_levels else 1
+        *outer, register_columns = s.sample_perfect_tile(
+            "columns", columns, drawn, max_innermost=widest, multiple_of=vector_multiple(columns, lanes)
         )
-        cache_rows, register_rows = (
-            s.sample_perfect_tile("rows", rows, 2, max_innermost=MAX_ROWS) if roles.rows is not None else (1, 1)
-        )
-    else:
-        (cache_columns,) = s.sample_perfect_tile("columns", columns, 1)
-        register_columns = s.sample_number("register_columns", [lanes * v for v in (1, 2, 4)])
-        cache_rows, register_rows = 1, 1
+        cache_columns = outer[0] if outer else columns
+        cache_rows, register_rows = rows, 1
         if roles.rows is not None:
-            (cache_rows,) = s.sample_perfect_tile("rows", rows, 1)
+            *outer, register_rows = s.sample_perfect_tile("rows", rows, drawn, max_innermost=MAX_ROWS)
+            cache_rows = outer[0] if outer else rows
+    else:
+        cache_columns = s.sample_perfect_tile("columns", columns, 1)[0] if ways.cache_levels else columns
+        register_columns = s.sample_number("register_columns", [lanes * v for v in (1, 2, 4)])
+        cache_rows, register_rows = rows, 1
+        if roles.rows is not None:
+            cache_rows = s.sample_perfect_tile("rows", rows, 1)[0] if ways.cache_levels else rows
             register_rows = s.sample_int("register_rows", 1, MAX_ROWS)
     s.require(register_columns <= cache_columns, f"columns: register tile {register_columns} > {cache_columns}")
     s.require(register_rows <= cache_rows, f"rows: register tile {register_rows} > {cache_rows}")
