@@ -34,6 +34,7 @@ from mlir_sched.targets import detect_target, target_kind
 from mlir_sched.task import Task
 from mlir_sched.tasks import extract
 from mlir_sched.trace import Trace
+from mlir_sched.variants import can_tune
 
 VERSION = 1
 MOST_FAILING = 0.05
@@ -195,6 +196,7 @@ def main() -> None:
     arguments = _parser().parse_args()
     console = Console(width=None if sys.stdout.isatty() else 200)
     audits: list[SketchAudit] = []
+    untunable: list[str] = []
     try:
         operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
         target = detect_target("llvm-cpu", arguments.threads)
@@ -203,15 +205,18 @@ def main() -> None:
             for path in dict.fromkeys(path for operator in operators for path in operator.files):
                 console.print(f"{path.stem} ...", highlight=False)
                 for task in extract(path, target, flags).tasks:
-                    if task.dispatch is not None:
-                        counts = (arguments.attempts, arguments.samples)
-                        audits += audit_task(path.stem, task, target, pool, runner, counts, arguments.seed)
+                    if not can_tune(task, Space.default(target), target):
+                        reason = task.not_tunable or "no transform module schedules it"
+                        untunable.append(f"{task.name}: not in any space: {reason}")
+                        continue
+                    counts = (arguments.attempts, arguments.samples)
+                    audits += audit_task(path.stem, task, target, pool, runner, counts, arguments.seed)
                 if arguments.json:
                     write_json(arguments.json, audits, {**vars(arguments), "json": None})
     except UserError as error:
         sys.exit(f"error: {error}")
     console.print(table_of(audits))
-    for note in notes_of(audits):
+    for note in (*untunable, *notes_of(audits)):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
     sys.exit(int(any(share >= MOST_FAILING for share in failing_share(audits).values())))
 
