@@ -13,6 +13,9 @@ from functools import cached_property
 ELEMENT_BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "i1": 1, "index": 8}
 """Size of a scalar in memory, by MLIR type."""
 
+PAD = "tensor.pad"
+"""Name of the op that pads a tensor."""
+
 
 class OpKind(StrEnum):
     """The op classes that transform modules tell apart."""
@@ -68,11 +71,13 @@ class Operand:
         tensor: Its shape (``()`` for a scalar) and element type.
         indexing_map: One expression per tensor dimension, over the op's loops.
         producer: Index of the op of this dispatch that makes it, or None when it is loaded, a constant or empty.
+        padded: Its dimensions that a ``tensor.pad`` of this dispatch makes longer than what is loaded, ascending.
     """
 
     tensor: TensorSpec
     indexing_map: tuple[LinearExpr, ...]
     producer: int | None = None
+    padded: tuple[int, ...] = ()
 
     @cached_property
     def dims(self) -> tuple[int, ...]:
@@ -90,6 +95,10 @@ class Operand:
     def is_projected_permutation(self) -> bool:
         """Whether each of its dimensions is walked by one loop, and no loop walks two."""
         return all(expr.is_dim() for expr in self.indexing_map) and len(self.dims) == len(self.indexing_map)
+
+    def is_padded_along(self, loop: int) -> bool:
+        """Say whether a loop walks a padded dimension."""
+        return any(loop in self.indexing_map[dim].dims for dim in self.padded)
 
     def step(self, loop: int) -> int:
         """Return how far one iteration of a loop moves in it, in elements of the dimension it moves along."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from payloads import Payload
 
+FUSED_PADDING = ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",)
+
 
 def named(
     op: str,
@@ -17,6 +19,7 @@ def named(
     out: str = "",
     epilogue: str = "",
     accumulate: bool = False,
+    padding: tuple[tuple[int, int], ...] = (),
 ) -> Payload:
     """Return a named convolution of linalg.
 
@@ -29,14 +32,17 @@ def named(
         epilogue: Result of a bias along the last dimension and a relu, in terms of the loops ``d0, d1, ...`` over the
             convolution's result; empty for neither.
         accumulate: Add to an argument instead of zeros.
+        padding: Zeros before and behind the image along each dimension, inside of the dispatch.
     """
     out = out or kind
     a, b, c = _tensor(image, kind), _tensor(kernel, kind), _tensor(result, out)
     rank = next(letter for letter in op if letter.isdigit())
     numbers = (("dilations", dilation), ("strides", stride))
     attributes = ", ".join(f"{name} = dense<{number}> : tensor<{rank}xi64>" for name, number in numbers)
-    arguments = f"%a: {a}, %b: {b}"
-    body = f"  %zero = arith.constant {'0.0' if out.startswith('f') else '0'} : {out}\n  %e = tensor.empty() : {c}\n"
+    shape = tuple(size - low - high for size, (low, high) in zip(image, padding or ((0, 0),) * len(image), strict=True))
+    arguments = f"{'%source' if padding else '%a'}: {_tensor(shape, kind)}, %b: {b}"
+    body = _padded(padding, _tensor(shape, kind), a, kind) if padding else ""
+    body += f"  %zero = arith.constant {'0.0' if out.startswith('f') else '0'} : {out}\n  %e = tensor.empty() : {c}\n"
     if accumulate:
         arguments += f", %f: {c}"
     else:
@@ -47,7 +53,8 @@ def named(
         arguments += f", %v: {_tensor(result[-1:], out)}"
         last, type_ = "%r", _tensor(tuple(result[int(loop[1:])] for loop in epilogue.split(", ")), out)
         body += _bias_and_relu(result, out, epilogue, type_)
-    return Payload(f"func.func @main({arguments}) -> {type_} {{\n{body}  return {last} : {type_}\n}}\n")
+    flags = FUSED_PADDING if padding else ()
+    return Payload(f"func.func @main({arguments}) -> {type_} {{\n{body}  return {last} : {type_}\n}}\n", flags)
 
 
 def generic(
@@ -75,6 +82,17 @@ def generic(
 
 def _tensor(shape: tuple[int, ...], kind: str) -> str:
     return f"tensor<{''.join(f'{size}x' for size in shape)}{kind}>"
+
+
+def _padded(padding: tuple[tuple[int, int], ...], source: str, result: str, kind: str) -> str:
+    low, high = (", ".join(str(pair[side]) for pair in padding) for side in (0, 1))
+    indices = ", ".join(f"%i{dim}: index" for dim in range(len(padding)))
+    return f"""  %pad = arith.constant {"0.0" if kind.startswith("f") else "0"} : {kind}
+  %a = tensor.pad %source low[{low}] high[{high}] {{
+  ^bb0({indices}):
+    tensor.yield %pad : {kind}
+  }} : {source} to {result}
+"""
 
 
 def _bias_and_relu(shape: tuple[int, ...], kind: str, result: str, result_type: str) -> str:
@@ -127,6 +145,44 @@ CONVOLUTIONS: dict[str, Payload] = {
     "depthwise_odd": named(DEPTHWISE, (1, 15, 13, 21), (3, 3, 21), (1, 13, 11, 21)),
     "depthwise_nchw": named("depthwise_conv_2d_nchw_chw", (1, 32, 18, 18), (32, 3, 3), (1, 32, 16, 16)),
     "depthwise_multiplier": named("depthwise_conv_2d_nhwc_hwcm", (1, 18, 18, 16), (3, 3, 16, 2), (1, 16, 16, 16, 2)),
+    "1d_padded": named("conv_1d_nwc_wcf", (1, 35, 24), (3, 24, 32), (1, 33, 32), padding=((0, 0), (1, 1), (0, 0))),
+    "2d_padded": named(
+        NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue=SAME, padding=((0, 0), (1, 1), (1, 1), (0, 0))
+    ),
+    "2d_padded_strided": named(
+        NHWC, (2, 31, 29, 3), (7, 7, 3, 21), (2, 13, 12, 21), stride=2, padding=((0, 0), (3, 2), (2, 3), (0, 0))
+    ),
+    "2d_padded_dilated": named(
+        NHWC, (1, 20, 20, 8), (3, 3, 8, 32), (1, 16, 16, 32), dilation=2, padding=((0, 0), (2, 2), (2, 2), (0, 0))
+    ),
+    "2d_padded_i8": named(
+        NHWC,
+        (1, 18, 18, 16),
+        (3, 3, 16, 32),
+        (1, 16, 16, 32),
+        kind="i8",
+        out="i32",
+        padding=((0, 0), (1, 1), (0, 2), (0, 0)),
+    ),
+    "3d_padded": named(
+        "conv_3d_ndhwc_dhwcf",
+        (1, 6, 10, 10, 8),
+        (3, 3, 3, 8, 16),
+        (1, 4, 8, 8, 16),
+        padding=((0, 0), (1, 1), (1, 1), (1, 1), (0, 0)),
+    ),
+    "depthwise_padded": named(
+        DEPTHWISE, (1, 18, 18, 32), (3, 3, 32), (1, 16, 16, 32), padding=((0, 0), (1, 1), (1, 1), (0, 0))
+    ),
+    "depthwise_padded_odd": named(
+        DEPTHWISE,
+        (1, 31, 29, 21),
+        (3, 3, 21),
+        (1, 15, 14, 21),
+        stride=2,
+        epilogue=SAME,
+        padding=((0, 0), (1, 0), (0, 1), (0, 0)),
+    ),
     "transposed_in_phases": generic("ppppprrr", PHASES, (10, 10, 16), (2, 2, 2, 2, 16, 32), (8, 2, 8, 2, 32)),
 }
 """One program per class of convolution."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from convolution_payloads import CONVOLUTIONS
+from convolution_payloads import CONVOLUTIONS, NCHW, named
 from payloads import Payload
 
 from mlir_sched.compiler import CompilerPool
@@ -50,6 +50,23 @@ def test_every_class_gets_the_sketch_alone(space_for: SpaceFor, name: str) -> No
         notes = space.check(trace).notes
         assert notes["accumulator_registers"] <= 24
         assert notes["unrolled_vectors"] <= 512
+
+
+def test_padding_of_the_vector_loop_is_left_to_the_compiler(space_for: SpaceFor) -> None:
+    padding = ((0, 0), (0, 0), (0, 0), (1, 1))
+    space = space_for(named(NCHW, (1, 16, 18, 18), (32, 16, 3, 3), (1, 32, 16, 16), padding=padding))
+    assert space.dispatch.other_ops == ("tensor.pad",)
+    assert space.sketches == ()
+
+
+def test_a_padded_image_is_read_where_it_is(space_for: SpaceFor) -> None:
+    space = space_for(CONVOLUTIONS["2d_padded"])
+    (op,) = (op for op in space.dispatch.ops if op.kind is OpKind.CONVOLUTION)
+    image, kernel = op.image_and_filter
+    assert (image.padded, kernel.padded) == ((0, 1), ())
+    assert [image.is_padded_along(loop) for loop in range(6)] == [True, True, False, True, True, False]
+    script = space.script(space.sample(np.random.default_rng(0)))
+    assert "iree-codegen-vectorize-tensor-pad" in script
 
 
 def test_a_pooling_is_left_to_the_compiler(space_for: SpaceFor) -> None:

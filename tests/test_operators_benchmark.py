@@ -265,7 +265,7 @@ def test_a_run_without_other_frameworks(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     (found,) = json.loads((tmp_path / "all.json").read_text())["rows"]
-    assert {"IREE default", "IREE O3", "IREE data-tiling", TUNED} == set(found["columns"])
+    assert {"IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", TUNED} == set(found["columns"])
     assert (found["flops"], found["moved_bytes"]) == (2 * 16**3, 3 * 4 * 16**2)
     assert found["tuning"][TUNED]["trials"] == 2
     assert found["kernel_time"]

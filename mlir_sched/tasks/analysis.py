@@ -12,7 +12,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
+from mlir_sched.payload import ELEMENT_BYTES, PAD, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, reads_loop_index
 from mlir_sched.tasks.linear_maps import linear_results
 
@@ -102,7 +102,18 @@ def _linalg_op(index: int, op: Any, position: dict[Any, int]) -> LinalgOp:
 
 def _operand(value: Any, results: list[LinearExpr | None], loops: int, position: dict[Any, int]) -> Operand:
     unknown = LinearExpr((0,) * loops)
-    return Operand(tensor_spec(value.type), tuple(expr or unknown for expr in results), position.get(value))
+    exprs = tuple(expr or unknown for expr in results)
+    return Operand(tensor_spec(value.type), exprs, position.get(value), _padded_dims(value))
+
+
+def _padded_dims(value: Any) -> tuple[int, ...]:
+    """Return the dimensions along which a value is longer than what it is padded from."""
+    owner = value.owner
+    pad = None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
+    if pad is None or pad.name != PAD:
+        return ()
+    sizes = zip(pad.operands[0].type.shape, value.type.shape, strict=True)
+    return tuple(dim for dim, (before, after) in enumerate(sizes) if before != after)
 
 
 def _extents(operands: list[Operand], loops: int) -> tuple[int, ...] | None:

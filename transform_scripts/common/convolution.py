@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.payload import PAD, Dispatch, LinalgOp, OpKind
 from mlir_sched.transform_scripts.common.epilogues import corresponding_loops
 from mlir_sched.transform_scripts.common.extents import innermost_output_loop
 
@@ -41,8 +41,11 @@ class Nest:
 
 
 def match(op: LinalgOp, dispatch: Dispatch) -> Nest | None:
-    """Return the nest of a dispatch whose convolution is the op, or None when it is of another form."""
-    if op.kind is not OpKind.CONVOLUTION or dispatch.other_ops or len(dispatch.results) != 1:
+    """Return the nest of a dispatch whose convolution is the op, or None when it is of another form.
+
+    Tensors that are loaded may be padded inside the dispatch.
+    """
+    if op.kind is not OpKind.CONVOLUTION or set(dispatch.other_ops) - {PAD} or len(dispatch.results) != 1:
         return None
     init = op.outputs[0].producer
     fill = init if init is not None and dispatch.ops[init].kind is OpKind.FILL else None
@@ -62,10 +65,15 @@ def vector_loops(op: LinalgOp, lanes: int) -> tuple[int, ...]:
     """Return the loops that may be vectorized, those first that are better: they walk the image in steps of 1 or not.
 
     That is the result's contiguous loop, where it does and fills a vector; else the longest two other ones come too.
+    None walks a padded dimension, where every element of a vector would have to be looked at; when the contiguous loop
+    does, there is none.
     """
     image, _ = op.image_and_filter
-    usable = [loop for loop in op.parallel_dims if image.step(loop) <= 1 and op.extents[loop] > 1]
+    walks_image = [loop for loop in op.parallel_dims if image.step(loop) <= 1 and op.extents[loop] > 1]
+    usable = [loop for loop in walks_image if not image.is_padded_along(loop)]
     contiguous = innermost_output_loop(op)
+    if contiguous is not None and image.is_padded_along(contiguous):
+        return ()
     if contiguous in usable and op.extents[contiguous] >= lanes:
         return (contiguous,)
     others = sorted((loop for loop in usable if loop != contiguous), key=lambda loop: -op.extents[loop])

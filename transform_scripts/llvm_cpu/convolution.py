@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.target import Target
-from mlir_sched.transform_scripts.common.clean_up import clean_up
+from mlir_sched.transform_scripts.common.clean_up import CLEAN_UP, clean_up
 from mlir_sched.transform_scripts.common.convolution import Nest, match, row_loops, vector_loops
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
@@ -114,6 +114,8 @@ def convolve(s: Schedule, nest: Nest, may_peel: bool) -> None:
     ops = [_cut(s.ops[index], handle, nest.loops[index], sizes) for (sizes, index), handle in found]
     for op in reversed(ops):  # the full tile last: it stays in s.ops
         _tile_copy(s, nest, tile, op)
+    if s.dispatch.other_ops:
+        _guard_padded_reads(s)
     s.emit.run_pass("linalg-generalize-named-ops")  # a fill has unit dimensions to fold, too
     clean_up(s)
     s.emit.apply_patterns(*FOLD_UNIT_DIMS)
@@ -121,6 +123,17 @@ def convolve(s: Schedule, nest: Nest, may_peel: bool) -> None:
     s.emit.vectorize(s.emit.match_ops(["linalg.generic"]))
     for index in (nest.convolution, *nest.epilogues):
         s.finish(s.ops[index])
+
+
+def _guard_padded_reads(s: Schedule) -> None:
+    """Read what is padded where it is, each vector under the condition that it is not padding; no copy is left.
+
+    A tile of 1 along the padded dimensions lies inside or outside. Most conditions fold, or hold for a whole row.
+    """
+    s.emit.apply_patterns("tensor.merge_consecutive_insert_extract_slice", *CLEAN_UP)
+    s.emit.run_pass("iree-codegen-fuse-tensor-pad-with-consumer")
+    clean_up(s)
+    s.emit.run_pass("iree-codegen-vectorize-tensor-pad")
 
 
 def _sample_tile(s: Schedule, nest: Nest, may_peel: bool) -> RegisterTile:
