@@ -24,6 +24,9 @@ from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, Str
 from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
 from mlir_sched.search.testing import SyntheticMatmulSpace
 
+PANELS_PER_LINE = 3
+WORST_DRAWN = 1.1
+"""Best time / optimum where the picture ends: what is above is passed within the first trials."""
 SYNTHETIC_SHAPES = ((32, 48, 16), (24, 64, 16))
 SYNTHETIC_FIXED: Mapping[str, Value] = {"order": ("m", "n", "k"), "unroll": 2}
 
@@ -120,8 +123,13 @@ def draw(runs: Sequence[SearchRun], path: Path) -> None:
     from matplotlib.figure import Figure
 
     tasks = list(dict.fromkeys(run.task for run in runs))
-    figure = Figure(figsize=(6 * len(tasks), 4), layout="constrained")
-    for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
+    columns = min(len(tasks), PANELS_PER_LINE)
+    lines = math.ceil(len(tasks) / columns)
+    figure = Figure(figsize=(4 * columns, 3 * lines), dpi=120, layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes in panels[len(tasks) :]:
+        axes.set_visible(False)
+    for axes, task in zip(panels, tasks, strict=False):
         for name in STRATEGIES:
             own = [run for run in runs if (run.task, run.strategy) == (task, name)]
             length = max(len(run.best_s) for run in own)
@@ -129,8 +137,9 @@ def draw(runs: Sequence[SearchRun], path: Path) -> None:
             low, middle, high = np.percentile(curves, (25, 50, 75), axis=0, method="nearest")
             axes.plot(range(1, length + 1), middle, label=name)
             axes.fill_between(range(1, length + 1), low, high, alpha=0.2)
-        axes.set(title=task, xlabel="trials", ylabel="best time / optimum", yscale="log")
-        axes.legend()
+        axes.set_title(task.split("_dispatch_0_")[-1], fontsize="small")
+        axes.set(xlabel="trials", ylabel="best time / optimum", ylim=(1.0, WORST_DRAWN))
+    panels[0].legend(fontsize="small")
     figure.savefig(path)
 
 
