@@ -124,7 +124,7 @@ def replay(
     target = detect_target(_target_name(folder, provenance), threads)
     require_target(folder, target, provenance)
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
-    extracted = extract(model, target, extra)
+    extracted = extract(model, target, extra, folder.library)
     space = Space([*modules, *Space.default(target).modules]).for_target(target)
     return _Replay(folder, provenance, Path(model), extracted, target, space, threads, progress).run()
 

@@ -1,4 +1,4 @@
-"""Program variants: the same model under other compiler flags, without any script. They are rivals of every script.
+"""Program variants: the same model under other compiler flags, or rewritten, without any script for a dispatch.
 
 A variant decides which dispatches a model has, so it is chosen for the program as a whole: those that have dispatches
 of their own are tuned (``variant_search.py``), and all of them compete once more with the tuned program at the end.
@@ -6,14 +6,18 @@ of their own are tuned (``variant_search.py``), and all of them compete once mor
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, compile_to_bytes
+from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
 from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.workers import run_isolated
+from mlir_sched.emission.library import build_library
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
+from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.runner import BaselineError, Runner
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_model
@@ -22,6 +26,7 @@ from mlir_sched.target import Target
 from mlir_sched.targets import Variant, target_kind
 from mlir_sched.task import Task
 from mlir_sched.tasks import EntryPoint, Model, extract
+from mlir_sched.tasks.model import EXTRACTION_LIMITS
 
 CLEARLY_FASTER = 1.02
 """A variant comes before the default only when its ratio is above this, beyond what noise explains."""
@@ -54,13 +59,22 @@ def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVar
     """
     default, *others = target_kind(target.name).variants
     built = [_build(path, target, default)]
-    for variant in others:
+    for variant in (*others, *rewritten_variants(path, target)):
         try:
             built.append(_build(path, target, variant))
         except (UserError, ModelCompileError):
             continue  # flags that this model cannot be compiled with are no rival
     first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
     return _time([b for b in built if b.variant.name in first.values()], runner)
+
+
+def rewritten_variants(path: Path, target: Target) -> list[Variant]:
+    """Return one variant per rewrite that applies to the program."""
+    if not target_kind(target.name).rewrites:
+        return []
+    job = "mlir_sched.program_rewrites.scripts:rewrite_scripts"
+    scripts: tuple[RewriteScript, ...] = run_isolated(target.flags, job, str(path), limits=EXTRACTION_LIMITS)
+    return [Variant(script.name, (), script) for script in scripts]
 
 
 def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
@@ -98,8 +112,17 @@ def program_of(entry: EntryPoint, vmfb: bytes) -> Program:
 
 
 def _build(path: Path, target: Target, variant: Variant) -> BuiltVariant:
-    model = extract(path, target, variant.flags)
-    return BuiltVariant(variant, model, compile_to_bytes(path, model.flags), None)
+    if variant.rewrite is None:
+        model = extract(path, target, variant.flags)
+        return BuiltVariant(variant, model, compile_to_bytes(path, model.flags), None)
+    text = build_library([], variant.rewrite)
+    model = extract(path, target, variant.flags, text)
+    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+        library = Path(folder) / "library.mlir"
+        library.write_text(text)
+        if not applied_rewrites(path, model.flags, library):
+            raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
+        return BuiltVariant(variant, model, compile_to_bytes(path, model.flags, library), None)
 
 
 def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[BuiltVariant, ...]:

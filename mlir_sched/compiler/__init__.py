@@ -1,6 +1,12 @@
 """Compiles candidates in worker processes, and models the way a user does."""
 
-from mlir_sched.compiler.model import ModelCompileError, applied_strategies, compile_model, compile_to_bytes
+from mlir_sched.compiler.model import (
+    ModelCompileError,
+    applied_rewrites,
+    applied_strategies,
+    compile_model,
+    compile_to_bytes,
+)
 from mlir_sched.compiler.pool import CompilerPool
 from mlir_sched.compiler.result import CompileResult
 from mlir_sched.compiler.workers import WorkerLimits
@@ -10,6 +16,7 @@ __all__ = [
     "CompilerPool",
     "ModelCompileError",
     "WorkerLimits",
+    "applied_rewrites",
     "applied_strategies",
     "compile_model",
     "compile_to_bytes",

@@ -16,9 +16,11 @@ from pathlib import Path
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.rewrite_script import REWRITTEN
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
 _APPLIED = re.compile(r'func\.func [^\n]*?\bmlir_sched\.applied(?: = "([^"]*)")?')
+_REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
 _MESSAGE_LINES = 6
 _TIMEOUT_S = 3600.0
 
@@ -66,6 +68,18 @@ def applied_strategies(model_path: str | Path, flags: tuple[str, ...], library: 
     text = _iree_compile(model_path, flags, library, "--compile-to=executable-configurations", "-o", "-")
     names = Counter(found.group(1) or "" for found in _APPLIED.finditer(text))
     return dict(sorted(names.items()))
+
+
+def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:
+    """Return how many pieces of the program each rewrite of the library replaced, by its name.
+
+    The replacement carries ``mlir_sched.rewritten = "name"``, which stays there to the end of preprocessing.
+
+    Raises:
+        ModelCompileError: The compiler failed, e.g. because a rewrite did not find what it was made for.
+    """
+    text = _iree_compile(model_path, flags, library, "--compile-to=preprocessing", "-o", "-")
+    return dict(sorted(Counter(found.group(1) for found in _REWRITTEN.finditer(text)).items()))
 
 
 def iree_compile_path() -> Path:

@@ -17,7 +17,14 @@ from iree.compiler.api import ctypes_dl
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError
 
-START, FLOW, SOURCES, CONFIGURATIONS, END = "start", "flow", "executable-sources", "executable-configurations", "end"
+START, ABI, FLOW, SOURCES, CONFIGURATIONS, END = (
+    "start",
+    "abi",
+    "flow",
+    "executable-sources",
+    "executable-configurations",
+    "end",
+)
 """Phases of IREE's pipeline (``iree-compile --compile-to``)."""
 
 _library: Any = ctypes_dl._dylib

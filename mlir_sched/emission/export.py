@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched import __version__
-from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_to_bytes
+from mlir_sched.compiler import ModelCompileError, applied_rewrites, applied_strategies, compile_to_bytes
 from mlir_sched.compiler.library_flags import library_flags, write_response_file
 from mlir_sched.emission.final_measurement import measure_program
 from mlir_sched.emission.finalists import Finalists, Winner
@@ -106,6 +106,9 @@ class _Attempt:
         self._write(variant, list(winners.values()))
         flags = (f"@{self.folder / FLAGS}",)
         try:
+            rewrite = variant.variant.rewrite
+            if rewrite and rewrite.name not in applied_rewrites(self.model, flags, None):
+                raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
             applied = applied_strategies(self.model, flags, None) if winners else {}
             missing = [key for key, winner in winners.items() if not applied.get(winner.symbol)]
             if missing:
@@ -130,11 +133,12 @@ class _Attempt:
         }
 
     def _write(self, variant: BuiltVariant, winners: Sequence[Winner]) -> None:
-        """Write library and flags; without winners there is no library."""
+        """Write library and flags; without winners and rewrite there is no library."""
         flags = list(variant.model.flags)
         library = self.folder / LIBRARY
-        if winners:
-            _replace(library, build_library([_strategy(winner, self.target) for winner in winners]))
+        if winners or variant.variant.rewrite:
+            strategies = [_strategy(winner, self.target) for winner in winners]
+            _replace(library, build_library(strategies, variant.variant.rewrite))
             flags += library_flags(library)
         else:
             library.unlink(missing_ok=True)

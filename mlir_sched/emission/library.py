@@ -18,10 +18,14 @@ from iree.compiler.dialects import transform
 from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
 from mlir_sched.emission.matcher import append_matcher
 from mlir_sched.errors import ScriptError
+from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.space import DesignSpace
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module
 from mlir_sched.transform_scripts.script_form import script_context
+
+REWRITE = "mlir_sched.rewrite"
+"""Attribute of the library's program entry that names the rewrite."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,14 @@ class Strategy:
     provenance: dict[str, str] = field(default_factory=dict)
 
 
-def build_library(strategies: Sequence[Strategy]) -> str:
+def build_library(strategies: Sequence[Strategy], rewrite: RewriteScript | None = None) -> str:
     """Return the text of a library that applies each strategy to the dispatch it was tuned for.
 
     Of strategies whose dispatches no matcher can tell apart the first is kept (see :func:`indistinct`).
+
+    Args:
+        strategies: What is done to dispatches.
+        rewrite: What is done to the program before its dispatches are formed.
 
     Raises:
         MlirSchedError: A task's program has no store to match from.
@@ -54,7 +62,7 @@ def build_library(strategies: Sequence[Strategy]) -> str:
     left_out = indistinct(strategies)
     strategies = [strategy for strategy in strategies if strategy.symbol not in left_out]
     with script_context(), ir.Location.unknown():
-        module = new_library()
+        module = ir.Module.parse(rewrite.text) if rewrite else new_library()
         for strategy in strategies:
             sequence = append_strategy(
                 module,
@@ -66,7 +74,7 @@ def build_library(strategies: Sequence[Strategy]) -> str:
             for name, text in strategy.provenance.items():
                 sequence.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
             append_matcher(module, _matcher(strategy.symbol), strategy.source, strategy.space.dispatch)
-        _append_program_entry(module)
+        _append_program_entry(module, rewrite)
         _append_dispatch_entry(module, [strategy.symbol for strategy in strategies])
         return print_module(module)
 
@@ -135,10 +143,19 @@ def _append_entry(module: Any, name: str) -> Any:
         return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=readonly)
 
 
-def _append_program_entry(module: Any) -> None:
-    """Append the sequence that runs on the whole program: it has nothing to do there."""
+def _propagate() -> Any:
+    """Return the failure propagation mode in which a failure ends the compilation."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
+
+
+def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
+    """Append the sequence that runs on the whole program."""
     entry = _append_entry(module, PROGRAM_ENTRY)
+    if rewrite:
+        entry.operation.attributes[REWRITE] = ir.StringAttr.get(rewrite.name)
     with ir.InsertionPoint(entry.body):
+        if rewrite:
+            transform.IncludeOp([], rewrite.symbol, _propagate(), [entry.bodyTarget])
         transform.YieldOp()
 
 
@@ -157,7 +174,6 @@ def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
                     parent = transform.GetParentOp(
                         any_op, each.bodyTargets[0], op_name="func.func", deduplicate=True
                     ).result
-                propagate = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
-                transform.IncludeOp([], symbol, propagate, [parent])
+                transform.IncludeOp([], symbol, _propagate(), [parent])
                 transform.YieldOp()
         transform.YieldOp()

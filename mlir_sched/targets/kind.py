@@ -8,15 +8,23 @@ from dataclasses import dataclass
 
 from mlir_sched.compiler.workers import WorkerCrashError, WorkerTimeoutError, run_isolated
 from mlir_sched.errors import UserError
+from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.target import Target
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Compiler flags by a name; the first of a target's variants is what ``iree-compile`` does by itself."""
+    """A way to compile a program, by a name; a target's first one is what ``iree-compile`` does by itself.
+
+    Attributes:
+        name: Unique among the variants of a program.
+        flags: Compiler flags.
+        rewrite: What happens to the program before dispatches are formed; None for nothing.
+    """
 
     name: str
     flags: tuple[str, ...]
+    rewrite: RewriteScript | None = None
 
 
 DEFAULT = Variant("default", ())
@@ -31,11 +39,13 @@ class TargetKind:
             UserError that says what is missing when there is no such device, or the number of threads is impossible.
         variants: Compiler flags that compete with scripts, the default first.
         facts: What a user should know of a detected target, as (name, value).
+        rewrites: Whether rewrites of the whole program (``program_rewrites``) compete too.
     """
 
     detect: Callable[[int], Target]
     variants: tuple[Variant, ...]
     facts: Callable[[Target], tuple[tuple[str, str], ...]]
+    rewrites: bool = False
 
 
 def resolve(name: str, flags: tuple[str, ...]) -> str:

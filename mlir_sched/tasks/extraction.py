@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects.transform import interpreter
 
-from mlir_sched.compiler.session import FLOW, SOURCES, START, Compilation, CompilerError, context, first_function
+from mlir_sched.compiler.library_flags import PROGRAM_ENTRY
+from mlir_sched.compiler.session import ABI, FLOW, SOURCES, START, Compilation, CompilerError, context, first_function
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.task import Task
@@ -21,10 +23,10 @@ from mlir_sched.tasks.preconfiguration import run_preconfiguration
 from mlir_sched.tasks.task_program import TaskProgram, build_task_program
 
 
-def extract_model(path: str, flags: tuple[str, ...], target_key: str) -> Model:
+def extract_model(path: str, flags: tuple[str, ...], target_key: str, library: str) -> Model:
     """Return the model of a file; see ``tasks.extract``."""
     with context(), ir.Location.unknown(), Compilation() as compilation:
-        module = flow_module(path, compilation)
+        module = flow_module(path, compilation, library)
         entries = entry_points(path, module)
         calls, notes = count_calls(module)
         if not calls:
@@ -33,18 +35,50 @@ def extract_model(path: str, flags: tuple[str, ...], target_key: str) -> Model:
     return Model(path, entries, tasks, flags, notes)
 
 
-def flow_module(path: str, compilation: Compilation) -> Any:
+def flow_module(path: str, compilation: Compilation, library: str = "") -> Any:
     """Return the program at the flow phase.
+
+    Args:
+        path: The program.
+        compilation: What it is loaded into.
+        library: A transform library that rewrites it where ``iree-compile`` does preprocessing; none when empty.
 
     Raises:
         UserError: With the compiler's first error, which names file and line.
     """
     try:
         compilation.load_file(path)
-        compilation.run(START, FLOW)
+        if not library:
+            compilation.run(START, FLOW)
+            return compilation.module()
+        compilation.run(START, ABI)
+        module = compilation.module()
+        apply_to_program(library, module)
+        compilation.load(module)
+        compilation.run(ABI, FLOW)
     except CompilerError as error:
         raise UserError(str(error).splitlines()[0]) from None
-    return compilation.module()
+    return module
+
+
+def apply_to_program(library: str, program: Any) -> None:
+    """Apply the program entry of a transform library, as the interpreter pass does.
+
+    Raises:
+        CompilerError: It fails.
+    """
+    try:
+        script = ir.Module.parse(library)
+        (entry,) = [op for op in script.body if symbol_of(op) == PROGRAM_ENTRY]
+        interpreter.apply_named_sequence(program.operation, entry, script)
+    except (ValueError, ir.MLIRError) as error:
+        raise CompilerError(f"the rewrite of the program fails: {error}") from None
+
+
+def symbol_of(op: Any) -> str:
+    """Return the symbol that an operation defines."""
+    name: str = ir.StringAttr(op.operation.attributes["sym_name"]).value
+    return name
 
 
 def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:

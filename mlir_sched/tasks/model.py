@@ -48,13 +48,14 @@ class Model:
     notes: tuple[str, ...] = ()
 
 
-def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...] = ()) -> Model:
+def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...] = (), library: str = "") -> Model:
     """Return the model's tasks for a target.
 
     Args:
         model_path: A program in any form that ``iree-compile`` reads.
         target: What to compile for.
         extra_flags: Further compiler flags.
+        library: A transform library that rewrites the program before its dispatches are formed; none when empty.
 
     Raises:
         UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch.
@@ -62,10 +63,9 @@ def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...]
     """
     path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
+    job = "mlir_sched.tasks.extraction:extract_model"
     try:
-        model: Model = run_isolated(
-            flags, "mlir_sched.tasks.extraction:extract_model", str(path), flags, target.key, limits=EXTRACTION_LIMITS
-        )
+        model: Model = run_isolated(flags, job, str(path), flags, target.key, library, limits=EXTRACTION_LIMITS)
     except WorkerTimeoutError as error:
         raise UserError(f"{path}: the compiler did not get to its dispatches: {error}") from None
     except WorkerCrashError as error:
