@@ -100,7 +100,7 @@ def audit_task(
         legal = sum(_is_legal(space, rng, sketch) for _ in range(attempts))
         traces = _distinct(space, rng, sketch, wanted)
         failures, binaries = _check(space, task, traces, pool, runner)
-        kinds = Counter(failure.kind.value for failure in failures)
+        kinds = dict(Counter(failure.kind.value for failure in failures))
         messages = {failure.kind.value: failure.message for failure in reversed(failures)}
         size = size_of(space, sketch, rng)
         audits.append(

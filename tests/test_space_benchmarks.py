@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,7 +21,12 @@ from benchmarks.composition.spaces import PARTS, growing_spaces
 from benchmarks.enumeration import Size, enumerate_traces, size_of
 from benchmarks.operators.client import ROOT
 from benchmarks.space_audit import SketchAudit, failing_share
+from mlir_sched.compiler import CompileResult
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.verify import Rule
 from mlir_sched.space import DesignSpace, Space
+from mlir_sched.task import Task
 from mlir_sched.transform_scripts.llvm_cpu import Elementwise
 
 TINY = """
@@ -151,6 +157,29 @@ def test_audit_names_dispatches_with_too_many_failures() -> None:
     notes = space_audit.notes_of(audits)
     assert notes == ["t few: compile_error: too large", "p t: 25.0% of the candidates fail"]
     assert space_audit.table_of(audits).row_count == 3
+
+
+def test_audit_counts_failures_of_compiler_and_check_and_equal_programs(
+    tmp_path: Path, task_for: Callable[[str], Task]
+) -> None:
+    task = task_for("softmax")
+    broken = Failure(FailureClass.COMPILE_ERROR, "too large")
+
+    class Pool:
+        def compile(self, task: Task, scripts: Sequence[str | None]) -> Iterator[tuple[int, CompileResult]]:
+            yield 2, CompileResult(None, broken, "", 0.1)
+            yield from ((i, CompileResult(b"x", None, f"{min(i, 3)}", 0.1)) for i in range(len(scripts)) if i != 2)
+
+    class Checker:
+        def check(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> list[Failure | None]:
+            return [None, Failure(FailureClass.WRONG_RESULT, "differs")]
+
+    (found,) = space_audit.audit_task("p", task, FIXED, cast(Any, Pool()), cast(Any, Checker()), (20, 5), seed=0)
+    assert (found.sampled, found.binaries) == (5, 2)
+    assert found.failures == {"compile_error": 1, "wrong_result": 3}
+    assert found.messages == {"compile_error": "too large", "wrong_result": "differs"}
+    space_audit.write_json(tmp_path / "audit.json", [found], {})
+    assert json.loads((tmp_path / "audit.json").read_text())["sketches"][0]["failures"] == found.failures
 
 
 def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
