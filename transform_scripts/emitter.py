@@ -72,6 +72,23 @@ class Emitter(Protocol):
     def fuse_into_containing_op(self, producer: Handle, loop: Handle) -> tuple[Handle, Handle]:
         """Emit ``structured.fuse_into_containing_op``: (fused op, new loop)."""
 
+    def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
+        """Emit ``structured.pack``: one inner tile size per loop, 0 leaves the loop unpacked."""
+
+    def transpose_pack(self, target: Handle, operand: int, order: Sequence[int]) -> Handle:
+        """Emit ``structured.pack_transpose``: the packed operand's outer dimensions in another order."""
+
+    def lower_packs(self) -> Handle:
+        """Emit ``structured.lower_pack`` on every ``linalg.pack``: the ``linalg.transpose`` ops that do the copies."""
+
+    def replace_by_function(self, target: Handle, function: str) -> None:
+        """Put the body of a function in an op's place (TVM's tensorize), and the function beside the strategy.
+
+        Args:
+            target: An op; the function takes its operands and returns its results.
+            function: A ``util.func`` of one block in MLIR syntax, whose name no other text has.
+        """
+
     def peel(self, loop: Handle) -> None:
         """Emit ``loop.peel`` of a loop whose step does not divide its trip."""
 
@@ -156,6 +173,18 @@ class DryEmitter:
         """Return empty handles."""
         del producer, loop
         return None, None
+
+    def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
+        """Emit nothing."""
+
+    def transpose_pack(self, target: Handle, operand: int, order: Sequence[int]) -> Handle:
+        """Emit nothing."""
+
+    def lower_packs(self) -> Handle:
+        """Emit nothing."""
+
+    def replace_by_function(self, target: Handle, function: str) -> None:
+        """Emit nothing."""
 
     def peel(self, loop: Handle) -> None:
         """Emit nothing."""

@@ -21,6 +21,7 @@ from mlir_sched.transform_scripts.script_form import (
     APPLIED,
     DISTRIBUTION,
     ELEMENT,
+    LOOKUP,
     NAME,
     SKETCH,
     STATIC,
@@ -161,6 +162,70 @@ class ScriptEmitter:
         with ir.Location.name("fused"):
             op = structured.FuseIntoContainingOp(self._any_op, self._any_op, producer, loop)
         return op.results[0], op.results[1]
+
+    def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
+        """Emit ``structured.pack``."""
+        with ir.Location.name("packed"):
+            typed = transform.OperationType.get("linalg.generic")
+            op = structured.PackOp(typed, target, [], static_packed_sizes=[int(size) for size in sizes])
+            return transform.CastOp(self._any_op, op.results[0]).result
+
+    def transpose_pack(self, target: Handle, operand: int, order: Sequence[int]) -> Handle:
+        """Emit ``structured.pack_transpose``."""
+        with ir.Location.name("pack"):
+            packed = transform.GetProducerOfOperand(self._any_op, target, operand).result
+        with ir.Location.name("packed"):
+            op = structured.PackTransposeOp(*[self._any_op] * 3, packed, target, outer_perm=list(order))
+            return op.results[0]
+
+    def lower_packs(self) -> Handle:
+        """Emit ``structured.lower_pack``."""
+        with ir.Location.name("pack"):
+            typed = transform.CastOp(transform.OperationType.get("linalg.pack"), self.match_ops(["linalg.pack"]))
+        kinds = ("tensor.pad", "tensor.expand_shape", "linalg.transpose")
+        with ir.Location.name("lowered"):
+            structured.LowerPackOp(*(transform.OperationType.get(kind) for kind in kinds), typed.result)
+
+    def replace_by_function(self, target: Handle, function: str) -> None:
+        """Emit ``util.cast_and_call`` of a function that the script holds beside the strategy, inlined."""
+        symbol = self._define(function)
+        any_value = transform.AnyValueType.get()
+        everything = {"raw_position_list": ir.DenseI64ArrayAttr.get([]), "is_all": ir.UnitAttr.get()}
+        with ir.Location.name("body"):
+            found = ir.Operation.create(
+                LOOKUP,
+                results=[self._any_op],
+                attributes={"symbol": ir.FlatSymbolRefAttr.get(symbol)},
+            )
+        with ir.Location.name("operands"):
+            inputs = ir.Operation.create(
+                "transform.get_operand", operands=[target], results=[any_value], attributes=everything
+            )
+        with ir.Location.name("result"):
+            outputs = ir.Operation.create(
+                "transform.get_result", operands=[target], results=[any_value], attributes=everything
+            )
+        ir.Operation.create(
+            "transform.util.cast_and_call",
+            operands=[target, inputs.result, outputs.result, found.result],
+            attributes={
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 1]),
+                "inline_call": ir.UnitAttr.get(),
+                "insert_after": ir.UnitAttr.get(),
+            },
+            regions=1,
+        )
+
+    def _define(self, function: str) -> str:
+        """Put a function in front of the strategy, unless the script has it, and return its name."""
+        sequence = ir.InsertionPoint.current.block.owner
+        module = sequence.operation.parent
+        op = ir.Operation.parse(function)
+        symbol = ir.StringAttr(op.attributes["sym_name"]).value
+        known = (other.attributes["sym_name"] for other in module.regions[0].blocks[0])
+        if symbol not in [ir.StringAttr(name).value for name in known]:
+            ir.InsertionPoint(sequence).insert(op)
+        return symbol
 
     def peel(self, loop: Handle) -> None:
         """Emit ``loop.peel``."""

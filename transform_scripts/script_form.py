@@ -14,6 +14,8 @@ STRATEGY = "strategy"
 APPLIED = "mlir_sched.applied"
 """Annotation that the last op of a strategy puts on the function: the proof that it ran to its end."""
 SKETCH = "mlir_sched.sketch"
+LOOKUP = "transform.util.lookup_nearest_symbol_from_self"
+"""The op by which a strategy finds a function of the script that it puts into the payload."""
 NAME, ELEMENT, DISTRIBUTION, STATIC = (
     "mlir_sched.name",
     "mlir_sched.element",

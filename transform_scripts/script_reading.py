@@ -14,6 +14,7 @@ from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import (
     DISTRIBUTION,
     ELEMENT,
+    LOOKUP,
     NAME,
     SKETCH,
     STATIC,
@@ -94,7 +95,7 @@ def strategy_text(
     """
     with script_context(), ir.Location.unknown():
         source, module = parse_module(text), new_library()
-        op = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
+        op = _copy_strategy(find_strategy(source, symbol).operation, ir.InsertionPoint(module.body))
         if values is not None:
             _write_values(op, values)
         for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
@@ -129,7 +130,7 @@ def extract_strategy(library: str, symbol: str) -> str:
     with script_context(), ir.Location.unknown():
         source = parse_module(library)
         module = new_library()
-        copy = find_strategy(source, symbol).operation.clone(ip=ir.InsertionPoint(module.body))
+        copy = _copy_strategy(find_strategy(source, symbol).operation, ir.InsertionPoint(module.body))
         copy.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
         return print_module(module)
 
@@ -143,11 +144,29 @@ def replace_strategy(library: str, symbol: str, script: str) -> str:
     with script_context(), ir.Location.unknown():
         module, source = parse_module(library), parse_module(script)
         old = find_strategy(module, symbol).operation
-        new = find_strategy(source, STRATEGY).operation.clone(ip=ir.InsertionPoint(old))
+        new = _copy_strategy(find_strategy(source, STRATEGY).operation, ir.InsertionPoint(old))
         for name in [a.name if hasattr(a, "name") else a for a in old.attributes]:
             new.attributes[name] = old.attributes[name]
         old.erase()
         return print_module(module)
+
+
+def _copy_strategy(strategy: ir.Operation, place: ir.InsertionPoint) -> ir.Operation:
+    """Copy a strategy, and in front of it the functions it puts into the payload, unless they are there."""
+    known = {_symbol(op) for op in place.block}
+    used = {
+        ir.FlatSymbolRefAttr(op.attributes["symbol"]).value
+        for op in strategy.regions[0].blocks[0]
+        if op.operation.name == LOOKUP
+    }
+    for op in strategy.parent.regions[0].blocks[0]:
+        if _symbol(op) in used - known:
+            op.operation.clone(ip=place)
+    return strategy.clone(ip=place)
+
+
+def _symbol(op: Any) -> str:
+    return ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
 
 
 def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:

@@ -2,6 +2,7 @@
 
 from mlir_sched.transform_scripts.llvm_cpu.contraction import Contraction
 from mlir_sched.transform_scripts.llvm_cpu.convolution import Convolution
+from mlir_sched.transform_scripts.llvm_cpu.dot_product import DotProduct
 from mlir_sched.transform_scripts.llvm_cpu.elementwise import Elementwise
 from mlir_sched.transform_scripts.llvm_cpu.lowering import Lowering
 from mlir_sched.transform_scripts.llvm_cpu.lowering_config import LoweringConfig
@@ -12,6 +13,7 @@ from mlir_sched.transform_scripts.module import TransformModule
 __all__ = [
     "Contraction",
     "Convolution",
+    "DotProduct",
     "Elementwise",
     "Lowering",
     "LoweringConfig",
@@ -25,6 +27,7 @@ def default_modules() -> list[TransformModule]:
     """Return the backend's modules in the order in which they are asked."""
     return [
         LoweringConfig(),
+        DotProduct(),
         Contraction(),
         Convolution(),
         Reduction(),
