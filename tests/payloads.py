@@ -17,7 +17,7 @@ O3 = ("--iree-opt-level=O3",)
 
 
 def _zero(kind: str) -> str:
-    return "0.0" if kind.startswith("f") else "0"
+    return "0.0" if "f" in kind else "0"
 
 
 def _filled(name: str, type_: str, value: str) -> str:
@@ -65,6 +65,55 @@ def batch_matmul_transposed_b(batch: int, m: int, n: int, k: int) -> Payload:
   }} -> {c}
   return %r : {c}"""
     return Payload(_function(f"%a: {a}, %b: {b}", c, body))
+
+
+def mixed_contraction(
+    extents: dict[str, int], maps: tuple[str, str, str], kind: str, fill: bool = True, narrow: bool = False
+) -> Payload:
+    """Return a contraction of bf16 into f32 or of i8 into i32, as a generic with the casts in its body.
+
+    Args:
+        extents: Trip count per loop, named by one letter.
+        maps: The loops of both inputs and of the result.
+        kind: Element type of the inputs.
+        fill: Whether it starts from zeros, or from a third argument.
+        narrow: Whether a second op makes the f32 result bf16.
+    """
+    out, cast, multiply, add = {
+        "bf16": ("f32", "arith.extf", "arith.mulf", "arith.addf"),
+        "i8": ("i32", "arith.extsi", "arith.muli", "arith.addi"),
+    }[kind]
+    a, b, c = (
+        f"tensor<{'x'.join(str(extents[loop]) for loop in loops)}x{element}>"
+        for loops, element in zip(maps, (kind, kind, out), strict=True)
+    )
+    indexing = ", ".join(f"affine_map<({', '.join(extents)}) -> ({', '.join(loops)})>" for loops in maps)
+    iterators = ", ".join('"parallel"' if loop in maps[2] else '"reduction"' for loop in extents)
+    body = f"""{_filled("start", c, _zero(out)) if fill else ""}
+  %r = linalg.generic {{indexing_maps = [{indexing}], iterator_types = [{iterators}]}}
+      ins(%a, %b : {a}, {b}) outs(%start : {c}) {{
+    ^bb0(%x: {kind}, %y: {kind}, %acc: {out}):
+      %p = {cast} %x : {kind} to {out}
+      %q = {cast} %y : {kind} to {out}
+      %m = {multiply} %p, %q : {out}
+      %s = {add} %acc, %m : {out}
+      linalg.yield %s : {out}
+  }} -> {c}"""
+    arguments = f"%a: {a}, %b: {b}" + ("" if fill else f", %start: {c}")
+    if not narrow:
+        return Payload(_function(arguments, c, f"{body}\n  return %r : {c}"))
+    small, identity = c.replace("xf32", "xbf16"), f"affine_map<({', '.join(maps[2])}) -> ({', '.join(maps[2])})>"
+    parallel = ", ".join(['"parallel"'] * len(maps[2]))
+    body += f"""
+  %e = tensor.empty() : {small}
+  %n = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = [{parallel}]}}
+      ins(%r : {c}) outs(%e : {small}) {{
+    ^bb0(%x: f32, %o: bf16):
+      %t = arith.truncf %x : f32 to bf16
+      linalg.yield %t : bf16
+  }} -> {small}
+  return %n : {small}"""
+    return Payload(_function(arguments, small, body))
 
 
 def vecmat(n: int, k: int) -> Payload:
@@ -282,6 +331,7 @@ PAYLOADS: dict[str, Payload] = {
     "matmul_accumulating": accumulating_matmul(32, 64, 48),
     "matmul_i8": matmul(32, 64, 48, "i8", "i32"),
     "matmul_f16": matmul(32, 64, 48, "f16"),
+    "matmul_bf16": matmul(32, 64, 48, "bf16", "f32"),
     "batch_matmul_bt": batch_matmul_transposed_b(3, 32, 48, 64),
     "vecmat": vecmat(512, 256),
     "matvec": matvec(256, 512),

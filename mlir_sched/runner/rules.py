@@ -29,12 +29,16 @@ MODEL_TERMS = 2.0**16
 BOUNDS = (8, 4, 3, 2, 1)
 """Magnitudes tried for exact integer inputs, largest first."""
 
+FULL_RANGE = 127
+"""Magnitude for arithmetic that is exact whatever overflows: bytes as large as they come, so that saturation shows."""
+
 _MULTIPLIES = frozenset({"mulf", "fma"})
 _ADDS = frozenset({"addf", "subf", "fma"})
 _EXACT = _MULTIPLIES | _ADDS | {
     "maximumf", "minimumf", "maxnumf", "minnumf", "cmpf", "negf", "absf", "select", "extf", "truncf", "sitofp",
     "uitofp", "fptosi", "fptoui", "constant", "index_cast", "index",
 }  # fmt: skip
+_MODULAR = frozenset({"extsi", "extui", "trunci", "muli", "addi", "subi"})
 _INDIRECT = frozenset({"extract", "load", "gather"})
 
 
@@ -85,6 +89,8 @@ def _rounding_terms(op: LinalgOp) -> float:
 
 def exact_bound(dispatch: Dispatch) -> int:
     """Return the largest magnitude of integer inputs for which every order of evaluation is exact; 0 when none is."""
+    if all(op.kind == OpKind.FILL or (op.body and _MODULAR.issuperset(map(_short, op.body))) for op in dispatch.ops):
+        return FULL_RANGE
     if not all(_is_exact(op) for op in dispatch.ops):
         return 0
     return next((bound for bound in BOUNDS if _stays_exact(dispatch, bound)), 0)

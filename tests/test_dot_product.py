@@ -1,0 +1,169 @@
+"""The dot-product module: where it applies, what it refuses, its scripts, and that its numbers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import FIXED
+from payloads import Payload, matmul, mixed_contraction
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.emission.library import Strategy, build_library
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import FULL_RANGE, rule_for_dispatch
+from mlir_sched.sampling import Value
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.trace import OnIllegal, Recorder
+from mlir_sched.transform_scripts.llvm_cpu import Contraction, DotProduct, Lowering, ParallelDistribution
+from mlir_sched.transform_scripts.script_reading import extract_strategy, replace_strategy, strategy_text
+
+TaskFor = Callable[[str | Payload], Task]
+MATMUL, TRANSPOSED_B = ("mk", "kn", "mn"), ("mk", "nk", "mn")
+ABLE = replace(FIXED, description="+avx512f,+avx512bf16,+avx512vnni")
+"""The fixed machine, with the instructions."""
+
+
+def _space(task: Task, target: Target = ABLE) -> DesignSpace:
+    assert task.dispatch is not None
+    return DesignSpace(Space.default(target), task.dispatch, target)
+
+
+APPLIES: list[tuple[str, Payload, str, bool]] = [
+    ("bf16", matmul(16, 32, 24, "bf16", "f32"), "+avx512bf16", True),
+    ("bf16 without the feature", matmul(16, 32, 24, "bf16", "f32"), "+avx512vnni,-avx512bf16", False),
+    ("i8", matmul(16, 32, 24, "i8", "i32"), "+avx512vnni", True),
+    ("i8 without the feature", matmul(16, 32, 24, "i8", "i32"), "+avx512bf16", False),
+    ("f16", matmul(16, 32, 24, "f16", "f32"), ABLE.description, False),
+    ("f32", matmul(16, 32, 24), ABLE.description, False),
+    ("bf16 result", matmul(16, 32, 24, "bf16", "bf16"), ABLE.description, False),
+    ("columns that fill no register", matmul(16, 24, 24, "bf16", "f32"), ABLE.description, False),
+    ("a reduction that ends within a group", matmul(16, 32, 26, "i8", "i32"), ABLE.description, False),
+    ("a vector", matmul(1, 32, 24, "i8", "i32"), ABLE.description, False),
+    (
+        "rows whose reduction is strided",
+        mixed_contraction({"m": 16, "n": 32, "k": 24}, ("km", "kn", "mn"), "bf16"),
+        ABLE.description,
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("payload", "features", "expected"), [case[1:] for case in APPLIES], ids=[c[0] for c in APPLIES]
+)
+def test_applies_where_the_target_has_an_instruction_for_it(
+    task_for: TaskFor, payload: Payload, features: str, expected: bool
+) -> None:
+    target = replace(FIXED, description=features)
+    assert ("dot_product" in _space(task_for(payload), target).sketches) == expected
+
+
+def test_unsigned_bytes_are_left_to_the_generic_module(task_for: TaskFor) -> None:
+    signed = mixed_contraction({"m": 16, "n": 32, "k": 24}, MATMUL, "i8")
+    unsigned = Payload(signed.text.replace("arith.extsi", "arith.extui"))
+    assert "dot_product" in _space(task_for(signed)).sketches
+    assert "dot_product" not in _space(task_for(unsigned)).sketches
+
+
+def test_one_line_adds_it_to_a_space(task_for: TaskFor) -> None:
+    dispatch = task_for(matmul(16, 32, 24, "bf16", "f32")).dispatch
+    assert dispatch is not None
+    without = Space([Contraction(), ParallelDistribution(), Lowering()])
+    assert "dot_product" not in DesignSpace(without, dispatch, ABLE).sketches
+    assert "dot_product" in DesignSpace(without.insert(DotProduct()), dispatch, ABLE).sketches
+
+
+REFUSED: list[tuple[dict[str, Value], str]] = [
+    ({"rows": (16,), "columns": (32, 32)}, "16x32 accumulators take 36 registers"),
+    ({"columns": (256, 32), "rows": (8,), "reduction": (256,)}, "temporaries of 131072 bytes are above 32768"),
+]
+
+
+@pytest.mark.parametrize(("values", "rule"), REFUSED, ids=[rule for _, rule in REFUSED])
+def test_rule_refuses(task_for: TaskFor, values: dict[str, Value], rule: str) -> None:
+    space = _space(task_for(matmul(256, 256, 256, "bf16", "f32")))
+    messages = set()
+    for seed in range(40):
+        try:
+            space.run("dot_product", Recorder(values, np.random.default_rng(seed), OnIllegal.REJECT))
+        except IllegalTraceError as error:
+            messages.add(str(error))
+    assert rule in messages, messages
+
+
+VALUES: dict[str, Value] = {
+    "workgroup_0": (16,),
+    "workgroup_1": (32,),
+    "columns": (32, 16),
+    "rows": (2,),
+    "reduction": (8,),
+    "register_order": ("rows", "columns"),
+}
+
+
+@pytest.mark.parametrize(("kind", "maps"), [("bf16", MATMUL), ("i8", TRANSPOSED_B)])
+def test_golden_script(
+    task_for: TaskFor, golden: Callable[[str, str], None], kind: str, maps: tuple[str, str, str]
+) -> None:
+    space = _space(task_for(mixed_contraction({"m": 16, "n": 32, "k": 24}, maps, kind)))
+    golden(
+        f"dot_product_{kind}", space.script(space.run("dot_product", Recorder(VALUES, on_illegal=OnIllegal.REJECT))[0])
+    )
+
+
+def test_a_strategy_takes_its_function_along(task_for: TaskFor) -> None:
+    task = task_for(mixed_contraction({"m": 16, "n": 32, "k": 24}, MATMUL, "i8"))
+    space = _space(task)
+    trace, _ = space.run("dot_product", Recorder(VALUES, on_illegal=OnIllegal.REJECT))
+    wider, _ = space.run("dot_product", Recorder(VALUES | {"rows": (4,)}, on_illegal=OnIllegal.REJECT))
+    library = build_library([Strategy("s", task.source, space, trace)])
+    assert strategy_text(extract_strategy(library, "s")) == strategy_text(space.script(trace, "s"))
+    changed = replace_strategy(library, "s", space.script(wider, "s"))
+    assert strategy_text(changed, "s") == strategy_text(space.script(wider, "s"))
+
+
+COMPUTED: dict[str, Payload] = {
+    f"{kind} {name}": payload
+    for kind in ("bf16", "i8")
+    for name, payload in {
+        "matmul": matmul(24, 64, 136, kind, "f32" if kind == "bf16" else "i32"),
+        "transposed B": mixed_contraction({"m": 12, "n": 48, "k": 40}, TRANSPOSED_B, kind),
+        "heads": mixed_contraction({"b": 2, "h": 3, "m": 8, "n": 32, "k": 32}, ("bmhk", "bnhk", "bhmn"), kind),
+        "two reductions": mixed_contraction({"m": 8, "n": 32, "j": 3, "k": 16}, ("mjk", "jkn", "mn"), kind),
+        "rows of a prime count": mixed_contraction({"m": 17, "n": 32, "k": 68}, MATMUL, kind),
+        "accumulating": mixed_contraction({"m": 30, "n": 48, "k": 40}, MATMUL, kind, fill=False),
+    }.items()
+} | {"bf16 narrowed": mixed_contraction({"m": 24, "n": 48, "k": 40}, MATMUL, "bf16", narrow=True)}
+"""Programs of both types; the reductions of 40 and 68 bytes end within the vectors that sum rows."""
+
+
+def test_random_candidates_compile_and_compute_the_right_numbers(task_for: TaskFor, here: Target) -> None:
+    if not all(feature in here.description for feature in ("+avx512bf16", "+avx512vnni")):
+        pytest.skip("this machine has no dot-product instructions")
+    rng = np.random.default_rng(7)
+    complaints = []
+    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner, CompilerPool(here.flags) as pool:
+        for name, payload in COMPUTED.items():
+            task = task_for(payload)
+            space = _space(task, here)
+            traces = list({space.sample(rng, "dot_product"): None for _ in range(3)})
+            compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+            complaints += [f"{name} {r.failure.message}" for r in compiled.values() if r.failure is not None]
+            programs = [
+                Program(r.vmfb or b"", "task", task.inputs, task.outputs, True) for _, r in sorted(compiled.items())
+            ]
+            assert task.dispatch is not None
+            rule = rule_for_dispatch(task.dispatch)
+            if name.startswith("i8"):
+                assert rule.checks[0].bound == FULL_RANGE
+                assert rule.checks[0].tolerance == 0
+            _, results = runner.measure(programs[0], programs[1:], rule, decide=False)
+            complaints += [f"{name} {r.failure.message}" for r in results if r.failure is not None]
+    assert not complaints
