@@ -1,0 +1,92 @@
+"""Builders of linalg ops on static tensors, in the current context and at the current insertion point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor
+
+Reassociation = Sequence[Sequence[int]]
+
+
+def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, result_dims: str) -> Any:
+    """Return the sums of products over the loops that the result lacks, as in ``einsum``; one letter per loop."""
+    sizes = dict(zip(image_dims + tap_dims, [*image.type.shape, *taps.type.shape], strict=True))
+    loops = result_dims + "".join(sorted(set(sizes) - set(result_dims)))
+    element = image.type.element_type
+    init = zeros([sizes[d] for d in result_dims], element)
+    maps = [_projection(loops, dims) for dims in (image_dims, tap_dims, result_dims)]
+    kinds = ["parallel" if loop in result_dims else "reduction" for loop in loops]
+
+    def body(x: Any, y: Any, total: Any) -> Any:
+        return arith.addf(total, arith.mulf(x, y))
+
+    return generic([image, taps], init, maps, kinds, body)
+
+
+def generic(
+    inputs: Sequence[Any], init: Any, maps: Sequence[ir.AffineMap], kinds: Sequence[str], body: Callable[..., Any]
+) -> Any:
+    """Return the result of a ``linalg.generic`` whose body gets one scalar per operand and returns the result's."""
+    attributes = {
+        "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
+        "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+    }
+    operands = [*inputs, init]
+    op = ir.Operation.create("linalg.generic", results=[init.type], operands=operands, attributes=attributes, regions=1)
+    block = op.regions[0].blocks.append(*[value.type.element_type for value in operands])
+    with ir.InsertionPoint(block):
+        linalg.yield_([body(*block.arguments)])
+    return op.result
+
+
+def zeros(shape: Sequence[int], element: Any) -> Any:
+    """Return a tensor of zeros."""
+    zero = arith.constant(element, ir.FloatAttr.get(element, 0.0))
+    return linalg.fill(zero, outs=[tensor.empty(shape, element)])
+
+
+def index(value: int) -> Any:
+    """Return an index constant."""
+    return arith.constant(ir.IndexType.get(), value)
+
+
+def slice_of(source: Any, offsets: Sequence[int], sizes: Sequence[int]) -> Any:
+    """Return a rectangular part of a tensor."""
+    if list(sizes) == list(source.type.shape):
+        return source
+    result = ir.RankedTensorType.get(list(sizes), source.type.element_type)
+    return tensor.extract_slice(result, source, [], [], [], offsets, sizes, [1] * len(sizes))
+
+
+def collapse(source: Any, groups: Reassociation) -> Any:
+    """Return a tensor with each group of adjacent dims made one."""
+    shape = [_product(source.type.shape[d] for d in group) for group in groups]
+    return tensor.collapse_shape(
+        ir.RankedTensorType.get(shape, source.type.element_type), source, _reassociation(groups)
+    )
+
+
+def expand(source: Any, groups: Reassociation, shape: Sequence[int]) -> Any:
+    """Return a tensor of another shape whose groups of adjacent dims are the dims of the source."""
+    result = ir.RankedTensorType.get(list(shape), source.type.element_type)
+    return tensor.expand_shape(result, source, _reassociation(groups), [], shape)
+
+
+def _projection(loops: str, dims: str) -> ir.AffineMap:
+    return ir.AffineMap.get(len(loops), 0, [ir.AffineExpr.get_dim(loops.index(d)) for d in dims])
+
+
+def _reassociation(groups: Reassociation) -> ir.ArrayAttr:
+    i64 = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in group]) for group in groups])
+
+
+def _product(sizes: Any) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
