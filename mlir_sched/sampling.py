@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
@@ -93,6 +93,9 @@ class PerfectTile(Distribution):
         max_innermost: Upper bound of the innermost size; 0 for none.
         multiple_of: The innermost size is a multiple of it, unless no divisor of the extent is.
         max_outermost: Upper bound of the outermost size; 0 for none.
+        power_of_two: Whether the innermost size is a power of two.
+        size_powers: The chance of a value is proportional to the product of its sizes, each to its power; one power
+            per level, or none for a uniform draw.
     """
 
     kind: ClassVar[str] = "perfect_tile"
@@ -101,14 +104,29 @@ class PerfectTile(Distribution):
     max_innermost: int = 0
     multiple_of: int = 1
     max_outermost: int = 0
+    power_of_two: bool = False
+    size_powers: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.extent < 1 or self.levels < 1 or self.multiple_of < 1:
             raise ValueError(f"extent, levels and multiple_of must be >= 1, but got {self}")
+        if self.size_powers and len(self.size_powers) != self.levels:
+            raise ValueError(f"there must be one power per level, but got {self}")
 
     def support(self) -> tuple[Value, ...]:
         """Return every chain of divisors within the bounds, larger sizes last."""
-        return _divisor_chains(self.extent, self.levels, self.max_innermost, self.multiple_of, self.max_outermost)
+        return _divisor_chains(
+            self.extent, self.levels, self.max_innermost, self.multiple_of, self.max_outermost, self.power_of_two
+        )
+
+    def weights(self) -> tuple[float, ...] | None:
+        """Return the products of the sizes to their powers, if there are powers."""
+        if not self.size_powers:
+            return None
+        chains = cast("tuple[tuple[int, ...], ...]", self.support())
+        return tuple(
+            math.prod(size**power for size, power in zip(chain, self.size_powers, strict=True)) for chain in chains
+        )
 
     def distance(self, first: Value, second: Value) -> float:
         """Return the sum of |log2| ratios of the sizes; infinite for another number of levels."""
@@ -270,11 +288,11 @@ def divisors(number: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _divisor_chains(
-    extent: int, levels: int, max_innermost: int, multiple_of: int, max_outermost: int
+    extent: int, levels: int, max_innermost: int, multiple_of: int, max_outermost: int, power_of_two: bool
 ) -> tuple[Value, ...]:
     def legal_innermost(size: int, multiple: int) -> bool:
         cap = min(max_innermost or extent, max_outermost or extent)
-        return size % multiple == 0 and size <= cap
+        return size % multiple == 0 and size <= cap and (not power_of_two or size.bit_count() == 1)
 
     multiple = multiple_of if any(legal_innermost(d, multiple_of) for d in divisors(extent)) else 1
     chains: list[tuple[int, ...]] = [(d,) for d in divisors(extent) if not max_outermost or d <= max_outermost]

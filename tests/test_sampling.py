@@ -28,6 +28,7 @@ perfect_tiles = st.builds(
     max_innermost=st.integers(0, 64),
     multiple_of=st.integers(1, 16),
     max_outermost=st.integers(0, 256),
+    power_of_two=st.booleans(),
 )
 categoricals = st.lists(st.integers(-4, 64), min_size=1, max_size=6, unique=True).flatmap(
     lambda choices: st.builds(
@@ -136,9 +137,29 @@ def test_perfect_tile_sizes_divide_outside_in_and_keep_their_bounds(tile: Perfec
 @given(perfect_tiles)
 def test_perfect_tile_is_a_multiple_when_a_divisor_within_the_bounds_is(tile: PerfectTile) -> None:
     cap = min(tile.max_innermost or tile.extent, tile.max_outermost or tile.extent)
-    possible = any(d % tile.multiple_of == 0 and d <= cap for d in divisors(tile.extent))
+    fitting = [d for d in divisors(tile.extent) if not tile.power_of_two or d.bit_count() == 1]
+    possible = any(d % tile.multiple_of == 0 and d <= cap for d in fitting)
     if possible:
         assert all(isinstance(v, tuple) and int(v[-1]) % tile.multiple_of == 0 for v in tile.support())
+
+
+def test_perfect_tile_innermost_size_may_be_held_to_powers_of_two() -> None:
+    tile = PerfectTile(96, 2, multiple_of=16, power_of_two=True)
+    assert {value[-1] for value in tile.support()} == {16, 32}  # type: ignore[index]
+    assert PerfectTile(75, 1, power_of_two=True).support() == ((1,),)
+
+
+def test_perfect_tile_draws_by_the_powers_of_its_sizes() -> None:
+    tile = PerfectTile(4, 2, size_powers=(0.0, 2.0))
+    assert dict(zip(tile.support(), tile.weights() or (), strict=True)) == {
+        (1, 1): 1.0, (2, 1): 1.0, (2, 2): 4.0, (4, 1): 1.0, (4, 2): 4.0, (4, 4): 16.0
+    }  # fmt: skip
+    rng = np.random.default_rng(0)
+    drawn = [tile.sample(rng) for _ in range(2700)]
+    assert drawn.count((4, 4)) == pytest.approx(1600, rel=0.1)
+    assert distribution_from_json(tile.to_json()) == tile
+    with pytest.raises(ValueError, match="one power per level"):
+        PerfectTile(4, 2, size_powers=(1.0,))
 
 
 def test_perfect_tile_support_is_complete() -> None:

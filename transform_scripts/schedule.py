@@ -107,6 +107,8 @@ class Schedule:
         max_innermost: int = 0,
         multiple_of: int = 1,
         max_outermost: int = 0,
+        power_of_two: bool = False,
+        size_powers: Sequence[float] = (),
         static: bool = False,
     ) -> tuple[Sampled, ...]:
         """Draw nested tile sizes of a loop, outermost first (see :class:`PerfectTile`).
@@ -115,10 +117,11 @@ class Schedule:
             name: Name of the random variable, unique in the trace.
             extent: Loop extent.
             levels: Number of sizes.
-            max_innermost, multiple_of, max_outermost: As in :class:`PerfectTile`.
+            max_innermost, multiple_of, max_outermost, power_of_two, size_powers: As in :class:`PerfectTile`.
             static: The consuming op takes a static number only.
         """
-        return self._numbers(name, PerfectTile(int(extent), levels, max_innermost, multiple_of, max_outermost), static)
+        bounds = (max_innermost, multiple_of, max_outermost, power_of_two)
+        return self._numbers(name, PerfectTile(int(extent), levels, *bounds, tuple(size_powers)), static)
 
     def sample_int(self, name: str, low: int, high: int, *, step: int = 1, static: bool = False) -> Sampled:
         """Draw an integer of ``low..high``."""
