@@ -11,7 +11,7 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.bench import Bench
 from mlir_sched.runner.device import Device, RemoteDevice
 from mlir_sched.runner.dispatch_events import ROUGH_CALLS, Block, DispatchClock, arguments_of, write_elements
-from mlir_sched.runner.paired_sampling import sample_pairs
+from mlir_sched.runner.paired_sampling import PairSampler
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import poisoned
 
@@ -34,6 +34,7 @@ class DeviceBench(Bench):
         self._instance = rt.VmInstance()
         self._device: RemoteDevice | None = None
         self._clock = DispatchClock(setup, folder / "dispatches.ireeprof")
+        self._sampler = PairSampler(self._clock)
         self._arguments: tuple[Path, ...] = ()
         self._rough_s: dict[int, float] = {}
 
@@ -72,7 +73,7 @@ class DeviceBench(Bench):
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline in turns."""
         self._close()
-        return sample_pairs(self._clock, self._block(protocol.BASELINE), self._block(request.handle), request)
+        return self._sampler.pairs(self._block(protocol.BASELINE), self._block(request.handle), request)
 
     def _block(self, handle: int) -> Block:
         """Return a program with its files, which are written on first use."""
@@ -100,6 +101,7 @@ class DeviceBench(Bench):
     def _forget(self) -> None:
         for handle in self._programs:
             self._remove(handle)
+        self._sampler.forget()
         super()._forget()
 
     def _close(self) -> None:

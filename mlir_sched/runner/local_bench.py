@@ -11,7 +11,7 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.bench import Bench
 from mlir_sched.runner.calibration import Calibration
 from mlir_sched.runner.device import Device, LocalDevice
-from mlir_sched.runner.paired_sampling import sample_pairs
+from mlir_sched.runner.paired_sampling import PairSampler
 from mlir_sched.runner.wall_clock import WallClock, call_seconds
 from mlir_sched.runner.workspace import Workspace
 
@@ -30,11 +30,17 @@ class LocalBench(Bench):
         self._race_device: LocalDevice | None = None
         self._race_workspace: Workspace | None = None
         self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
-        self._clock = WallClock(self._calibration, threads=len(setup.cores))
+        self._sampler = PairSampler(WallClock(self._calibration, threads=len(setup.cores)))
 
     def device(self) -> Device:
         """Return the device on the cores of timing."""
         return self._device
+
+    def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
+        """Forget all programs and prepare a baseline; the workspace of a known one stays."""
+        if request != self._baseline:
+            self._race_workspace = None
+        return super().prepare(request)
 
     def verify_races(self, handle: int, check: int) -> str | None:
         """Run a check on all race cores."""
@@ -49,7 +55,7 @@ class LocalBench(Bench):
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline in turns."""
         baseline, own = self._runner_of(protocol.BASELINE), self._runner_of(request.handle)
-        return sample_pairs(self._clock, baseline, own, request)
+        return self._sampler.pairs(baseline, own, request)
 
     def noise(self, seconds: float) -> tuple[float, ...]:
         """Run the calibration kernel on one core after the other."""
@@ -63,7 +69,7 @@ class LocalBench(Bench):
 
     def _forget(self) -> None:
         super()._forget()
-        self._race_workspace = None
+        self._sampler.forget()
 
     def _for_races(self) -> tuple[Workspace, Device]:
         """Return the workspace on several threads, made on first use because it doubles the memory."""

@@ -17,7 +17,7 @@ class RunnerOptions:
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core. Devices choose for themselves.
         race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races; 1 is off.
-        race_calls: Calls of that check; a race shows in only some of them.
+        race_calls: Calls of that check, fewer where they take longer than ``patience_s``; a race shows in only some.
         call_timeout_s: Shortest patience for one call; a slower baseline raises it.
         timeout_factor: A candidate may take this many times the baseline's time per call.
         baseline_timeout_s: Patience for preparing a task: inputs, the baseline's results and their repetition.
@@ -27,6 +27,7 @@ class RunnerOptions:
         min_samples: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
         fewest_samples: The same where min_samples would take longer than ``patience_s``.
         patience_s: Seconds that the pairs of a candidate may take before fewer will do.
+        pairs_per_baseline: Pairs that one sample of the baseline serves where it takes a second or more.
         budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
         precision: Relative width of the interval of the ratio at which a candidate is known well enough.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
@@ -50,6 +51,7 @@ class RunnerOptions:
     min_samples: int = 6
     fewest_samples: int = 2
     patience_s: float = 5.0
+    pairs_per_baseline: int = 16
     budget_s: float = 0.25
     precision: float = 0.01
     slow_factor: float = 2.0
@@ -87,8 +89,10 @@ class RunnerOptions:
         """Return the options for measuring few programs well on a driver."""
         options = cls.for_device(driver, threads=threads, seed=seed)
         if options.is_local:
-            return replace(options, budget_s=1.0, precision=0.004, min_samples=20, fewest_samples=6, patience_s=30.0)
-        return replace(options, budget_s=8.0, precision=0.01, min_samples=8, fewest_samples=6, patience_s=30.0)
+            options = replace(options, budget_s=1.0, precision=0.004, min_samples=20)
+        else:
+            options = replace(options, budget_s=8.0, precision=0.01, min_samples=8)
+        return replace(options, fewest_samples=6, patience_s=30.0, pairs_per_baseline=3)
 
     @property
     def is_local(self) -> bool:

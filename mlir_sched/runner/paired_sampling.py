@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from mlir_sched.runner.protocol import Pair, SamplePairs
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+
+LONG_SAMPLE_S = 1.0
+"""A baseline sample this long serves several pairs: what it waited out in one second it would meet in the next."""
 
 
 class Clock(Protocol[T_contra]):
@@ -25,18 +29,52 @@ class Clock(Protocol[T_contra]):
         """Say whether the machine was quiet during the pair just taken."""
 
 
-def sample_pairs(clock: Clock[T], baseline: T, own: T, request: SamplePairs) -> tuple[Pair, ...]:
-    """Return ``request.pairs`` pairs; in each, chance decides which of the two programs runs first."""
-    own_first = np.random.default_rng(request.seed).integers(0, 2, request.pairs)
-    return tuple(_pair(clock, baseline, own, request, bool(first)) for first in own_first)
+@dataclass
+class _Kept:
+    """A long sample of the baseline, and the pairs it served."""
+
+    seconds: float
+    pairs: int
 
 
-def _pair(clock: Clock[T], baseline: T, own: T, request: SamplePairs, own_first: bool) -> Pair:
-    clock.settle()
-    if own_first:
-        own_s, own_alone = clock.sample(own, request.calls)
-        baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
-    else:
-        baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
-        own_s, own_alone = clock.sample(own, request.calls)
-    return Pair(baseline_s, own_s, own_alone and baseline_alone and clock.was_quiet())
+class PairSampler(Generic[T]):
+    """Takes pairs for programs of one baseline after another.
+
+    Args:
+        clock: Times them.
+    """
+
+    def __init__(self, clock: Clock[T]) -> None:
+        self._clock = clock
+        self._kept: _Kept | None = None
+
+    def forget(self) -> None:
+        """Drop what is known of the baseline, because another one follows."""
+        self._kept = None
+
+    def pairs(self, baseline: T, own: T, request: SamplePairs) -> tuple[Pair, ...]:
+        """Return ``request.pairs`` pairs; in each, chance decides which of the two programs runs first.
+
+        An undisturbed baseline sample of :data:`LONG_SAMPLE_S` or more serves ``request.pairs_per_baseline`` pairs in
+        a row, whoever's they are.
+        """
+        own_first = np.random.default_rng(request.seed).integers(0, 2, request.pairs)
+        return tuple(self._pair(baseline, own, request, bool(first)) for first in own_first)
+
+    def _pair(self, baseline: T, own: T, request: SamplePairs, own_first: bool) -> Pair:
+        clock = self._clock
+        clock.settle()
+        if self._kept is not None and self._kept.pairs < request.pairs_per_baseline:
+            self._kept.pairs += 1
+            own_s, own_alone = clock.sample(own, request.calls)
+            return Pair(self._kept.seconds, own_s, own_alone and clock.was_quiet())
+        if own_first:
+            own_s, own_alone = clock.sample(own, request.calls)
+            baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
+        else:
+            baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
+            own_s, own_alone = clock.sample(own, request.calls)
+        quiet = own_alone and baseline_alone and clock.was_quiet()
+        is_long = baseline_s * request.baseline_calls >= LONG_SAMPLE_S
+        self._kept = _Kept(baseline_s, pairs=1) if quiet and is_long else None
+        return Pair(baseline_s, own_s, quiet)

@@ -132,6 +132,8 @@ class SamplePairs:
         pairs: Number of pairs, >= 1.
         baseline_calls, calls: Calls per sample of the baseline and of the program, >= 1.
         seed: Decides which of the two comes first in each pair.
+        pairs_per_baseline: Pairs, also of other requests, that a long sample of the baseline may serve; 1 is none but
+            its own.
     """
 
     handle: int
@@ -139,6 +141,7 @@ class SamplePairs:
     baseline_calls: int
     calls: int
     seed: int
+    pairs_per_baseline: int = 1
 
 
 @dataclass(frozen=True)

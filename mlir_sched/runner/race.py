@@ -112,6 +112,7 @@ class Race:
             baseline_calls=self._baseline_calls,
             calls=self._options.calls(contender.call_s),
             seed=int(self._rng.integers(2**32)),
+            pairs_per_baseline=self._options.pairs_per_baseline,
         )
         pairs = self._ask_pairs(contender, request)
         contender.pairs += pairs

@@ -208,13 +208,18 @@ class Runner:
         requests = [protocol.Verify(handle, i) for i in (*checks, 0)]
         if self._check_races:
             requests += [protocol.Verify(handle, 0, races=True)] * self.options.race_calls
+        races_s = 0.0
         try:
             self._ensure_loaded(handle, program)
             for request in requests:
+                if races_s > self.options.patience_s:
+                    break
                 start = time.monotonic()
                 if message := self._client.ask(request, self._check_timeout_s(request)):
                     return Failure(FailureClass.WRONG_RESULT, message)
-                if self._is_hopeless(handle, time.monotonic() - start):
+                check_s = time.monotonic() - start
+                races_s += check_s if request.races else 0.0
+                if self._is_hopeless(handle, check_s):
                     self._hopeless.add(handle)
                     return None
         except RequestFailed as failed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,9 @@ class Workspace:
         baseline: The program whose results are right.
         rule: The checks; the references of each are computed here.
 
+    Attributes:
+        check_s: Longest seconds that one check of the baseline took.
+
     Raises:
         RuntimeError: The baseline fails, leaves poison or is not the same twice.
     """
@@ -63,9 +67,12 @@ class Workspace:
             case.references = [device.read(v, s).copy() for v, s in self._results(loaded, index)]
             if any(holds_poison(r, s) for r, s in zip(case.references, baseline.outputs, strict=True)):
                 raise RuntimeError("the baseline leaves elements of its output unwritten")
+        self.check_s = 0.0
         for index in range(len(self._cases)):
+            start = time.perf_counter()
             if error := self.verify(loaded, index):
                 raise RuntimeError(f"the baseline does not reproduce its own result: {error}")
+            self.check_s = max(self.check_s, time.perf_counter() - start)
 
     def open(self, device: Device) -> None:
         """Have the buffers on a device; nothing changes when they are on one."""
