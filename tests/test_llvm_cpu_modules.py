@@ -11,6 +11,7 @@ from conftest import FIXED
 from payloads import (
     PAYLOADS,
     Payload,
+    batch_matmul_transposed_b,
     layernorm,
     matmul,
     matmul_bias_gelu,
@@ -71,7 +72,7 @@ def test_module_options_narrow_the_space(task_for: TaskFor) -> None:
 
 
 REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
-    (matmul(64, 64, 64), "contraction.registers", {"rows": (16, 16), "columns": (64, 32)}, "accumulators take 32"),
+    (matmul(64, 64, 64), "contraction.registers", {"rows": (16, 16), "columns": (64, 32)}, "rows = (16, 16) is not"),
     (matmul(64, 64, 64), "contraction.registers", {"workgroup_0": (1,), "rows": (4, 4)}, "not in the support"),
     (
         matmul(100, 100, 100),
@@ -140,19 +141,19 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         matmul(64, 64, 64),
         "lowering_config",
         {"distribution_0": 4, "register_0": 8},
-        "register tile 8 > 4",
+        "distribution_0 = 4 is not in the support",
     ),
     (
         matmul(64, 64, 64),
         "lowering_config",
         {"distribution_0": 64, "register_0": 16, "distribution_1": 64, "register_1": 64},
-        "64 accumulator registers are more than 24",
+        "register_0 = 16 is not in the support",
     ),
     (
         matmul(64, 64, 64),
         "lowering_config",
         {"distribution_0": 64, "register_0": 8, "distribution_1": 64, "register_1": 32, "reduction_step": 32},
-        "a register tile of 32768 bytes is above 16384",
+        "reduction_step = 32 is not in the support",
     ),
 ]
 
@@ -177,6 +178,56 @@ def test_unrolled_reduction_is_bounded(space_for: SpaceFor) -> None:
         assert space.check(trace).notes["unrolled_vectors"] <= 512
 
 
+def test_first_draws_of_a_contraction_use_the_registers(space_for: SpaceFor) -> None:
+    space, rng = space_for(matmul(512, 1024, 256)), np.random.default_rng(3)
+    notes = [space.check(space.sample(rng, "contraction.registers")).notes for _ in range(300)]
+    assert sum(n["accumulator_registers"] >= 12 for n in notes) > 150
+    assert all(n["accumulator_registers"] <= 24 for n in notes)
+
+
+def test_register_tiles_hold_whole_vectors(space_for: SpaceFor) -> None:
+    space, rng = space_for(matmul(96, 96, 64)), np.random.default_rng(4)
+    traces = [space.sample(rng, "contraction.registers") for _ in range(100)]
+    widths = {t.values["columns"][-1] for t in traces if t.values.get("edges", "divisor") == "divisor"}  # type: ignore[index]
+    assert widths == {16, 32}  # 48 and 96 divide as well: LLVM moves such vectors element by element
+
+
+PANEL: list[tuple[str, dict[str, Value], bool]] = [
+    ("strided columns", {}, True),
+    ("one tile of rows", {"rows": (16, 16)}, False),
+    ("rows are not innermost", {"register_order": ("rows", "columns")}, False),
+    ("peeled edges", {"edges": "peel"}, False),
+]
+
+
+@pytest.mark.parametrize(("values", "possible"), [case[1:] for case in PANEL], ids=[case[0] for case in PANEL])
+@pytest.mark.parametrize("sketch", ["contraction.registers", "contraction.cache"])
+def test_panel_where_one_copy_serves_several_rows(
+    space_for: SpaceFor, sketch: str, values: dict[str, Value], possible: bool
+) -> None:
+    given = {"workgroup_1": (32,), "edges": "divisor", "rows": (32, 8), "register_order": ("columns", "rows")} | values
+    space = space_for("batch_matmul_bt")
+    found = {"columns_operand" in _drawn(space, sketch, given, seed).values for seed in range(20)}
+    assert found == {possible}
+
+
+def test_no_panel_for_contiguous_columns_or_above_the_stack(space_for: SpaceFor) -> None:
+    given: dict[str, Value] = {"edges": "divisor", "register_order": ("columns", "rows"), "rows": (32, 8)}
+    assert "columns_operand" not in _drawn(space_for("matmul"), "contraction.registers", given, 0).values
+    deep = space_for(batch_matmul_transposed_b(2, 32, 48, 1024))  # 1024 x 16 floats are 64 KiB
+    assert "columns_operand" not in _drawn(deep, "contraction.registers", given, 0).values
+
+
+def _drawn(space: DesignSpace, sketch: str, given: dict[str, Value], seed: int) -> Trace:
+    """Return the first legal trace with the given decisions, some of which it may not have."""
+    rng = np.random.default_rng(seed)
+    while True:
+        try:
+            return space.run(sketch, Recorder(given, rng))[0]
+        except IllegalTraceError:
+            continue
+
+
 GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
     "contraction_registers": (
         "bias_gelu",
@@ -184,6 +235,7 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         {
             "workgroup_0": (48,),
             "workgroup_1": (96,),
+            "edges": "divisor",
             "columns": (96, 32),
             "rows": (24, 8),
             "cache_order": ("rows", "columns"),
@@ -197,11 +249,28 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         {
             "workgroup_0": (64,),
             "workgroup_1": (48,),
+            "edges": "divisor",
             "columns": (48, 16),
             "rows": (32, 8),
             "reduction": (40, 4),
             "cache_order": ("reduction", "rows", "columns"),
             "register_order": ("rows", "columns"),
+        },
+    ),
+    "contraction_panel": (
+        "batch_matmul_bt",
+        "contraction.registers",
+        {
+            "workgroup_0": (1,),
+            "workgroup_1": (32,),
+            "workgroup_2": (48,),
+            "edges": "divisor",
+            "columns": (48, 16),
+            "rows": (32, 16),
+            "cache_order": ("columns", "rows"),
+            "register_order": ("columns", "rows"),
+            "reduction_step": (16,),
+            "columns_operand": "panel",
         },
     ),
     "contraction_peel": (

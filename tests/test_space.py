@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from conftest import FIXED
-from payloads import PAYLOADS, Payload
+from payloads import PAYLOADS, Payload, matmul
 
 from mlir_sched import space as space_module
 from mlir_sched.errors import IllegalTraceError, UserError
@@ -217,12 +217,10 @@ def test_replay_repairs_what_a_change_makes_impossible(space_for: SpaceFor) -> N
 
 
 def test_replay_rejects_what_breaks_a_rule(space_for: SpaceFor) -> None:
-    space, rng = space_for("matmul"), np.random.default_rng(0)
-    trace = next(
-        t for _ in range(500) if (t := space.sample(rng, "lowering_config")).values["distribution_0"] == 4
-    )  # fmt: skip
-    with pytest.raises(IllegalTraceError, match="register tile 16 > 4"):
-        space.replay(trace.with_value("register_0", 16))
+    space = space_for(matmul(4096, 16, 8))
+    trace = space.sample(np.random.default_rng(0), "contraction.registers")
+    with pytest.raises(IllegalTraceError, match="4096 workgroups are more than 2048"):
+        space.replay(trace.with_value("workgroup_0", (1,)))
 
 
 def test_features_are_finite_and_of_fixed_length(space_for: SpaceFor) -> None:

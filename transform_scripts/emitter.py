@@ -89,6 +89,23 @@ class Emitter(Protocol):
             function: A ``util.func`` of one block in MLIR syntax, whose name no other text has.
         """
 
+    def hoist_operand(
+        self, target: Handle, operand: int, zeros: Sequence[str], dimensions: int, loops: int, order: Sequence[int]
+    ) -> Handle:
+        """Copy an operand's tiles, transposed, into a buffer in front of the innermost loops around an op: the op.
+
+        Emits ``structured.pad`` by nothing and ``structured.hoist_pad``; a ``tensor.pad`` and ``linalg.transpose`` ops
+        are left to be vectorized.
+
+        Args:
+            target: The op.
+            operand: Which of its operands.
+            zeros: A zero of every operand's type, in MLIR syntax.
+            dimensions: Number of loops of the op.
+            loops: Number of loops around it that the copy does not stand in.
+            order: Order of the operand's dimensions in the buffer; its own inverse.
+        """
+
     def peel(self, loop: Handle) -> None:
         """Emit ``loop.peel`` of a loop whose step does not divide its trip."""
 
@@ -184,6 +201,11 @@ class DryEmitter:
         """Emit nothing."""
 
     def replace_by_function(self, target: Handle, function: str) -> None:
+        """Emit nothing."""
+
+    def hoist_operand(
+        self, target: Handle, operand: int, zeros: Sequence[str], dimensions: int, loops: int, order: Sequence[int]
+    ) -> Handle:
         """Emit nothing."""
 
     def peel(self, loop: Handle) -> None:

@@ -227,6 +227,28 @@ class ScriptEmitter:
             ir.InsertionPoint(sequence).insert(op)
         return symbol
 
+    def hoist_operand(
+        self, target: Handle, operand: int, zeros: Sequence[str], dimensions: int, loops: int, order: Sequence[int]
+    ) -> Handle:
+        """Emit ``structured.pad`` and ``structured.hoist_pad``."""
+        with ir.Location.name("padded"):
+            padded = ir.Operation.create(
+                "transform.structured.pad",
+                operands=[target],
+                results=[self._any_op] * 3,
+                attributes={
+                    "padding_values": ir.ArrayAttr.get([ir.Attribute.parse(zero) for zero in zeros]),
+                    "padding_dimensions": to_attribute(list(range(dimensions))),
+                    "nofold_flags": to_attribute([int(index == operand) for index in range(len(zeros))]),
+                    "copy_back_op": ir.StringAttr.get("none"),
+                },
+            ).results[0]
+        with ir.Location.name("copy"):
+            copy = transform.GetProducerOfOperand(self._any_op, padded, operand).result
+            typed = transform.CastOp(transform.OperationType.get("tensor.pad"), copy).result
+            structured.HoistPadOp(self._any_op, typed, loops, transpose=list(order))
+        return padded
+
     def peel(self, loop: Handle) -> None:
         """Emit ``loop.peel``."""
         with ir.Location.name("loop"):

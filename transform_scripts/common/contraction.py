@@ -119,6 +119,11 @@ class Contraction(TransformModule):
         )
 
 
+def accumulators(target: Target) -> int:
+    """Return the vector registers that may hold results."""
+    return int(target.vector_registers * ACCUMULATOR_SHARE)
+
+
 def check_unrolled(s: Schedule, nest: Nest, rows: int, columns: int, step: int, most_vectors: int) -> None:
     """Refuse tiles whose accumulators do not fit the registers, or that unroll into too many instructions.
 
@@ -131,7 +136,7 @@ def check_unrolled(s: Schedule, nest: Nest, rows: int, columns: int, step: int, 
     """
     lanes = vector_elements(s.ops[nest.contraction].op, s.target)
     vectors = rows * math.ceil(columns / lanes)
-    most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
+    most = accumulators(s.target)
     s.require(vectors <= most, f"{rows}x{columns} accumulators take {vectors} registers of {most}")
     unrolled = vectors * step
     s.require(unrolled <= most_vectors, f"{unrolled} unrolled vectors are more than {most_vectors}")

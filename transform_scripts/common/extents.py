@@ -11,6 +11,16 @@ def vector_multiple(extent: int, vector_elements: int) -> int:
     return min(vector_elements, extent & -extent)
 
 
+def floor_power_of_two(number: int) -> int:
+    """Return the largest power of two that is not above a number >= 1."""
+    return 1 << (number.bit_length() - 1)
+
+
+def powers_of_two(most: int) -> list[int]:
+    """Return the powers of two up to a number >= 1, ascending."""
+    return [1 << exponent for exponent in range(most.bit_length())]
+
+
 def element_bytes(op: LinalgOp) -> int:
     """Return the size of an element of the op's result."""
     tensor = op.outputs[0].tensor

@@ -14,7 +14,9 @@ from mlir_sched.target import Target
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
     element_bytes,
+    floor_power_of_two,
     innermost_output_loop,
+    powers_of_two,
     sizes_for,
     vector_elements,
 )
@@ -57,25 +59,34 @@ def _fits(other: LinalgOp, op: LinalgOp) -> bool:
 
 
 def configure(s: Schedule, op: LinalgOp) -> None:
-    """Annotate the reducing op and the ops beside it, and choose the pipeline for the function."""
+    """Annotate the reducing op and the ops beside it, and choose the pipeline for the function.
+
+    Register tiles are drawn first, in proportion to their sizes and from what leaves the results in registers.
+    """
     columns, lanes = innermost_output_loop(op), vector_elements(op, s.target)
-    distribution: dict[int, int] = {}
+    free = int(s.target.vector_registers * ACCUMULATOR_SHARE)
+    loops = [loop for loop in op.parallel_dims if op.extents[loop] > 1]
     registers: dict[int, int] = {}
-    peel = False
-    for loop in op.parallel_dims:
-        extent = op.extents[loop]
-        if extent == 1:
-            continue
-        distribution[loop] = s.sample_power_of_two(f"distribution_{loop}", 1, _floor_power_of_two(extent))
-        most = lanes * 4 if loop == columns else MAX_REGISTER_ROWS
-        registers[loop] = s.sample_power_of_two(f"register_{loop}", 1, min(most, _floor_power_of_two(extent)))
-        s.require(registers[loop] <= distribution[loop], f"register tile {registers[loop]} > {distribution[loop]}")
-        peel = peel or extent % registers[loop] != 0
+    for loop in sorted(loops, key=lambda loop: (loop != columns, -loop)):
+        per_register = lanes if loop == columns else 1
+        most = min(op.extents[loop], per_register * free, lanes * 4 if loop == columns else MAX_REGISTER_ROWS)
+        sizes = powers_of_two(most)
+        registers[loop] = s.sample_number(f"register_{loop}", sizes, weights=list(map(float, sizes)))
+        free //= max(1, registers[loop] // per_register)
+    distribution = {}
+    for loop in loops:
+        sizes = [size for size in powers_of_two(op.extents[loop]) if size >= registers[loop]]
+        ranks = [float(rank) for rank in range(1, len(sizes) + 1)]
+        distribution[loop] = s.sample_number(f"distribution_{loop}", sizes, weights=ranks)
     reduction = op.reduction_dims[-1]
-    step = s.sample_power_of_two("reduction_step", 1, min(64, _floor_power_of_two(op.extents[reduction])))
-    _check_accumulators(s, op, registers, columns, lanes)
-    size = product([*registers.values(), step]) * element_bytes(op)
-    s.require(size <= MAX_VECTOR_BYTES, f"a register tile of {size} bytes is above {MAX_VECTOR_BYTES}")
+    iterations = MAX_VECTOR_BYTES // (product(list(registers.values())) * element_bytes(op))
+    step = s.sample_power_of_two(
+        "reduction_step", 1, floor_power_of_two(max(1, min(64, op.extents[reduction], iterations)))
+    )
+    s.notes["accumulator_registers"] = product(
+        [max(1, size // lanes) if loop == columns else int(size) for loop, size in registers.items()]
+    )
+    peel = any(op.extents[loop] % size for loop, size in registers.items())
     config = {
         "distribution": sizes_for(op, distribution),
         "vector_common_parallel": sizes_for(op, registers),
@@ -94,15 +105,6 @@ def configure(s: Schedule, op: LinalgOp) -> None:
     _note_nest(s, op, config)
 
 
-def _check_accumulators(s: Schedule, op: LinalgOp, registers: dict[int, int], columns: int | None, lanes: int) -> None:
-    vectors = 1
-    for loop, size in registers.items():
-        vectors *= max(1, size // lanes) if loop == columns else int(size)
-    most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
-    s.require(vectors <= most, f"{vectors} accumulator registers are more than {most} for {op.name}")
-    s.notes["accumulator_registers"] = vectors
-
-
 def _note_nest(s: Schedule, op: LinalgOp, config: dict[str, list[int]]) -> None:
     nest = TiledOp(None, op, op.extents)
     for kind, key in (("workgroup", "distribution"), ("loop", "vector_common_parallel"), ("loop", "vector_reduction")):
@@ -113,7 +115,3 @@ def _note_nest(s: Schedule, op: LinalgOp, config: dict[str, list[int]]) -> None:
 def _config(lists: dict[str, list[int]]) -> str:
     text = ", ".join(f"{key} = [{', '.join(str(int(size)) for size in sizes)}]" for key, sizes in lists.items())
     return f"#iree_cpu.lowering_config<{text}>"
-
-
-def _floor_power_of_two(number: int) -> int:
-    return 1 << (number.bit_length() - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mlir_sched.payload import OpKind
 from mlir_sched.transform_scripts.common.extents import (
     innermost_output_loop,
     sizes_for,
@@ -16,11 +17,14 @@ from mlir_sched.transform_scripts.schedule import Schedule, product
 MAX_WORKGROUPS_PER_CORE = 2048
 """Above this many workgroups per core their start-up (about 0.1 us each in IREE's task system) shows."""
 
+REUSE_POWER = 0.5
+"""Power of a workgroup tile's sizes in its chance, where an op reads its inputs many times: large tiles read less."""
+
 
 class ParallelDistribution(DistributionModule):
     """Tiles the root into an ``scf.forall`` over workgroups and computes every other op inside.
 
-    Draws one size per parallel loop of the root; the sizes divide the extents.
+    Draws one size per parallel loop of the root; the sizes divide the extents, and contractions favour large ones.
     """
 
     name: ClassVar[str] = "parallel_distribution"
@@ -30,12 +34,16 @@ class ParallelDistribution(DistributionModule):
         """Distribute the root over workgroups along the given loops and fuse the rest of the dispatch into them."""
         root = s.ops[s.dispatch.root.index]
         innermost, lanes = innermost_output_loop(root.op), vector_elements(root.op, s.target)
+        contracts = any(op.kind is OpKind.CONTRACTION for op in s.dispatch.ops)
+        powers = (REUSE_POWER,) if contracts else ()
         sizes: dict[int, int] = {}
         for loop in loops:
             extent = root.op.extents[loop]
             if extent > 1:
                 multiple = vector_multiple(extent, lanes) if loop == innermost else 1
-                (sizes[loop],) = s.sample_perfect_tile(f"workgroup_{loop}", extent, 1, multiple_of=multiple)
+                (sizes[loop],) = s.sample_perfect_tile(
+                    f"workgroup_{loop}", extent, 1, multiple_of=multiple, size_powers=powers
+                )
         if not sizes:  # nothing to distribute: one workgroup, which the forall still has to name
             sizes = {loops[0]: 1} if loops else {}
         if not sizes:
