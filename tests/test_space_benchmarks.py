@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import FIXED
 
-from benchmarks import enumeration, space_audit
+from benchmarks import enumeration, record_space, space_audit
 from benchmarks.composition import report
 from benchmarks.composition.rows import Best, Row, gain_of, winning_modules
 from benchmarks.composition.spaces import PARTS, growing_spaces
@@ -22,9 +23,13 @@ from benchmarks.enumeration import Size, enumerate_traces, size_of
 from benchmarks.operators.client import ROOT
 from benchmarks.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
+from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluate import CompileAndRun
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Rule
+from mlir_sched.sampling import Value
+from mlir_sched.search.measured_space import read_measured
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.task import Task
 from mlir_sched.transform_scripts.llvm_cpu import Elementwise
@@ -204,6 +209,26 @@ def test_a_composition_run_goes_on_where_it_was(tiny: Path, tmp_path: Path) -> N
     again = run("composition", tiny, *options, *files)
     assert "seed 0" in done.stdout
     assert "seed 0" not in again.stdout  # the row is there already
+
+
+def test_a_recorded_space_goes_on_from_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned: dict[str, Value] = {"workgroup_0": (8,), "workgroup_1": (16,), "columns": (16, 16), "reduction_step": (4,)}
+    case = record_space.Case(TINY, "contraction.registers", pinned)
+    monkeypatch.setattr(record_space, "DATA", tmp_path)
+
+    def nothing(self: CompileAndRun, task: Task, scripts: Sequence[str], known: object) -> Iterator[Any]:
+        assert not scripts
+        return iter(())
+
+    with RecordStore.open(tmp_path / "store.sqlite") as store:
+        record_space.record("tiny", case, store)
+        first = (tmp_path / "tiny.jsonl.gz").read_bytes()
+        monkeypatch.setattr(CompileAndRun, "evaluate", nothing)
+        record_space.record("tiny", case, store)
+    points = read_measured(tmp_path / "tiny.jsonl.gz").points
+    assert len(points) > 4
+    assert gzip.decompress(first) == gzip.decompress((tmp_path / "tiny.jsonl.gz").read_bytes())
+    assert all(point.seconds is not None for point in points)
 
 
 def test_what_is_no_operator_is_refused() -> None:
