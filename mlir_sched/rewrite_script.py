@@ -14,7 +14,7 @@ class RewriteScript:
 
     Attributes:
         name: The rewrite.
-        symbol: The named sequence that rewrites the program; its argument is the program's module.
+        symbol: The named sequence that rewrites the program; it consumes the program's module and returns it.
         text: A transform library with that sequence and all that it needs.
     """
 

@@ -136,11 +136,10 @@ def _matcher(symbol: str) -> str:
     return f"match_{symbol}"
 
 
-def _append_entry(module: Any, name: str) -> Any:
-    """Append a named sequence with one handle that it only reads, and return it."""
-    readonly = [{"transform.readonly": ir.UnitAttr.get()}]
+def _append_entry(module: Any, name: str, use: str) -> Any:
+    """Append a named sequence with one handle, and return it; ``use`` is what becomes of the handle."""
     with ir.InsertionPoint(module.body):
-        return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=readonly)
+        return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=[{use: ir.UnitAttr.get()}])
 
 
 def _propagate() -> Any:
@@ -150,18 +149,18 @@ def _propagate() -> Any:
 
 def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
     """Append the sequence that runs on the whole program."""
-    entry = _append_entry(module, PROGRAM_ENTRY)
+    entry = _append_entry(module, PROGRAM_ENTRY, "transform.consumed" if rewrite else "transform.readonly")
     if rewrite:
         entry.operation.attributes[REWRITE] = ir.StringAttr.get(rewrite.name)
     with ir.InsertionPoint(entry.body):
         if rewrite:
-            transform.IncludeOp([], rewrite.symbol, _propagate(), [entry.bodyTarget])
+            transform.IncludeOp([transform.AnyOpType.get()], rewrite.symbol, _propagate(), [entry.bodyTarget])
         transform.YieldOp()
 
 
 def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
     any_op = transform.AnyOpType.get()
-    entry = _append_entry(module, DISPATCH_ENTRY)
+    entry = _append_entry(module, DISPATCH_ENTRY, "transform.readonly")
     with ir.InsertionPoint(entry.body):
         found = []
         for symbol in symbols:

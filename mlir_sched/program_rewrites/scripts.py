@@ -24,6 +24,7 @@ def rewrite_scripts(path: str) -> tuple[RewriteScript, ...]:
         except CompilerError as error:
             raise UserError(str(error).splitlines()[0]) from None
         program = compilation.module()
+        context().get_dialect_descriptor("transform")  # building ops, unlike parsing them, does not load it
         scripts = []
         for rewrite in default_rewrites():
             if rewrite.applies(program):

@@ -125,4 +125,5 @@ KIND = TargetKind(
         Variant("fused-padding", ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",)),
     ),
     facts,
+    rewrites=True,
 )
