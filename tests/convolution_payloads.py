@@ -183,6 +183,22 @@ CONVOLUTIONS: dict[str, Payload] = {
         epilogue=SAME,
         padding=((0, 0), (1, 0), (0, 1), (0, 0)),
     ),
+    "1d_odd": named("conv_1d_nwc_wcf", (3, 37, 7), (5, 7, 13), (3, 33, 13), epilogue="d0, d1, d2"),
+    "2d_one_channel": named(NHWC, (1, 21, 21, 1), (5, 5, 1, 24), (1, 17, 17, 24)),
+    "2d_narrow": named(NHWC, (1, 3, 67, 9), (3, 3, 9, 50), (1, 1, 65, 50), epilogue=SAME),
+    "2d_stride_3": named(NHWC, (1, 26, 20, 6), (2, 2, 6, 33), (1, 9, 7, 33), stride=3),
+    "2d_odd_batch": named(NHWC, (5, 8, 8, 11), (3, 3, 11, 17), (5, 6, 6, 17)),
+    "2d_few_channels_padded": named(
+        NHWC, (1, 18, 18, 8), (3, 3, 8, 5), (1, 16, 16, 5), padding=((0, 0), (1, 1), (0, 0), (0, 0))
+    ),
+    "2d_nchw_odd": named(NCHW, (3, 5, 15, 13), (7, 5, 3, 3), (3, 7, 13, 11)),
+    "2d_nchw_padded_rows": named(
+        NCHW, (1, 8, 18, 18), (16, 8, 3, 3), (1, 16, 16, 16), padding=((0, 0), (0, 0), (1, 1), (0, 0))
+    ),
+    "3d_odd_strided": named("conv_3d_ndhwc_dhwcf", (1, 7, 11, 9, 3), (3, 3, 3, 3, 10), (1, 3, 5, 4, 10), stride=2),
+    "grouped_odd": named("conv_2d_ngchw_gfchw", (2, 3, 5, 11, 13), (3, 7, 5, 3, 3), (2, 3, 7, 9, 11)),
+    "depthwise_dilated": named(DEPTHWISE, (3, 19, 17, 40), (3, 3, 40), (3, 15, 13, 40), dilation=2, epilogue=SAME),
+    "depthwise_large_filter": named(DEPTHWISE, (1, 20, 20, 16), (7, 7, 16), (1, 14, 14, 16)),
     "transposed_in_phases": generic("ppppprrr", PHASES, (10, 10, 16), (2, 2, 2, 2, 16, 32), (8, 2, 8, 2, 32)),
 }
 """One program per class of convolution."""

@@ -5,6 +5,9 @@ while all of the filter and the input channels are summed; fill and epilogues ar
 other loop is tiled by 1, so what is vectorized has no windows left: a product of a vector and a scalar, or of two
 vectors. Rows stand in the vector (as a second dimension) or side by side, which is what a strided image needs.
 
+A padded image (the ``fused-padding`` flags leave the padding in the dispatch) is not copied: after all tiling every
+slice of it is a pixel, or a vector of channels, that lies inside of the image or outside.
+
 No pattern may turn the products into contractions: on tiles whose unit dimensions were folded
 ``transfer_permutation_patterns`` cost up to 29 times (phase form of a transposed convolution, IREE 3.13 on Zen 4).
 
