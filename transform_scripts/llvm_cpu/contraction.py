@@ -167,7 +167,7 @@ def cache(s: Schedule, nest: Nest, ways: Ways) -> None:
     s.require(temporary <= s.target.stack_bytes, f"a temporary of {temporary} bytes is above {s.target.stack_bytes}")
     tile = _sample_register_tile(s, nest, ways)
     reduction_extent = s.ops[nest.contraction].tile[roles.reduction]
-    powers = (*((CACHE_POWER,) if ways.cache_levels else ()), _step_power(s, nest))
+    powers = (*_cache_powers(roles, ways), _step_power(s, nest))
     *blocks, step = s.sample_perfect_tile(
         "reduction", reduction_extent, len(powers), max_innermost=MAX_REDUCTION_STEP, size_powers=powers
     )
@@ -208,11 +208,11 @@ def _sample_register_tile(s: Schedule, nest: Nest, ways: Ways) -> RegisterTile:
     widest = floor_power_of_two(min(MAX_VECTORS_PER_ROW, max(1, most // min(rows, FEW_ROWS))))
     cache_columns, cache_rows, register_rows = columns, rows, 1
     if way == "divisor":
-        levels, powers = (2, (CACHE_POWER,)) if ways.cache_levels else (1, ())
+        powers = _cache_powers(roles, ways)
         *outer, register_columns = s.sample_perfect_tile(
             "columns",
             columns,
-            levels,
+            len(powers) + 1,
             max_innermost=lanes * widest,
             multiple_of=vector_multiple(columns, lanes),
             power_of_two=columns >= lanes,
@@ -223,7 +223,7 @@ def _sample_register_tile(s: Schedule, nest: Nest, ways: Ways) -> RegisterTile:
             *outer, register_rows = s.sample_perfect_tile(
                 "rows",
                 rows,
-                levels,
+                len(powers) + 1,
                 max_innermost=_most_rows(most, register_columns, lanes),
                 size_powers=(*powers, REGISTER_POWER),
             )
@@ -246,6 +246,13 @@ def _sample_register_tile(s: Schedule, nest: Nest, ways: Ways) -> RegisterTile:
     s.notes["edges_peel"] = way == "peel"
     s.notes["edges_mask"] = way == "mask"
     return RegisterTile(cache_rows, register_rows, cache_columns, register_columns, way)
+
+
+def _cache_powers(roles: Roles, ways: Ways) -> tuple[float, ...]:
+    """Return the powers of the cache tiles that are drawn; a vector times a matrix reads nothing twice."""
+    if not ways.cache_levels:
+        return ()
+    return (CACHE_POWER if roles.rows is not None else 0.0,)
 
 
 def _most_rows(most_accumulators: int, columns: int, lanes: int) -> int:

@@ -73,7 +73,7 @@ def configure(s: Schedule, op: LinalgOp) -> None:
         sizes = powers_of_two(most)
         registers[loop] = s.sample_number(f"register_{loop}", sizes, weights=list(map(float, sizes)))
         free //= max(1, registers[loop] // per_register)
-    distribution = {}
+    distribution: dict[int, int] = {}
     for loop in loops:
         sizes = [size for size in powers_of_two(op.extents[loop]) if size >= registers[loop]]
         ranks = [float(rank) for rank in range(1, len(sizes) + 1)]
