@@ -221,7 +221,7 @@ class ScriptEmitter:
         sequence = ir.InsertionPoint.current.block.owner
         module = sequence.operation.parent
         op = ir.Operation.parse(function)
-        symbol = ir.StringAttr(op.attributes["sym_name"]).value
+        symbol: str = ir.StringAttr(op.attributes["sym_name"]).value
         known = (other.attributes["sym_name"] for other in module.regions[0].blocks[0])
         if symbol not in [ir.StringAttr(name).value for name in known]:
             ir.InsertionPoint(sequence).insert(op)
