@@ -25,6 +25,7 @@ KINDS = (
     "contraction.registers",
     "contraction.cache",
     "contraction.threads",
+    "dot_product",
     "convolution",
     "reduction",
     "elementwise",

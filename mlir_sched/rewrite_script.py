@@ -1,11 +1,14 @@
-"""What a rewrite of the whole program adds to a transform library: plain data."""
+"""What a rewrite of the whole program adds to a transform library, and how to see that it was made: plain data."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 REWRITTEN = "mlir_sched.rewritten"
 """Attribute with the name of the rewrite, on one op of every piece of program that a rewrite put in place."""
+_REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -21,3 +24,12 @@ class RewriteScript:
     name: str
     symbol: str
     text: str
+
+
+def rewrites_in(text: str) -> dict[str, int]:
+    """Return how many pieces of a program each rewrite put in place, by its name.
+
+    Args:
+        text: The program after IREE's ``preprocessing`` phase (``iree-compile --compile-to=preprocessing``).
+    """
+    return dict(sorted(Counter(found.group(1) for found in _REWRITTEN.finditer(text)).items()))

@@ -11,18 +11,21 @@ import iree.runtime as rt
 import numpy as np
 import pytest
 from iree.compiler import ir
-from iree.compiler.dialects import transform
 from iree_cases import FLAGS
 
-from mlir_sched.compiler import ModelCompileError, compile_to_bytes
+from mlir_sched import TuneOptions, replay, tune
+from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.model import iree_compile_path
-from mlir_sched.program_rewrites import ProgramRewrite, TransposedConvolution, rewrites_in
+from mlir_sched.emission.library import build_library
+from mlir_sched.program_rewrites import ProgramRewrite, TransposedConvolution
 from mlir_sched.program_rewrites.axis import Axis, Block
 from mlir_sched.program_rewrites.site import find_sites
-from mlir_sched.transform_scripts.script import new_library
+from mlir_sched.rewrite_script import RewriteScript, rewrites_in
+from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import script_context
 
+ROOT = Path(__file__).parent.parent
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
 
 
@@ -210,6 +213,19 @@ def test_program_that_does_not_match_is_an_error(change: tuple[str, str], tmp_pa
         compile_to_bytes(_write(tmp_path, PLANE.text().replace(*change)), flags)
 
 
+def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> None:
+    """Four times fewer products are a gain that no noise hides."""
+    text = (ROOT / "benchmarks" / "models" / "transposed_conv2d_zeros.mlir").read_text()
+    model = _write(tmp_path, text.replace("512", "64").replace("256", "64"))
+    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=8, batch=4))
+    assert result.program.variant.startswith("transposed_convolution")
+    flags = (f"@{tmp_path / 'tuned' / 'flags.txt'}",)
+    assert applied_rewrites(model, flags, None) == {result.program.variant: 1}
+    replayed = replay(tmp_path / "tuned", model)
+    assert replayed.program is not None
+    assert [s.applied for s in replayed.strategies] == [d.weight for d in result.dispatches if d.symbol]
+
+
 def _list(items: object) -> str:
     return ", ".join(map(str, items))  # type: ignore[call-overload]
 
@@ -239,17 +255,10 @@ def _flags(rewrite: ProgramRewrite, model: Path, folder: Path) -> tuple[str, ...
     with script_context(), ir.Location.unknown():
         library = new_library()
         symbol = rewrite.append(library, ir.Module.parse(_abi(model)))
-        any_op = transform.AnyOpType.get()
-        consumed = [{"transform.consumed": ir.UnitAttr.get()}]
-        with ir.InsertionPoint(library.body):
-            entry = transform.NamedSequenceOp("__transform_main", [any_op], [], arg_attrs=consumed)
-        with ir.InsertionPoint(entry.body):
-            propagate = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
-            transform.IncludeOp([any_op], symbol, propagate, [entry.bodyTarget])
-            transform.YieldOp()
-        path = folder / "library.mlir"
-        path.write_text(str(library))
-    return (*FLAGS, library_flags(path)[0])
+        script = RewriteScript(rewrite.name, symbol, print_module(library))
+    path = folder / "library.mlir"
+    path.write_text(build_library([], script))
+    return (*FLAGS, *library_flags(path))
 
 
 def _run(vmfb: bytes, inputs: list[np.ndarray]) -> np.ndarray:

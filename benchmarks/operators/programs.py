@@ -86,7 +86,7 @@ class Built:
 
 
 def build(operator: Operator, target: Target, folder: Path, *, trials: int, seed: int) -> Built:
-    """Compile an operator's files under every variant, and tune each with so many trials (0: not at all).
+    """Compile an operator's files under every variant, and tune the first one with so many trials (0: not at all).
 
     Raises:
         UserError: A file is no program that IREE compiles.
@@ -99,7 +99,8 @@ def build(operator: Operator, target: Target, folder: Path, *, trials: int, seed
         model = extract(path, target)
         counted = counted or flops_of(model)
         detail = path.stem if len(operator.files) > 1 else ""
-        for label, make in _makers(path, target, folder / f"tuned-{path.stem}", trials, seed):
+        own = trials if path == operator.files[0] else 0
+        for label, make in _makers(path, target, folder / f"tuned-{path.stem}", own, seed):
             output = folder / f"{len(programs)}.vmfb"
             try:
                 tuning = make(output)

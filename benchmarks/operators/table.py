@@ -22,7 +22,7 @@ class Operator:
 
     Attributes:
         name: What tables and peers call it.
-        files: Its programs; when there are several, they compute the same and the fastest counts.
+        files: Its programs; several compute the same: the fastest of IREE's counts, and the first one is tuned.
         flops: Operations that have to be done: a multiplication by padding or by an inserted zero is none. None when
             they are not known and counted from the program instead.
         known: Whether the peers have it under its name.

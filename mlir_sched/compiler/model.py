@@ -16,11 +16,10 @@ from pathlib import Path
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError, UserError
-from mlir_sched.rewrite_script import REWRITTEN
+from mlir_sched.rewrite_script import rewrites_in
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
 _APPLIED = re.compile(r'func\.func [^\n]*?\bmlir_sched\.applied(?: = "([^"]*)")?')
-_REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
 _MESSAGE_LINES = 6
 _TIMEOUT_S = 3600.0
 
@@ -79,7 +78,7 @@ def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Pa
         ModelCompileError: The compiler failed, e.g. because a rewrite did not find what it was made for.
     """
     text = _iree_compile(model_path, flags, library, "--compile-to=preprocessing", "-o", "-")
-    return dict(sorted(Counter(found.group(1) for found in _REWRITTEN.finditer(text)).items()))
+    return rewrites_in(text)
 
 
 def iree_compile_path() -> Path:

@@ -1,11 +1,11 @@
 """Rewrites of the whole program that a transform library makes before IREE forms dispatches."""
 
-from mlir_sched.program_rewrites.rewrite import REWRITTEN, ProgramRewrite, rewrites_in
+from mlir_sched.program_rewrites.rewrite import ProgramRewrite
 from mlir_sched.program_rewrites.transposed_convolution import TransposedConvolution
 
-__all__ = ["REWRITTEN", "ProgramRewrite", "TransposedConvolution", "default_rewrites", "rewrites_in"]
+__all__ = ["ProgramRewrite", "TransposedConvolution", "default_rewrites"]
 
 
 def default_rewrites() -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth a try on a CPU."""
-    return (TransposedConvolution(), TransposedConvolution(split=1))
+    return (TransposedConvolution(), TransposedConvolution(split=1), TransposedConvolution(split=2))

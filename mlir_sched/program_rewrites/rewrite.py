@@ -1,16 +1,10 @@
-"""What a rewrite of the whole program is, and how to see in compiled IR that it was made."""
+"""What a rewrite of the whole program is."""
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections import Counter
 
 from iree.compiler import ir
-
-REWRITTEN = "mlir_sched.rewritten"
-"""Attribute with the name of the rewrite, on one op of every piece of program that a rewrite put in place."""
-_REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
 
 
 class ProgramRewrite(ABC):
@@ -41,12 +35,3 @@ class ProgramRewrite(ABC):
             library: A module with ``transform.with_named_sequence``, in the current context.
             program: As in :meth:`applies`, in the same context; it applies.
         """
-
-
-def rewrites_in(text: str) -> dict[str, int]:
-    """Return how many pieces of a program each rewrite put in place, by its name.
-
-    Args:
-        text: The program after IREE's ``preprocessing`` phase (``iree-compile --compile-to=preprocessing``).
-    """
-    return dict(Counter(found.group(1) for found in _REWRITTEN.finditer(text)))

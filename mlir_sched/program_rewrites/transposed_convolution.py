@@ -27,8 +27,9 @@ from mlir_sched.program_rewrites.replacement import (
     replace,
     require_number,
 )
-from mlir_sched.program_rewrites.rewrite import REWRITTEN, ProgramRewrite
+from mlir_sched.program_rewrites.rewrite import ProgramRewrite
 from mlir_sched.program_rewrites.site import Site, extraction, find_sites, producer
+from mlir_sched.rewrite_script import REWRITTEN
 
 _TAPS, _ROWS = "tuv", "mnop"
 
