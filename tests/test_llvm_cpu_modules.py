@@ -308,7 +308,14 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
     "reduction": (
         "softmax",
         "reduction",
-        {"workgroup_0": (2,), "workgroup_1": (32,), "rows": (4,), "lanes_128": (16,), "columns_4": (64,)},
+        {
+            "workgroup_0": (2,),
+            "workgroup_1": (32,),
+            "rows": (4,),
+            "later_rows": "tile",
+            "lanes_128": (16,),
+            "columns_4": (64,),
+        },
     ),
     "elementwise": (
         "transpose",

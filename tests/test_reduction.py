@@ -1,0 +1,128 @@
+"""The llvm-cpu reduction module: rows as a whole, reductions along columns, and shapes that no vector divides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conftest import FIXED
+from payloads import Payload, layernorm, row_sum, softmax
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import program_of_task
+from mlir_sched.runner.rules import rule_for_dispatch
+from mlir_sched.sampling import Value
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.trace import OnIllegal, Recorder, Trace
+from mlir_sched.transform_scripts.llvm_cpu import Reduction
+
+SpaceFor = Callable[[str | Payload], DesignSpace]
+TaskFor = Callable[[str | Payload], Task]
+WHOLE: dict[str, Value] = {
+    "workgroup_0": (2,),
+    "workgroup_1": (32,),
+    "rows": (16,),
+    "later_rows": "single",
+    "row": "whole",
+    "lanes_128": (16,),
+}
+CANDIDATES = 4
+
+
+def sum_over(dimensions: tuple[int, ...], shape: tuple[int, ...]) -> Payload:
+    """Return the sum of a tensor over some of its dimensions."""
+    kept = [extent for d, extent in enumerate(shape) if d not in dimensions]
+    a, r = f"tensor<{'x'.join(map(str, shape))}xf32>", f"tensor<{'x'.join(map(str, kept))}xf32>"
+    return Payload(f"""func.func @main(%a: {a}) -> {r} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {r}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {r}) -> {r}
+  %r = linalg.reduce ins(%a : {a}) outs(%f : {r}) dimensions = {list(dimensions)} (%x: f32, %acc: f32) {{
+    %s = arith.addf %x, %acc : f32
+    linalg.yield %s : f32
+  }}
+  return %r : {r}
+}}
+""")
+
+
+def softmax_of_columns(rows: int, columns: int) -> Payload:
+    """Return a softmax over the outer dimension."""
+    a = f"tensor<{rows}x{columns}xf32>"
+    return Payload(f"""func.func @main(%a: {a}) -> {a} {{
+  %e = tensor.empty() : {a}
+  %r = linalg.softmax dimension(0) ins(%a : {a}) outs(%e : {a}) -> {a}
+  return %r : {a}
+}}
+""")
+
+
+SHAPES = {
+    "softmax_prime": softmax(1, 61, 251),
+    "softmax_uneven": softmax(1, 24, 250),
+    "softmax_of_columns": softmax_of_columns(96, 80),
+    "layernorm_uneven": layernorm(24, 100),
+    "row_sum_uneven": row_sum(37, 1003),
+    "column_sum": sum_over((0,), (128, 96)),
+    "two_dimensions": sum_over((0, 2), (8, 24, 200)),
+}
+
+
+def traces_of(space: DesignSpace, values: dict[str, Value], count: int) -> list[Trace]:
+    """Return random legal traces that agree with some values."""
+    rng, traces = np.random.default_rng(3), dict[Trace, None]()
+    for _ in range(500):
+        try:
+            traces[space.run("reduction", Recorder(values, rng, OnIllegal.REJECT))[0]] = None
+        except IllegalTraceError:
+            continue
+        if len(traces) == count:
+            break
+    return list(traces)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_random_candidates_compute_the_right_numbers(task_for: TaskFor, here: Target, name: str) -> None:
+    task = task_for(SHAPES[name])
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(here), task.dispatch, here)
+    traces = traces_of(space, {}, CANDIDATES)
+    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner, CompilerPool(task.flags) as pool:
+        compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+        assert not [(t.values, compiled[i].failure) for i, t in enumerate(traces, 1) if compiled[i].failure]
+        programs = [program_of_task(task, compiled[i].vmfb or b"") for i in range(len(traces) + 1)]
+        _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)
+    assert not [(t.values, r.failure) for t, r in zip(traces, results, strict=True) if r.failure]
+
+
+def test_golden_script_of_whole_rows(space_for: SpaceFor, golden: Callable[[str, str], None]) -> None:
+    space = space_for("softmax")
+    golden(
+        "reduction_whole_rows", space.script(space.run("reduction", Recorder(WHOLE, on_illegal=OnIllegal.REJECT))[0])
+    )
+
+
+def test_long_rows_are_never_whole(space_for: SpaceFor) -> None:
+    short, long = ({t.values.get("row") for t in traces_of(space_for(softmax(1, 16, n)), {}, 60)} for n in (1024, 2048))
+    assert "whole" in short
+    assert long == {None}
+
+
+def test_vectors_of_a_column_sum_lie_across_the_columns(space_for: SpaceFor) -> None:
+    traces = traces_of(space_for(SHAPES["column_sum"]), {}, 20)
+    assert {rows[0] % 16 for t in traces if isinstance(rows := t.values["rows"], tuple)} == {0}
+    assert not [name for t in traces for name in t.values if name.startswith("lanes")]
+
+
+@pytest.mark.parametrize("reciprocals", [True, False])
+def test_division_by_reciprocals_can_be_refused(task_for: TaskFor, reciprocals: bool) -> None:
+    dispatch = task_for("softmax").dispatch
+    assert dispatch is not None
+    space = DesignSpace(Space.default(FIXED).replace("reduction", Reduction(reciprocals=reciprocals)), dispatch, FIXED)
+    (trace,) = traces_of(space, WHOLE, 1)
+    assert ("fastmath<arcp>" in space.script(trace)) == reciprocals
