@@ -104,7 +104,7 @@ def test_edited_number_that_breaks_a_rule_is_refused(space: DesignSpace) -> None
 
 def test_decision_with_two_values_is_refused(space_for: SpaceFor) -> None:
     space = space_for("layernorm")
-    script = space.script(trace_with(space, "reduction", rows=(1,), lanes_768=(16,)))
+    script = space.script(trace_with(space, "reduction", rows=(1,), row="parts", lanes_768=(16,)))
     once = script.replace("tile_sizes = [0, 16]", "tile_sizes = [0, 32]", 1)
     assert once != script
     with pytest.raises(ScriptError, match="lanes_768 is 32 in one place and 16 in another; give both one value"):
