@@ -23,13 +23,11 @@ from mlir_sched.database import RecordStore
 
 TRIALS = 6
 MODEL = """
-func.func @main(%a: tensor<1x256xf32>, %b: tensor<256x512xf32>) -> tensor<1x512xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<1x512xf32>
-  %filled = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x512xf32>) -> tensor<1x512xf32>
-  %product = linalg.matmul ins(%a, %b : tensor<1x256xf32>, tensor<256x512xf32>)
-                           outs(%filled : tensor<1x512xf32>) -> tensor<1x512xf32>
-  return %product : tensor<1x512xf32>
+func.func @main(%x: tensor<128x256xf32>) -> tensor<128x256xf32> {
+  %empty = tensor.empty() : tensor<128x256xf32>
+  %softmax = linalg.softmax dimension(1) ins(%x : tensor<128x256xf32>)
+                                         outs(%empty : tensor<128x256xf32>) -> tensor<128x256xf32>
+  return %softmax : tensor<128x256xf32>
 }
 """
 
@@ -271,7 +269,7 @@ def test_ctrl_c_keeps_everything_and_emits_the_best_so_far(tuned: tuple[Path, En
     assert summary["trials"] - summary["measured"] >= TRIALS  # those of the first run were not measured again
     assert records_in(folder) == records_in(tuned[0]) + summary["measured"]
     assert f"interrupted; best so far: {summary['trials']} trials ({summary['measured']} measured now)" in ended.out
-    assert "main_dispatch_0_matmul_1x512x256_f32" in ended.out
+    assert "main_dispatch_0_softmax_128x256xf32" in ended.out
     assert f"iree-compile @{folder.resolve() / 'tuned'}/flags.txt model.mlir" in ended.out
 
 
@@ -393,20 +391,20 @@ def test_replay_says_whether_a_folder_holds(cli: Cli, copied: Path) -> None:
 
 
 def test_replay_honours_a_legal_edit(cli: Cli, copied: Path) -> None:
-    line, value = decision_line(copied, "workgroup_1_0")
-    other = 512 if value == 256 else 256
-    edit(copied, line, line.replace(str(value), str(other)))
+    line, value = decision_line(copied, "workgroup_0_0")
+    other = 64 if value == 32 else 32
+    edit(copied, line, line.removesuffix(str(value)) + str(other))
     _, document = replayed(cli, copied)
     (strategy,) = document["strategies"]
     if strategy["state"] != "refused":  # another decision may depend on this one
         assert strategy["state"] == "decisions edited"
-        assert f"workgroup_1 {value} -> {other}" in strategy["note"]
+        assert f"workgroup_0 {value} -> {other}" in strategy["note"]
         assert strategy["applied"] == 1
 
 
 def test_replay_refuses_an_illegal_edit(cli: Cli, copied: Path) -> None:
-    line, value = decision_line(copied, "workgroup_1_0")
-    edit(copied, line, line.replace(str(value), "511"))
+    line, value = decision_line(copied, "workgroup_0_0")
+    edit(copied, line, line.removesuffix(str(value)) + "511")
     code, document = replayed(cli, copied)
     (strategy,) = document["strategies"]
     assert (code, strategy["state"]) == (1, "refused")
@@ -423,7 +421,7 @@ def test_replay_takes_other_edits_as_hand_written(cli: Cli, copied: Path) -> Non
 
 def test_replay_of_another_model_or_a_moved_folder_does_not_hold(tuned: tuple[Path, Ended], cli: Cli) -> None:
     shutil.copytree(tuned[0] / "tuned", cli.folder / "moved")
-    (cli.folder / "model.mlir").write_text(MODEL.replace("256", "128"))
+    (cli.folder / "model.mlir").write_text(MODEL.replace("256", "64"))
     code, document = replayed(cli, cli.folder / "moved")
     assert code == 1
     assert document["strategies"][0]["applied"] == 0

@@ -26,6 +26,7 @@ SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
 DEFAULT = [
     "lowering_config",
+    "dot_product",
     "contraction",
     "convolution",
     "reduction",
@@ -92,9 +93,9 @@ def test_default_space_and_its_changes() -> None:
     space = Space.default(FIXED)
     assert names(space) == DEFAULT
     assert names(space.insert(Simple())) == ["simple", *DEFAULT]
-    assert names(space.insert(Simple(), before="reduction"))[2:5] == ["convolution", "simple", "reduction"]
-    assert names(space.insert(Simple(), after="reduction"))[3:5] == ["reduction", "simple"]
-    assert names(space.replace("reduction", Simple()))[3] == "simple"
+    assert names(space.insert(Simple(), before="reduction"))[3:6] == ["convolution", "simple", "reduction"]
+    assert names(space.insert(Simple(), after="reduction"))[4:6] == ["reduction", "simple"]
+    assert names(space.replace("reduction", Simple()))[4] == "simple"
     assert names(space.remove("reduction")) == [name for name in DEFAULT if name != "reduction"]
     assert names(space) == DEFAULT
 
@@ -102,8 +103,8 @@ def test_default_space_and_its_changes() -> None:
 def test_wrong_changes_are_refused() -> None:
     space = Space.default(FIXED)
     with pytest.raises(UserError, match="two transform modules are named 'reduction'"):
-        space.insert(space.modules[3])
-    with pytest.raises(UserError, match="has no transform module 'redaction'; it has lowering_config, contraction"):
+        space.insert(space.modules[4])
+    with pytest.raises(UserError, match="has no transform module 'redaction'; it has lowering_config, dot_product"):
         space.remove("redaction")
     with pytest.raises(UserError, match="either before or after"):
         space.insert(Simple(), before="lowering", after="lowering")
