@@ -18,7 +18,7 @@ from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.emission.library import build_library
-from mlir_sched.program_rewrites import ProgramRewrite, TransposedConvolution
+from mlir_sched.program_rewrites import ProgramRewrite, SingleDispatch, TransposedConvolution
 from mlir_sched.program_rewrites.axis import Axis, Block
 from mlir_sched.program_rewrites.site import find_sites
 from mlir_sched.rewrite_script import RewriteScript, rewrites_in
@@ -26,6 +26,7 @@ from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import script_context
 
 ROOT = Path(__file__).parent.parent
+NORM = (ROOT / "benchmarks" / "models" / "norm.mlir").read_text()
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
 
 
@@ -213,6 +214,29 @@ def test_program_that_does_not_match_is_an_error(change: tuple[str, str], tmp_pa
         compile_to_bytes(_write(tmp_path, PLANE.text().replace(*change)), flags)
 
 
+def test_single_dispatch_computes_the_same(tmp_path: Path) -> None:
+    model = _write(tmp_path, NORM)
+    flags = _flags(SingleDispatch(), model, tmp_path)
+    assert rewrites_in(_compiled_to(model, flags, "preprocessing")) == {"single_dispatch": 1}
+    assert _compiled_to(model, FLAGS, "flow").count("flow.executable private") == 2
+    assert _compiled_to(model, flags, "flow").count("flow.executable private") == 1
+    values = np.random.default_rng(0).standard_normal((1, 256, 256), np.float32)
+    np.testing.assert_allclose(_run(compile_to_bytes(model, flags), [values], "norm"), [np.linalg.norm(values)], 1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NORM.replace("256x256", "2048x1024"),
+        NORM + "func.func @same(%x: tensor<1xf32>) -> tensor<1xf32> { return %x : tensor<1xf32> }",
+        (ROOT / "benchmarks" / "models" / "softmax.mlir").read_text(),
+    ],
+    ids=["large", "two functions", "no full reduction"],
+)
+def test_a_program_that_gains_nothing_as_one_dispatch_is_left(text: str, tmp_path: Path) -> None:
+    assert not _applies(SingleDispatch(), _write(tmp_path, text))
+
+
 def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> None:
     """Four times fewer products are a gain that no noise hides."""
     text = (ROOT / "benchmarks" / "models" / "transposed_conv2d_zeros.mlir").read_text()
@@ -261,6 +285,6 @@ def _flags(rewrite: ProgramRewrite, model: Path, folder: Path) -> tuple[str, ...
     return (*FLAGS, *library_flags(path))
 
 
-def _run(vmfb: bytes, inputs: list[np.ndarray]) -> np.ndarray:
+def _run(vmfb: bytes, inputs: list[np.ndarray], name: str = "main") -> np.ndarray:
     module = rt.load_vm_module(rt.VmModule.copy_buffer((config := rt.Config("local-sync")).vm_instance, vmfb), config)
-    return np.asarray(module["main"](*inputs).to_host())
+    return np.asarray(module[name](*inputs).to_host())

@@ -75,7 +75,8 @@ def emit(
             program, complaints = attempt.prove(tuned, winners)
         ratios = dict(program.variants)
         best = max(ratios, key=ratios.__getitem__)
-        if ratios[best] > program.tuned.ratio_high:
+        is_emitted = best == program.variant and not winners
+        if ratios[best] > program.tuned.ratio and not is_emitted:
             notes |= dict.fromkeys(winners, f"the untuned variant {best} is faster as a whole")
             winners = {}
             chosen = next(v for v in variants if v.variant.name == best)
