@@ -6,12 +6,12 @@ is believed that is not seen in the IR.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.compiler.session import walk
 from mlir_sched.transform_scripts.script_form import APPLIED
 
 _LOWERING_CONFIG = "lowering_config"
@@ -44,7 +44,7 @@ def codegen_choice(function: Any) -> CodegenChoice:
     """Return what a function's attributes say."""
     attributes = function.attributes
     info = str(attributes["translation_info"]) if "translation_info" in attributes else ""
-    configs = (op.attributes[_LOWERING_CONFIG] for op in _walk(function) if _LOWERING_CONFIG in op.attributes)
+    configs = (op.attributes[_LOWERING_CONFIG] for op in walk(function) if _LOWERING_CONFIG in op.attributes)
     return CodegenChoice(info, tuple(sorted(str(config) for config in configs)))
 
 
@@ -74,7 +74,7 @@ def why_not_honoured(wanted: CodegenChoice, function: Any) -> str:
 
 def _left_over(function: Any) -> str:
     """Return what a code-generating script left undone in a function that no pipeline will complete."""
-    for op in _walk(function):
+    for op in walk(function):
         if op.name == "scf.forall" and _WORKGROUP_MAPPING not in str(op.attributes.get("mapping", "")):
             return "the script left an scf.forall without workgroup mapping"
         if op.name.startswith(("linalg.", "iree_linalg_ext.")) and not op.name.startswith("linalg.index"):
@@ -87,9 +87,9 @@ def _left_over(function: Any) -> str:
 
 def _uncounted(function: Any) -> str:
     """Return why the number of workgroups does not follow from the script, or an empty string."""
-    names = {op.name for op in _walk(function)}
+    names = {op.name for op in walk(function)}
     beside = [op.operation for op in function.parent.regions[0].blocks[0] if op.operation.name == _DISPATCH_CONFIG]
-    counted = all(op.name != _UNDECIDED_COUNT for config in beside for op in _walk(config))
+    counted = all(op.name != _UNDECIDED_COUNT for config in beside for op in walk(config))
     if _WORKGROUP_ID in names and not counted:
         return "the script uses workgroup ids and does not set the number of workgroups"
     return ""
@@ -97,11 +97,3 @@ def _uncounted(function: Any) -> str:
 
 def _listed(choice: CodegenChoice) -> str:
     return "; ".join(choice.lowering_configs) or "nothing"
-
-
-def _walk(op: Any) -> Iterator[Any]:
-    for region in op.regions:
-        for block in region:
-            for child in block:
-                yield child.operation
-                yield from _walk(child.operation)

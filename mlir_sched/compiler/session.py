@@ -7,6 +7,7 @@ generation limits) do not exist per session, and others leak from one session in
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from functools import lru_cache
 from types import TracebackType
 from typing import Any
@@ -81,6 +82,15 @@ def first_function(root: Any) -> Any:
                 if found is not None:
                     return found
     return None
+
+
+def walk(op: Any) -> Iterator[Any]:
+    """Yield every operation inside an operation, outer ones first."""
+    for region in op.regions:
+        for block in region:
+            for child in block:
+                yield child.operation
+                yield from walk(child.operation)
 
 
 class Compilation:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.compiler.session import walk
 from mlir_sched.program_rewrites.axis import Axis
 
 CONVOLUTIONS = ("linalg.conv_1d_nwc_wcf", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_3d_ndhwc_dhwcf")
@@ -63,7 +63,7 @@ def find_sites(program: ir.Module) -> list[Site]:
     A matcher sees that a filter is made by an op without inputs, and the replacement checks which; where two such ops
     of one shape differ, neither is returned.
     """
-    sites = [site for op in _walk(program.operation) if (site := _site(op)) is not None]
+    sites = [site for op in walk(program.operation) if (site := _site(op)) is not None]
     kinds: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
     for site in sites:
         kinds.setdefault(site.unmirrored, set()).add(site.kind)
@@ -162,11 +162,3 @@ def _mirroring(filter_: Any, rank: int) -> tuple[Any, frozenset[int]]:
         if index is None or index.name != "linalg.index" or int(ir.IntegerAttr(index.attributes["dim"])) != dim:
             return none
     return op, frozenset(mirrored)
-
-
-def _walk(op: Any) -> Iterator[Any]:
-    for region in op.regions:
-        for block in region:
-            for child in block:
-                yield child.operation
-                yield from _walk(child.operation)
