@@ -49,7 +49,7 @@ class SearchRun:
     Attributes:
         generation: How often the user asked for a fresh start in this store.
         limit: Where the whole run ends, for the progress report.
-        elsewhere: Candidates that the whole run tried on other variants.
+        others: The runs on other variants that the budget is shared with.
     """
 
     options: TuneOptions
@@ -62,7 +62,7 @@ class SearchRun:
     start_from: Sequence[Trace] = ()
     generation: int = 0
     limit: Limit = field(default_factory=Limit)
-    elsewhere: int = 0
+    others: Sequence[SearchRun] = field(default=(), repr=False)
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -93,6 +93,11 @@ class SearchRun:
     def trials(self) -> int:
         """Candidates tried so far."""
         return sum(search.tried for search in self.searches)
+
+    @property
+    def elsewhere(self) -> int:
+        """Candidates tried so far on other variants."""
+        return sum(run.trials for run in self.others)
 
     def saved_s(self) -> float:
         """Return the seconds that the best scripts so far save per run of the model."""

@@ -28,7 +28,7 @@ def summarise(run: SearchRun, path: Path, variant: BuiltVariant, emission: Emiss
         threads=run.options.threads,
         seed=run.options.seed,
         trials=run.trials + run.elsewhere,
-        measured=sum(search.measured for search in run.searches),
+        measured=sum(search.measured for each in (run, *run.others) for search in each.searches),
         seconds=time.monotonic() - run.start,
         interrupted=run.interrupted,
         program=emission.program,

@@ -61,11 +61,12 @@ class VariantSearch:
         names, steps = self._remembered(f"{key}-contenders", self._exploration(worth_tuning, limit))
         by_name = {b.variant.name: b for b in built}
         runs = {name: self._search_run(by_name[name], generation, limit) for name in names}
+        for run in runs.values():
+            run.others = [other for other in runs.values() if other is not run]
         with ExitStack() as stack:
             evaluators = {}
             for name, stop in zip(names, steps, strict=True):
                 evaluators[name] = stack.enter_context(self.open_evaluator(by_name[name].model.flags))
-                runs[name].elsewhere = sum(run.trials for run in runs.values())
                 runs[name].search(evaluators[name], stop)
                 if runs[name].interrupted:
                     break
@@ -73,7 +74,6 @@ class VariantSearch:
             if not runs[name].interrupted:
                 (best,), _ = self._remembered(f"{key}-chosen", ([best], []))
             run = runs[best]
-            run.elsewhere = sum(other.trials for other in runs.values()) - run.trials
             if runs[name].interrupted:
                 run.interrupted = True
             else:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from payloads import matmul
 
 from benchmarks.operators import comparison
 from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec
@@ -27,16 +28,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.target import Target
 from mlir_sched.tasks import EntryPoint, extract
 
-TINY = """
-func.func @main(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>) -> tensor<16x16xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<16x16xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x16xf32>) -> tensor<16x16xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<16x16xf32>, tensor<16x16xf32>)
-      outs(%init : tensor<16x16xf32>) -> tensor<16x16xf32>
-  return %c : tensor<16x16xf32>
-}
-"""
+TINY = matmul(16, 16, 16).text
 ROOFLINE = Roofline((0,), 100e9, (Level("L1", 1 << 15, 200e9), Level("L2", 1 << 20, 100e9), Level("DRAM", 0, 20e9)))
 
 

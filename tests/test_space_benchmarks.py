@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from conftest import FIXED
+from payloads import matmul
 
 from benchmarks import enumeration, record_space, space_audit
 from benchmarks.composition import report
@@ -34,16 +35,7 @@ from mlir_sched.space import DesignSpace, Space
 from mlir_sched.task import Task
 from mlir_sched.transform_scripts.llvm_cpu import Elementwise
 
-TINY = """
-func.func @main(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>) -> tensor<16x16xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<16x16xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x16xf32>) -> tensor<16x16xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<16x16xf32>, tensor<16x16xf32>)
-      outs(%init : tensor<16x16xf32>) -> tensor<16x16xf32>
-  return %c : tensor<16x16xf32>
-}
-"""
+TINY = matmul(16, 16, 16).text
 
 RNG = np.random.default_rng(0)
 

@@ -75,6 +75,37 @@ def print_module(module: ir.Module) -> str:
     return str(module.operation.get_asm(use_name_loc_as_prefix=True)) + "\n"
 
 
+def append_dag(handle: ir.Value, leaves: Sequence[ir.Type]) -> ir.Block:
+    """Append a comparison of an op, and of what it is computed from, with the ops that its empty block is to hold.
+
+    Args:
+        handle: The op.
+        leaves: Types of the values where the comparison ends; the block's arguments.
+    """
+    any_value = transform.AnyValueType.get()
+    dag = ir.Operation.create(
+        "transform.iree.match.cast_compatible_dag_from_root",
+        operands=[handle],
+        results=[any_value, any_value],
+        regions=1,
+    )
+    return dag.regions[0].blocks.append(*leaves)
+
+
+def append_inlined_call(target: ir.Value, inputs: ir.Value, outputs: ir.Value, function: ir.Value) -> None:
+    """Append the replacement of an op's results by those of a function of some values, inlined behind the op."""
+    ir.Operation.create(
+        "transform.util.cast_and_call",
+        operands=[target, inputs, outputs, function],
+        attributes={
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 1]),
+            "inline_call": ir.UnitAttr.get(),
+            "insert_after": ir.UnitAttr.get(),
+        },
+        regions=1,
+    )
+
+
 class ScriptEmitter:
     """Builds transform ops at the current insertion point. Satisfies ``emitter.Emitter``."""
 
@@ -205,16 +236,7 @@ class ScriptEmitter:
             outputs = ir.Operation.create(
                 "transform.get_result", operands=[target], results=[any_value], attributes=everything
             )
-        ir.Operation.create(
-            "transform.util.cast_and_call",
-            operands=[target, inputs.result, outputs.result, found.result],
-            attributes={
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 1]),
-                "inline_call": ir.UnitAttr.get(),
-                "insert_after": ir.UnitAttr.get(),
-            },
-            regions=1,
-        )
+        append_inlined_call(target, inputs.result, outputs.result, found.result)
 
     def _define(self, function: str) -> str:
         """Put a function in front of the strategy, unless the script has it, and return its name."""

@@ -84,6 +84,12 @@ def first_function(root: Any) -> Any:
     return None
 
 
+def producer(value: Any) -> Any:
+    """Return the operation that makes a value, or None for a block argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
+
+
 def walk(op: Any) -> Iterator[Any]:
     """Yield every operation inside an operation, outer ones first."""
     for region in op.regions:

@@ -13,10 +13,11 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.session import first_function
+from mlir_sched.compiler.session import first_function, producer
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.tasks.preconfiguration import run_preconfiguration
+from mlir_sched.transform_scripts.script import append_dag
 
 STORE = "iree_tensor_ext.dispatch.tensor.store"
 _LEAVES = ("hal.interface.binding.subspan", "hal.interface.constant.load")
@@ -69,18 +70,18 @@ class _Matcher:
         if op in self._linalg:
             _emit_loops(handle, self._linalg[op])
         for number, operand in enumerate(op.operands):
-            producer = _defining(operand)
-            if producer is not None and producer.name not in (*_LEAVES, "arith.constant", "tensor.empty"):
+            made_by = producer(operand)
+            if made_by is not None and made_by.name not in (*_LEAVES, "arith.constant", "tensor.empty"):
                 with ir.Location.name("producer"):
                     found = transform.GetProducerOfOperand(transform.AnyOpType.get(), handle, number).result
-                self.match(found, producer)
+                self.match(found, made_by)
 
     def _needed_by(self, root: Any) -> list[Any]:
         """Return the root and everything it depends on, in program order; a leaf hides what it depends on."""
         wanted = {root}
         for op in reversed(self._operations):
             if op in wanted and op.name not in _LEAVES:
-                wanted |= {producer for value in _used(op) if (producer := _defining(value)) is not None}
+                wanted |= {made_by for value in _used(op) if (made_by := producer(value)) is not None}
         return [op for op in self._operations if op in wanted]
 
 
@@ -93,15 +94,8 @@ def _prepared_module(source: str) -> Any:
 
 def _emit_dag(handle: Any, needed: Sequence[Any]) -> None:
     """Emit a comparison of the last op, and all others up to the bindings, with clones of them."""
-    any_value = transform.AnyValueType.get()
-    dag = ir.Operation.create(
-        "transform.iree.match.cast_compatible_dag_from_root",
-        operands=[handle],
-        results=[any_value, any_value],
-        regions=1,
-    )
     leaves = [op for op in needed if op.name in _LEAVES]
-    block = dag.regions[0].blocks.append(*[leaf.results[0].type for leaf in leaves])
+    block = append_dag(handle, [leaf.results[0].type for leaf in leaves])
     values = {leaf.results[0]: argument for leaf, argument in zip(leaves, block.arguments, strict=True)}
     with ir.InsertionPoint(block):
         for op in needed:
@@ -164,12 +158,6 @@ def _used(op: Any) -> Iterator[Any]:
     """Yield the values that an op and the ops inside it use."""
     yield from op.operands
     yield from _used_inside(op, set())
-
-
-def _defining(value: Any) -> Any:
-    """Return the operation that makes a value, or None for a block argument."""
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
 
 
 def _remap(op: Any, values: dict[Any, Any]) -> None:

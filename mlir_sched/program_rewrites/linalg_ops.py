@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from iree.compiler import ir
@@ -64,7 +65,7 @@ def slice_of(source: Any, offsets: Sequence[int], sizes: Sequence[int]) -> Any:
 
 def collapse(source: Any, groups: Reassociation) -> Any:
     """Return a tensor with each group of adjacent dims made one."""
-    shape = [_product(source.type.shape[d] for d in group) for group in groups]
+    shape = [prod(source.type.shape[d] for d in group) for group in groups]
     return tensor.collapse_shape(
         ir.RankedTensorType.get(shape, source.type.element_type), source, _reassociation(groups)
     )
@@ -83,10 +84,3 @@ def _projection(loops: str, dims: str) -> ir.AffineMap:
 def _reassociation(groups: Reassociation) -> ir.ArrayAttr:
     i64 = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, d) for d in group]) for group in groups])
-
-
-def _product(sizes: Any) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result

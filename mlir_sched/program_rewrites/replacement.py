@@ -8,6 +8,8 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.transform_scripts.script import append_dag, append_inlined_call
+
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
     """Append a named sequence from one handle, read-only unless it is consumed, to the one that the body returns."""
@@ -37,14 +39,7 @@ def append_function(
 
 def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
     """Emit a comparison of an op, and of all that it is computed from down to the leaves, with clones of them."""
-    any_value = transform.AnyValueType.get()
-    dag = ir.Operation.create(
-        "transform.iree.match.cast_compatible_dag_from_root",
-        operands=[handle],
-        results=[any_value, any_value],
-        regions=1,
-    )
-    block = dag.regions[0].blocks.append(*[leaf.type for leaf in leaves])
+    block = append_dag(handle, [leaf.type for leaf in leaves])
     values = dict(zip(leaves, block.arguments, strict=True))
     with ir.InsertionPoint(block):
         _clone(root, values)
@@ -82,16 +77,7 @@ def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
     )
     together = ir.Operation.create("transform.merge_handles", operands=list(inputs), results=[any_value])
     result = _value("transform.get_result", handle, 0)
-    ir.Operation.create(
-        "transform.util.cast_and_call",
-        operands=[handle, together.result, result, imported.result],
-        attributes={
-            "insert_after": ir.UnitAttr.get(),
-            "inline_call": ir.UnitAttr.get(),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 1]),
-        },
-        regions=1,
-    )
+    append_inlined_call(handle, together.result, result, imported.result)
 
 
 def _value(name: str, handle: Any, number: int) -> Any:

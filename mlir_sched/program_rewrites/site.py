@@ -7,7 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.session import walk
+from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.axis import Axis
 
 CONVOLUTIONS = ("linalg.conv_1d_nwc_wcf", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_3d_ndhwc_dhwcf")
@@ -74,11 +74,6 @@ def extraction(mirroring: Any) -> Any:
     """Return the ``tensor.extract`` of an op that mirrors a filter by one, else None."""
     found = [op.operation for op in mirroring.regions[0].blocks[0] if op.operation.name == "tensor.extract"]
     return found[0] if len(found) == 1 else None
-
-
-def producer(value: Any) -> Any:
-    """Return the operation that makes a value, or None for a block argument."""
-    return None if isinstance(value.owner, ir.Block) else getattr(value.owner, "operation", value.owner)
 
 
 def _site(op: Any) -> Site | None:

@@ -15,6 +15,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.compiler.session import producer
 from mlir_sched.program_rewrites.axis import Block
 from mlir_sched.program_rewrites.linalg_ops import collapse, expand, product_and_sum, slice_of
 from mlir_sched.program_rewrites.overlap_add import Products, overlap_add
@@ -28,7 +29,7 @@ from mlir_sched.program_rewrites.replacement import (
     require_number,
 )
 from mlir_sched.program_rewrites.rewrite import ProgramRewrite
-from mlir_sched.program_rewrites.site import Site, extraction, find_sites, producer
+from mlir_sched.program_rewrites.site import Site, extraction, find_sites
 from mlir_sched.rewrite_script import REWRITTEN
 
 _TAPS, _ROWS = "tuv", "mnop"

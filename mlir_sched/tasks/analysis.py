@@ -11,6 +11,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
+from mlir_sched.compiler.session import producer
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import ELEMENT_BYTES, PAD, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, reads_loop_index
@@ -108,8 +109,7 @@ def _operand(value: Any, results: list[LinearExpr | None], loops: int, position:
 
 def _padded_dims(value: Any) -> tuple[int, ...]:
     """Return the dimensions along which a value is longer than what it is padded from."""
-    owner = value.owner
-    pad = None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
+    pad = producer(value)
     if pad is None or pad.name != PAD:
         return ()
     sizes = zip(pad.operands[0].type.shape, value.type.shape, strict=True)
