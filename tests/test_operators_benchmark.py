@@ -8,22 +8,25 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from payloads import matmul
 
-from benchmarks.operators import comparison
+from benchmarks.operators import comparison, programs
 from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
 from benchmarks.operators.peer import EMPTY, CannotRun, Peer, Prepared, Server, Way
-from benchmarks.operators.programs import TUNED, Built, Compiled, Tuning
+from benchmarks.operators.programs import TUNED, Built, Compiled
 from benchmarks.operators.report import notes_of, relative_speed, table_of, write_chart, write_json
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.operators.rows import Row, columns_of
 from benchmarks.operators.sampling import Contender, Samples, interleave, ratio
 from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
+from benchmarks.operators.tuning import Tuning
+from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.target import Target
 from mlir_sched.tasks import EntryPoint, extract
@@ -263,6 +266,23 @@ def test_a_run_without_other_frameworks(tmp_path: Path) -> None:
     assert found["kernel_time"]
     assert "tvm: no equivalent is known" in done.stdout
     assert (tmp_path / "chart.png").stat().st_size > 1000
+
+
+def test_what_is_kept_is_not_tuned_again(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tiny.mlir").write_text(TINY)
+    operator = operator_of_file(tmp_path / "tiny.mlir")
+    tuned: list[Path] = []
+
+    def tune(_: Path, folder: Path, *, options: TuneOptions) -> SimpleNamespace:
+        tuned.append(folder)
+        folder.mkdir()
+        (folder / "flags.txt").write_text("\n".join(here.flags))
+        return SimpleNamespace(trials=options.trials, seconds=7.0)
+
+    monkeypatch.setattr(programs, "tune", tune)
+    found = [programs.build(operator, here, tmp_path, trials=2, seed=0) for _ in range(2)]
+    assert [built.tuning for built in found] == [Tuning(2, 7.0)] * 2
+    assert tuned == [tmp_path / "tuned-tiny"]
 
 
 def test_what_is_no_operator_is_refused() -> None:

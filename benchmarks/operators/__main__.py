@@ -46,6 +46,7 @@ def main() -> None:
         arguments.sample_s,
         arguments.patience_s,
         arguments.prepare_timeout_s,
+        arguments.keep,
     )
     rows = []
     for operator in operators:
@@ -91,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--peers", nargs="*", choices=sorted(REQUIREMENTS), default=sorted(REQUIREMENTS))
     parser.add_argument("--peers-folder", type=Path, default=FOLDER, help="where make_peer put the environments")
     parser.add_argument("--prepare-timeout-s", type=float, default=4 * 3600.0, help="patience for a peer's tuning")
+    parser.add_argument("--keep", type=Path, help="folder for what is tuned; what is there already is not tuned anew")
     parser.add_argument("--json", type=Path, help="write the results there")
     parser.add_argument("--chart", type=Path, help="write a bar chart there, PNG or SVG")
     return parser

@@ -14,11 +14,12 @@ import numpy as np
 from benchmarks.operators.client import PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import missing
 from benchmarks.operators.peer import EMPTY
-from benchmarks.operators.programs import TUNED, Built, Tuning, build, build_empty
+from benchmarks.operators.programs import TUNED, Built, build, build_empty
 from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.rows import Row, columns_of
 from benchmarks.operators.sampling import Contender, interleave
 from benchmarks.operators.table import Operator
+from benchmarks.operators.tuning import Tuning
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Array, compare, make_inputs
 from mlir_sched.target import Target
@@ -42,6 +43,7 @@ class Setting:
         sample_s: Seconds of a sample.
         patience_s: Seconds of sampling after which no further round starts.
         prepare_timeout_s: Patience for a peer's tuning.
+        keep: Where what tuning makes stays, to be measured again without tuning; None throws it away.
     """
 
     target: Target
@@ -54,6 +56,7 @@ class Setting:
     sample_s: float
     patience_s: float
     prepare_timeout_s: float
+    keep: Path | None = None
 
 
 class Comparison:
@@ -116,7 +119,7 @@ class Comparison:
             PeerError: It cannot run the operator.
         """
         work = self._folder / spec.name
-        work.mkdir()
+        work.mkdir(exist_ok=True)
         process = stack.enter_context(PeerProcess(spec, self._setting.cores))
         output = built.entry.outputs[0]
         request = {
@@ -182,6 +185,11 @@ class Comparison:
 
 def compare_operator(operator: Operator, setting: Setting) -> Row:
     """Return what was found for one operator; see :class:`Comparison`."""
+    if setting.keep is not None:
+        settings = f"{setting.trials}-trials-{setting.target.cores}-threads-seed-{setting.seed}"
+        kept = setting.keep / f"{operator.name.lower()}-{settings}"
+        kept.mkdir(parents=True, exist_ok=True)
+        return Comparison(operator, setting, kept.resolve()).run()
     with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as folder:
         return Comparison(operator, setting, Path(folder)).run()
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.operators.peer import CannotRun, Peer, Prepared, Way, load_module, serve
+from benchmarks.operators.tuning import Tuning, kept_tuning
 
 tvm: Any = load_module("tvm", "TVM")
 ms: Any = load_module("tvm.s_tir.meta_schedule", "TVM")
@@ -50,24 +52,33 @@ class TvmPeer(Peer):
             raise CannotRun("not tuned: 0 trials were asked for")
         function = te.create_prim_func(workloads.matmul(*MATMULS[name])) if name in MATMULS else None
         function = function or workloads.create_te_workload(name, 0)
+        database, took = self._tuned(function, request)
+        schedule = ms.tir_integration.compile_tir(database, function, self._target)
+        if schedule is None:
+            raise CannotRun("no candidate was valid")
+        module = tvm.compile(schedule.mod, target=self._target)
+        way = self._way(module["main"], _adapted(name, inputs), request["shape"])
+        return Prepared((way,), trials=took.trials, seconds=took.seconds)
+
+    def _tuned(self, function: Any, request: Mapping[str, Any]) -> tuple[Any, Tuning]:
+        """Return MetaSchedule's database of the function, and what making it took, now or in an earlier run."""
+        work, trials = Path(request["work"]), request["trials"]
+        if took := kept_tuning(work):
+            return ms.database.JSONDatabase(work_dir=str(work)), took
         start = time.monotonic()
         database = ms.tune_tir(
             function,
             self._target,
-            request["work"],
+            str(work),
             trials,
             num_trials_per_iter=min(BATCH, trials),
             builder=ms.builder.LocalBuilder(max_workers=len(self.cores), timeout_sec=BUILD_TIMEOUT_S),
             num_tuning_cores=len(self.cores),
             seed=request["seed"],
         )
-        seconds = time.monotonic() - start
-        schedule = ms.tir_integration.compile_tir(database, function, self._target)
-        if schedule is None:
-            raise CannotRun("no candidate was valid")
-        module = tvm.compile(schedule.mod, target=self._target)
-        way = self._way(module["main"], _adapted(name, inputs), request["shape"])
-        return Prepared((way,), trials=len(database.get_all_tuning_records()), seconds=seconds)
+        took = Tuning(len(database.get_all_tuning_records()), time.monotonic() - start)
+        took.keep(work)
+        return database, took
 
     def _way(self, call: Any, inputs: Sequence[np.ndarray[Any, Any]], shape: Sequence[int]) -> Way:
         output = tvm.runtime.tensor(np.zeros(shape, np.float32))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.operators.table import Operator, flops_of
+from benchmarks.operators.tuning import Tuning, kept_tuning
 from mlir_sched import TuneOptions, tune
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.errors import UserError
@@ -51,14 +52,6 @@ class Compiled:
             "inputs": [[spec.shape, spec.element_type] for spec in self.entry.inputs],
             "outputs": [[spec.shape, spec.element_type] for spec in self.entry.outputs],
         }
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What tuning took."""
-
-    trials: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -147,7 +140,11 @@ def _compiled(path: Path, flags: tuple[str, ...], output: Path) -> None:
 
 
 def _tuned(path: Path, folder: Path, options: TuneOptions, output: Path) -> Tuning:
-    """Tune a program and compile it through what was emitted, as a user does."""
-    result = tune(path, folder, options=options)
+    """Tune a program unless the folder has it already, and compile it through what was emitted, as a user does."""
+    took = kept_tuning(folder)
+    if took is None:
+        result = tune(path, folder, options=options)
+        took = Tuning(result.trials, result.seconds)
+        took.keep(folder)
     compile_model(path, (f"@{folder / 'flags.txt'}",), None, output)
-    return Tuning(result.trials, result.seconds)
+    return took

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.operators.programs import TUNED, Tuning
+from benchmarks.operators.programs import TUNED
 from benchmarks.operators.sampling import Samples, ratio
+from benchmarks.operators.tuning import Tuning
 from mlir_sched.runner.statistics import Interval
 
 SHORT_S = 50e-6
