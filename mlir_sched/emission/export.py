@@ -27,6 +27,9 @@ from mlir_sched.variants import BuiltVariant, entry_of
 
 NO_LOSS = 0.995
 """Ratio to the untuned program below which an emitted one is slower: medians of equal programs differ by less."""
+WORTH_IT = 1.01
+"""Least speed-up for which flags are emitted in place of none, or scripts in place of flags alone: programs of equal
+code differ by up to 1 % with the place that they are loaded at."""
 LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
 
 
@@ -73,15 +76,28 @@ def emit(
             notes |= complaints
             winners = {key: winner for key, winner in winners.items() if key not in complaints}
             program, complaints = attempt.prove(tuned, winners)
-        ratios = dict(program.variants)
-        best = max(ratios, key=ratios.__getitem__)
-        is_emitted = best == program.variant and not winners
-        if ratios[best] > program.tuned.ratio and not is_emitted:
-            notes |= dict.fromkeys(winners, f"the untuned variant {best} is faster as a whole")
+        untuned = plainest_of_fastest(program.variants, program.tuned.ratio if winners else None)
+        if untuned is not None and (winners or untuned != program.variant):
+            against = f"{program.tuned.ratio:.2f}x with scripts, {program.variants[untuned]:.2f}x without"
+            notes |= dict.fromkeys(winners, f"the untuned variant {untuned} is as fast as a whole: {against}")
             winners = {}
-            chosen = next(v for v in variants if v.variant.name == best)
+            chosen = next(v for v in variants if v.variant.name == untuned)
             program = attempt.prove(chosen, winners)[0] or program
         return Emission(program, winners, notes)
+
+
+def plainest_of_fastest(untuned: Mapping[str, float], scripted: float | None) -> str | None:
+    """Return the untuned variant to emit, or None for the scripts.
+
+    Args:
+        untuned: Ratio of every untuned variant to the first of them, the default.
+        scripted: That of the program with scripts; None when there is none.
+    """
+    default, *_ = untuned
+    best = max(untuned, key=untuned.__getitem__)
+    if untuned[best] < WORTH_IT * untuned[default]:
+        best = default
+    return None if scripted is not None and scripted >= WORTH_IT * untuned[best] else best
 
 
 @dataclass(frozen=True)
