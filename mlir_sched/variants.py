@@ -73,7 +73,9 @@ def rewritten_variants(path: Path, target: Target) -> list[Variant]:
     if not target_kind(target.name).rewrites:
         return []
     job = "mlir_sched.program_rewrites.scripts:rewrite_scripts"
-    scripts: tuple[RewriteScript, ...] = run_isolated(target.flags, job, str(path), limits=EXTRACTION_LIMITS)
+    scripts: tuple[RewriteScript, ...] = run_isolated(
+        target.flags, job, str(path), target.cores, limits=EXTRACTION_LIMITS
+    )
     return [Variant(script.name, (), script) for script in scripts]
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-import iree.runtime as rt
 import numpy as np
 import pytest
 from iree.compiler import ir
 from iree_cases import FLAGS
+from rewriting import abi, applies, compiled_to, library_for, run, write
 
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
-from mlir_sched.compiler.library_flags import library_flags
-from mlir_sched.compiler.model import iree_compile_path
-from mlir_sched.emission.library import build_library
-from mlir_sched.program_rewrites import ProgramRewrite, SingleDispatch, TransposedConvolution
+from mlir_sched.program_rewrites import SingleDispatch, TransposedConvolution
 from mlir_sched.program_rewrites.axis import Axis, Block
 from mlir_sched.program_rewrites.site import find_sites
-from mlir_sched.rewrite_script import RewriteScript, rewrites_in
-from mlir_sched.transform_scripts.script import new_library, print_module
+from mlir_sched.rewrite_script import rewrites_in
 from mlir_sched.transform_scripts.script_form import script_context
 
 ROOT = Path(__file__).parent.parent
@@ -129,18 +124,18 @@ LARGEST_SPLIT = {"plane": 2, "as stored": 2, "batch": 2, "line": 1}
 )
 def test_rewritten_program_computes_the_same(name: str, split: int, tmp_path: Path) -> None:
     case = CASES[name]
-    model = _write(tmp_path, case.text())
+    model = write(tmp_path, case.text())
     rewrite = TransposedConvolution(split)
-    flags = _flags(rewrite, model, tmp_path)
-    assert rewrites_in(_compiled_to(model, flags, "preprocessing")) == {rewrite.name: 1}
+    flags = library_for(rewrite, model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {rewrite.name: 1}
     inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in case.shapes()]
-    found = _run(compile_to_bytes(model, flags), inputs)
+    found = run(compile_to_bytes(model, flags), inputs)
     np.testing.assert_allclose(found, case.expected(*inputs), rtol=1e-4, atol=1e-4)
 
 
 def test_rewritten_program_neither_copies_the_filter_nor_multiplies_inserted_zeros(tmp_path: Path) -> None:
-    model = _write(tmp_path, PLANE.text())
-    text = _compiled_to(model, _flags(TransposedConvolution(), model, tmp_path), "flow")
+    model = write(tmp_path, PLANE.text())
+    text = compiled_to(model, library_for(TransposedConvolution(), model, tmp_path), "flow")
     dispatches = [line for line in text.splitlines() if "flow.dispatch @" in line]
     assert len(dispatches) == 2
     assert "matmul" in dispatches[0]
@@ -177,27 +172,27 @@ def test_others_are_not_found(change: tuple[str, str], why: str, tmp_path: Path)
     text = PLANE.text().replace(*change)
     if "strides = dense<2>" in change:
         text = text.replace("1x8x8x7", "1x4x4x7")
-    assert not _applies(TransposedConvolution(), _write(tmp_path, text)), why
+    assert not applies(TransposedConvolution(), write(tmp_path, text)), why
 
 
 def test_filter_from_an_unknown_op_is_taken_as_it_is(tmp_path: Path) -> None:
     text = PLANE.text().replace("arith.constant 3 : index", "arith.constant 2 : index", 1)
-    assert _applies(TransposedConvolution(), _write(tmp_path, text))
+    assert applies(TransposedConvolution(), write(tmp_path, text))
     with script_context(), ir.Location.unknown():
-        (site,) = find_sites(ir.Module.parse(_abi(_write(tmp_path, text))))
+        (site,) = find_sites(ir.Module.parse(abi(write(tmp_path, text))))
         assert site.mirroring is None
 
 
 def test_sites_that_differ_in_the_filter_alone_are_left(tmp_path: Path) -> None:
     other = Case((4, 4), (4, 4), (2, 2), (2, 2), (8, 8), mirrored=(1,))
-    model = _write(tmp_path, PLANE.text() + other.text("other"))
-    assert not _applies(TransposedConvolution(), model)
+    model = write(tmp_path, PLANE.text() + other.text("other"))
+    assert not applies(TransposedConvolution(), model)
 
 
 def test_every_site_is_rewritten(tmp_path: Path) -> None:
-    model = _write(tmp_path, PLANE.text() + PLANE.text("other") + CASES["batch"].text("third"))
+    model = write(tmp_path, PLANE.text() + PLANE.text("other") + CASES["batch"].text("third"))
     rewrite = TransposedConvolution()
-    text = _compiled_to(model, _flags(rewrite, model, tmp_path), "preprocessing")
+    text = compiled_to(model, library_for(rewrite, model, tmp_path), "preprocessing")
     assert rewrites_in(text) == {rewrite.name: 3}
     assert "linalg.conv" not in text
 
@@ -211,25 +206,25 @@ def test_every_site_is_rewritten(tmp_path: Path) -> None:
     ],
 )
 def test_program_that_does_not_match_is_an_error(change: tuple[str, str], tmp_path: Path) -> None:
-    flags = _flags(TransposedConvolution(), _write(tmp_path, PLANE.text()), tmp_path)
+    flags = library_for(TransposedConvolution(), write(tmp_path, PLANE.text()), tmp_path)
     with pytest.raises(ModelCompileError):
-        compile_to_bytes(_write(tmp_path, PLANE.text().replace(*change)), flags)
+        compile_to_bytes(write(tmp_path, PLANE.text().replace(*change)), flags)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_split_without_products_to_leave_out_does_not_apply(name: str, tmp_path: Path) -> None:
     split = LARGEST_SPLIT.get(name, 0) + 1
-    assert not _applies(TransposedConvolution(split), _write(tmp_path, CASES[name].text()))
+    assert not applies(TransposedConvolution(split), write(tmp_path, CASES[name].text()))
 
 
 def test_single_dispatch_computes_the_same(tmp_path: Path) -> None:
-    model = _write(tmp_path, NORM)
-    flags = _flags(SingleDispatch(), model, tmp_path)
-    assert rewrites_in(_compiled_to(model, flags, "preprocessing")) == {"single_dispatch": 1}
-    assert _compiled_to(model, FLAGS, "flow").count("flow.executable private") == 2
-    assert _compiled_to(model, flags, "flow").count("flow.executable private") == 1
+    model = write(tmp_path, NORM)
+    flags = library_for(SingleDispatch(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"single_dispatch": 1}
+    assert compiled_to(model, FLAGS, "flow").count("flow.executable private") == 2
+    assert compiled_to(model, flags, "flow").count("flow.executable private") == 1
     values = np.random.default_rng(0).standard_normal((1, 256, 256), np.float32)
-    np.testing.assert_allclose(_run(compile_to_bytes(model, flags), [values], "norm"), [np.linalg.norm(values)], 1e-5)
+    np.testing.assert_allclose(run(compile_to_bytes(model, flags), [values], "norm"), [np.linalg.norm(values)], 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -242,13 +237,13 @@ def test_single_dispatch_computes_the_same(tmp_path: Path) -> None:
     ids=["large", "two functions", "no full reduction"],
 )
 def test_a_program_that_gains_nothing_as_one_dispatch_is_left(text: str, tmp_path: Path) -> None:
-    assert not _applies(SingleDispatch(), _write(tmp_path, text))
+    assert not applies(SingleDispatch(), write(tmp_path, text))
 
 
 def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> None:
     """Four times fewer products are a gain that no noise hides."""
     text = (ROOT / "benchmarks" / "models" / "transposed_conv2d_zeros.mlir").read_text()
-    model = _write(tmp_path, text.replace("512", "64").replace("256", "64"))
+    model = write(tmp_path, text.replace("512", "64").replace("256", "64"))
     result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=8, batch=4))
     assert result.program.variant.startswith("transposed_convolution")
     flags = (f"@{tmp_path / 'tuned' / 'flags.txt'}",)
@@ -260,39 +255,3 @@ def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> 
 
 def _list(items: object) -> str:
     return ", ".join(map(str, items))  # type: ignore[call-overload]
-
-
-def _write(folder: Path, text: str) -> Path:
-    path = folder / "model.mlir"
-    path.write_text(text)
-    return path
-
-
-def _compiled_to(model: Path, flags: tuple[str, ...], phase: str) -> str:
-    command = [str(iree_compile_path()), *flags, str(model), f"--compile-to={phase}"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def _abi(model: Path) -> str:
-    return _compiled_to(model, FLAGS, "abi")
-
-
-def _applies(rewrite: ProgramRewrite, model: Path) -> bool:
-    with script_context(), ir.Location.unknown():
-        return rewrite.applies(ir.Module.parse(_abi(model)))
-
-
-def _flags(rewrite: ProgramRewrite, model: Path, folder: Path) -> tuple[str, ...]:
-    """Write a library that makes one rewrite, and return the flags that use it."""
-    with script_context(), ir.Location.unknown():
-        library = new_library()
-        symbol = rewrite.append(library, ir.Module.parse(_abi(model)))
-        script = RewriteScript(rewrite.name, symbol, print_module(library))
-    path = folder / "library.mlir"
-    path.write_text(build_library([], script))
-    return (*FLAGS, *library_flags(path))
-
-
-def _run(vmfb: bytes, inputs: list[np.ndarray], name: str = "main") -> np.ndarray:
-    module = rt.load_vm_module(rt.VmModule.copy_buffer((config := rt.Config("local-sync")).vm_instance, vmfb), config)
-    return np.asarray(module[name](*inputs).to_host())

@@ -11,8 +11,8 @@ from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.transform_scripts.script import new_library, print_module
 
 
-def rewrite_scripts(path: str) -> tuple[RewriteScript, ...]:
-    """Return what every rewrite that applies to a program adds to a library.
+def rewrite_scripts(path: str, cores: int) -> tuple[RewriteScript, ...]:
+    """Return what every rewrite that applies to a program, on so many cores, adds to a library.
 
     Raises:
         UserError: The compiler rejects the program.
@@ -26,7 +26,7 @@ def rewrite_scripts(path: str) -> tuple[RewriteScript, ...]:
         program = compilation.module()
         context().get_dialect_descriptor("transform")  # building ops, unlike parsing them, does not load it
         scripts = []
-        for rewrite in default_rewrites():
+        for rewrite in default_rewrites(cores):
             if rewrite.applies(program):
                 library = new_library()
                 symbol = rewrite.append(library, program)

@@ -46,6 +46,16 @@ class Site:
         return self.convolution.operands[2]
 
     @property
+    def inputs(self) -> list[Any]:
+        """Image, filter and what is added to."""
+        return [self.image, self.filter, self.init]
+
+    @property
+    def result(self) -> Any:
+        """The convolution's result."""
+        return self.convolution.result
+
+    @property
     def unmirrored(self) -> tuple[Any, ...]:
         """What tells sites apart before their filters are compared."""
         types = [str(operand.type) for operand in (*self.convolution.operands, self.image)]

@@ -19,23 +19,14 @@ from mlir_sched.compiler.session import producer
 from mlir_sched.program_rewrites.axis import Block
 from mlir_sched.program_rewrites.linalg_ops import collapse, expand, product_and_sum, slice_of
 from mlir_sched.program_rewrites.overlap_add import Products, overlap_add
-from mlir_sched.program_rewrites.replacement import (
-    append_function,
-    append_sequence,
-    match_dag,
-    operand_of,
-    producer_of,
-    replace,
-    require_number,
-)
-from mlir_sched.program_rewrites.rewrite import ProgramRewrite
+from mlir_sched.program_rewrites.replacement import match_dag, operand_of, producer_of, require_number
 from mlir_sched.program_rewrites.site import Site, extraction, find_sites
-from mlir_sched.rewrite_script import REWRITTEN
+from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
 
 _TAPS, _ROWS = "tuv", "mnop"
 
 
-class TransposedConvolution(ProgramRewrite):
+class TransposedConvolution(SiteRewrite[Site]):
     """Products of pixels and taps, then their overlap-add.
 
     Args:
@@ -47,39 +38,8 @@ class TransposedConvolution(ProgramRewrite):
         self.split = split
         self.name = "transposed_convolution" + f"_split_{split}" * bool(split)
 
-    def applies(self, program: ir.Module) -> bool:
-        """Say whether there is a transposed convolution with products to leave out (if any are to be)."""
-        return bool(self._sites(program))
-
-    def append(self, library: ir.Module, program: ir.Module) -> str:
-        """Append matchers, replacements and the sequence; see :meth:`ProgramRewrite.append`."""
-        kinds: dict[tuple[Any, ...], list[Site]] = {}
-        for site in self._sites(program):
-            kinds.setdefault(site.kind, []).append(site)
-        parts = [(f"{self.name}_{number}", sites) for number, sites in enumerate(kinds.values())]
-        for symbol, (site, *_) in parts:
-            append_sequence(library, _matcher(symbol), lambda root, site=site: _match(root, site))  # type: ignore[misc]
-            types = [site.image.type, site.filter.type, site.init.type]
-            append_function(
-                library, _function(symbol), types, site.init.type, lambda *a, site=site: self._compute(site, *a)
-            )
-
-        def rewrite(module: Any) -> Any:
-            any_op = transform.AnyOpType.get()
-            for symbol, sites in parts:
-                found = transform.CollectMatchingOp([any_op], module, _matcher(symbol)).results[0]
-                require_number(found, len(sites))
-                each = transform.ForeachOp([], [found])
-                with ir.InsertionPoint(each.body):
-                    _replace(each.bodyTargets[0], sites[0], _function(symbol))
-                    transform.YieldOp()
-            transform.ApplyDeadCodeEliminationOp(module)
-            return transform.ApplyRegisteredPassOp(any_op, module, "symbol-dce").result
-
-        append_sequence(library, self.name, rewrite, consumes=True)
-        return self.name
-
-    def _sites(self, program: ir.Module) -> list[Site]:
+    def sites(self, program: ir.Module) -> list[Site]:
+        """Return the transposed convolutions with products to leave out (if any are to be)."""
         return [site for site in find_sites(program) if self._wants(site)]
 
     def _wants(self, site: Site) -> bool:
@@ -88,13 +48,35 @@ class TransposedConvolution(ProgramRewrite):
         blocks = [axis.blocks() for axis in site.axes[: self.split]]
         return all(len(along) > 1 for along in blocks)
 
-    def _compute(self, site: Site, image: Any, taps: Any, init: Any) -> Any:
-        """Return the transposed convolution plus ``init``."""
+    def match(self, root: Any, site: Site) -> None:
+        """Emit the comparison of the convolution and of how its image gets its zeros."""
+        transform.MatchOperationNameOp(root, [site.convolution.name])
+        match_dag(site.convolution, [site.image, site.convolution.operands[1], site.init], root)
+        if site.mirroring is not None:
+            transform.MatchOperationNameOp(producer_of(root, 1), [site.mirroring.name])
+
+    def inputs(self, op: Any, site: Site) -> list[Any]:
+        """Emit handles on the image without zeros, the filter as stored, and what is added to."""
+        image, taps, init = operand_of(producer_of(op, 0), 0), operand_of(op, 1), operand_of(op, 2)
+        if site.mirroring is not None:
+            extracts = ir.Operation.create(
+                "transform.structured.match",
+                operands=[producer_of(op, 1)],
+                results=[transform.AnyOpType.get()],
+                attributes={"ops": ir.ArrayAttr.get([ir.StringAttr.get("tensor.extract")])},
+            ).result
+            require_number(extracts, 1)
+            for number, index in enumerate(list(extraction(site.mirroring).operands)[1:], 1):
+                _match_index(producer_of(extracts, number), producer(index))
+            taps = operand_of(extracts, 0)
+        return [image, taps, init]
+
+    def compute(self, site: Site, *inputs: Any) -> Any:
+        """Return the transposed convolution of an image and taps, plus what it adds to."""
+        image, taps, init = inputs
         along = [a.blocks() if d < self.split else [a.whole()] for d, a in enumerate(site.axes)]
         parts = [Products(blocks, _products(blocks, self.split, image, taps)) for blocks in product(*along)]
-        result = overlap_add(site.axes, parts, init)
-        result.owner.attributes[REWRITTEN] = ir.StringAttr.get(self.name)
-        return result
+        return overlap_add(site.axes, parts, init)
 
 
 def _products(blocks: Sequence[Block], split: int, image: Any, taps: Any) -> Any:
@@ -133,32 +115,6 @@ def _part(source: Any, groups: Sequence[Sequence[int]], runs: Sequence[range | N
     return slice_of(collapse(source, groups), offsets, sizes)
 
 
-def _match(root: Any, site: Site) -> Any:
-    transform.MatchOperationNameOp(root, [site.convolution.name])
-    match_dag(site.convolution, [site.image, site.convolution.operands[1], site.init], root)
-    if site.mirroring is not None:
-        transform.MatchOperationNameOp(producer_of(root, 1), [site.mirroring.name])
-    return root
-
-
-def _replace(convolution: Any, site: Site, function: str) -> None:
-    any_op = transform.AnyOpType.get()
-    image, init = operand_of(producer_of(convolution, 0), 0), operand_of(convolution, 2)
-    taps = operand_of(convolution, 1)
-    if site.mirroring is not None:
-        extracts = ir.Operation.create(
-            "transform.structured.match",
-            operands=[producer_of(convolution, 1)],
-            results=[any_op],
-            attributes={"ops": ir.ArrayAttr.get([ir.StringAttr.get("tensor.extract")])},
-        ).result
-        require_number(extracts, 1)
-        for number, index in enumerate(list(extraction(site.mirroring).operands)[1:], 1):
-            _match_index(producer_of(extracts, number), producer(index))
-        taps = operand_of(extracts, 0)
-    replace(convolution, function, [image, taps, init])
-
-
 def _match_index(handle: Any, op: Any) -> None:
     """Emit a check of how an index is computed: the ops and the constants."""
     transform.MatchOperationNameOp(handle, [op.name])
@@ -166,11 +122,3 @@ def _match_index(handle: Any, op: Any) -> None:
         match_dag(op, [], handle)
     for number, operand in enumerate(op.operands):
         _match_index(producer_of(handle, number), producer(operand))
-
-
-def _matcher(symbol: str) -> str:
-    return f"match_{symbol}"
-
-
-def _function(symbol: str) -> str:
-    return f"compute_{symbol}"

@@ -1,0 +1,98 @@
+"""Rewrites that replace ops one by one, each by a function of what it reads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+
+from mlir_sched.program_rewrites.replacement import append_function, append_sequence, replace, require_number
+from mlir_sched.program_rewrites.rewrite import ProgramRewrite
+from mlir_sched.rewrite_script import REWRITTEN
+
+
+class Site(Protocol):
+    """A place of a program that is rewritten."""
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """The values that the replacement is computed from."""
+
+    @property
+    def result(self) -> Any:
+        """The value that is replaced."""
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for sites that the same matcher and the same replacement are right for."""
+
+
+S = TypeVar("S", bound=Site)
+
+
+class SiteRewrite(ProgramRewrite, Generic[S]):
+    """Finds the sites again by one matcher per kind of them, and replaces the result of the matched op."""
+
+    @abstractmethod
+    def sites(self, program: ir.Module) -> list[S]:
+        """Return what is to be rewritten in a program."""
+
+    @abstractmethod
+    def match(self, root: Any, site: S) -> None:
+        """Emit the comparison of an op with a site's, in a matcher."""
+
+    @abstractmethod
+    def inputs(self, op: Any, site: S) -> list[Any]:
+        """Emit handles on the values of :attr:`Site.inputs`, from a handle on the matched op."""
+
+    @abstractmethod
+    def compute(self, site: S, *inputs: Any) -> Any:
+        """Return what replaces the result, computed from the inputs by ops at the current insertion point."""
+
+    def applies(self, program: ir.Module) -> bool:
+        """Say whether there is a site."""
+        return bool(self.sites(program))
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        """Append matchers, replacements and the sequence; see :meth:`ProgramRewrite.append`."""
+        kinds: dict[tuple[Any, ...], list[S]] = {}
+        for site in self.sites(program):
+            kinds.setdefault(site.kind, []).append(site)
+        for number, (site, *_) in enumerate(kinds.values()):
+            self._append_kind(library, f"{self.name}_{number}", site)
+        numbers = [len(sites) for sites in kinds.values()]
+        firsts = [site for site, *_ in kinds.values()]
+
+        def rewrite(module: Any) -> Any:
+            any_op = transform.AnyOpType.get()
+            for index, (site, number) in enumerate(zip(firsts, numbers, strict=True)):
+                symbol = f"{self.name}_{index}"
+                found = transform.CollectMatchingOp([any_op], module, f"match_{symbol}").results[0]
+                require_number(found, number)
+                each = transform.ForeachOp([], [found])
+                with ir.InsertionPoint(each.body):
+                    op = each.bodyTargets[0]
+                    replace(op, f"compute_{symbol}", self.inputs(op, site))
+                    transform.YieldOp()
+            transform.ApplyDeadCodeEliminationOp(module)
+            return transform.ApplyRegisteredPassOp(any_op, module, "symbol-dce").result
+
+        append_sequence(library, self.name, rewrite, consumes=True)
+        return self.name
+
+    def _append_kind(self, library: ir.Module, symbol: str, site: S) -> None:
+        def matcher(root: Any) -> Any:
+            self.match(root, site)
+            return root
+
+        def function(*inputs: Any) -> Any:
+            result = self.compute(site, *inputs)
+            result.owner.attributes[REWRITTEN] = ir.StringAttr.get(self.name)
+            return result
+
+        append_sequence(library, f"match_{symbol}", matcher)
+        types = [value.type for value in site.inputs]
+        append_function(library, f"compute_{symbol}", types, site.result.type, function)

@@ -1,0 +1,196 @@
+"""Reductions to few results in parts, so that several cores have work.
+
+IREE distributes the results of a reduction over the cores, never its sums. The rewrite reduces each of a few parts of
+the longest stretch to a result of its own, in one dispatch, and the parts to the results, in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor, transform
+
+from mlir_sched.compiler.session import producer, walk
+from mlir_sched.program_rewrites.linalg_ops import expand, generic
+from mlir_sched.program_rewrites.replacement import match_dag, operand_of
+from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
+
+MIN_ELEMENTS = 1 << 16
+"""Elements to reduce below which a second dispatch, and waking a core, cost more than the other core saves."""
+PARTS_PER_CORE = 4
+"""Most parts per core; more of them only make the second reduction longer."""
+_INFINITY = float("inf")
+_NEUTRAL = {
+    "arith.addf": -0.0, "arith.mulf": 1.0,
+    "arith.maximumf": -_INFINITY, "arith.minimumf": _INFINITY, "arith.maxnumf": -_INFINITY, "arith.minnumf": _INFINITY,
+}  # fmt: skip
+"""What leaves the other operand of a combining op as it is (``maxnumf`` of nothing but NaNs excepted)."""
+
+
+@dataclass(frozen=True)
+class SplitSite:
+    """One reduction of a program.
+
+    Attributes:
+        op: The linalg op; its last operand is what it adds to.
+        loop: The reduction loop that is split.
+        parts: Into how many; they divide the loop's trip count.
+        combiner: The op that takes one more element into the result.
+    """
+
+    op: Any
+    loop: int
+    parts: int
+    combiner: Any
+
+    @property
+    def inputs(self) -> list[Any]:
+        """All operands."""
+        return list(self.op.operands)
+
+    @property
+    def result(self) -> Any:
+        """The reduction's result."""
+        return self.op.result
+
+    @property
+    def maps(self) -> list[ir.AffineMap]:
+        """The indexing maps."""
+        return [ir.AffineMapAttr(attribute).value for attribute in linalg.get_indexing_maps(self.op)]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for ops that the same replacement is right for."""
+        return str(self.op.attributes), str(self.op.regions[0].blocks[0]), *(str(v.type) for v in self.op.operands)
+
+
+class SplitReduction(SiteRewrite[SplitSite]):
+    """Splits the reductions that have fewer results than there are cores.
+
+    Args:
+        cores: Cores that the program will run on; nothing is split for one.
+    """
+
+    def __init__(self, cores: int) -> None:
+        self.name = "split_reduction"
+        self._cores = cores
+
+    def sites(self, program: ir.Module) -> list[SplitSite]:
+        """Return the reductions that leave cores without work."""
+        return [site for op in walk(program.operation) if (site := split_site(op, self._cores)) is not None]
+
+    def match(self, root: Any, site: SplitSite) -> None:
+        """Emit the comparison of the op."""
+        transform.MatchOperationNameOp(root, [site.op.name])
+        match_dag(site.op, site.inputs, root)
+
+    def inputs(self, op: Any, site: SplitSite) -> list[Any]:
+        """Emit handles on the operands."""
+        return [operand_of(op, number) for number in range(len(site.inputs))]
+
+    def compute(self, site: SplitSite, *inputs: Any) -> Any:
+        """Return the reduction of the parts' reductions."""
+        *read, init = inputs
+        partial = _parts(site, read, init)
+        loops = init.type.rank + 1
+        maps = [ir.AffineMap.get_identity(loops), _of_dims(loops, range(1, loops))]
+        kinds = ["reduction", *["parallel"] * (loops - 1)]
+        return generic([partial], init, maps, kinds, lambda *pair: _copy(site.combiner, pair).result)
+
+
+def split_site(op: Any, cores: int) -> SplitSite | None:
+    """Return how an op is split for so many cores; None when it has no need or is not known well enough."""
+    if cores == 1 or not op.name.startswith("linalg.") or len(op.results) != 1 or not all(map(_static, op.operands)):
+        return None
+    attributes = linalg.get_indexing_maps(op)
+    maps = [] if attributes is None else [ir.AffineMapAttr(attribute).value for attribute in attributes]
+    if not maps or not all(map_.is_projected_permutation for map_ in maps):
+        return None
+    elements = max(prod(operand.type.shape) for operand in op.operands)
+    if prod(op.result.type.shape) >= cores or elements < MIN_ELEMENTS or (combiner := _combiner(op)) is None:
+        return None
+    kept = _dims(maps[-1])
+    extents = {
+        d: size for value, m in zip(op.operands, maps, strict=True)
+        for d, size in zip(_dims(m), value.type.shape, strict=True)
+    }  # fmt: skip
+    for loop in (loop for m in maps for loop in _dims(m) if loop not in kept):
+        parts = [p for p in range(cores, PARTS_PER_CORE * cores + 1) if extents[loop] % p == 0]
+        if parts:
+            return SplitSite(op, loop, parts[0], combiner)
+    return None
+
+
+def _parts(site: SplitSite, inputs: Sequence[Any], init: Any) -> Any:
+    """Return the reduction of each part: dims (parts, dims of the result)."""
+    *read, written = site.maps
+    loops = written.n_dims + 1
+    kept = _dims(written)
+    element = init.type.element_type
+    neutral = arith.constant(element, ir.FloatAttr.get(element, _NEUTRAL[site.combiner.name]))
+    start = linalg.fill(neutral, outs=[tensor.empty([site.parts, *init.type.shape], element)])
+    of_inputs = [[d for dim in _dims(m) for d in ([0, dim + 1] if dim == site.loop else [dim + 1])] for m in read]
+    maps = [_of_dims(loops, dims) for dims in [*of_inputs, [0, *(dim + 1 for dim in kept)]]]
+    kinds = ["parallel", *("parallel" if loop in kept else "reduction" for loop in range(loops - 1))]
+    split = [_split(value, _dims(m), site) for value, m in zip(inputs, read, strict=True)]
+    return generic(split, start, maps, kinds, lambda *scalars: _copied_body(site.op, scalars))
+
+
+def _copied_body(op: Any, scalars: Sequence[Any]) -> Any:
+    """Return what an op's body makes of scalars, by copies of its ops."""
+    *inner, end = op.regions[0].blocks[0]
+    values = dict(zip(op.regions[0].blocks[0].arguments, scalars, strict=True))
+    for one in inner:
+        made = _copy(one.operation, [values[operand] for operand in one.operation.operands])
+        values |= dict(zip(one.operation.results, made.results, strict=True))
+    return values[end.operation.operands[0]]
+
+
+def _split(value: Any, dims: list[int], site: SplitSite) -> Any:
+    """Return an input whose dim of the split loop is two: part, and place in the part."""
+    if site.loop not in dims:
+        return value
+    at = dims.index(site.loop)
+    shape = list(value.type.shape)
+    groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(len(shape))]
+    return expand(value, groups, [*shape[:at], site.parts, shape[at] // site.parts, *shape[at + 1 :]])
+
+
+def _copy(op: Any, operands: Sequence[Any]) -> Any:
+    copy = op.clone()
+    for number, operand in enumerate(operands):
+        copy.operands[number] = operand
+    return copy
+
+
+def _combiner(op: Any) -> Any:
+    """Return the op that combines the result so far with one more element, if it is one op that is known."""
+    block = op.regions[0].blocks[0]
+    inside = {inner.operation for inner in block}
+    so_far = block.arguments[len(op.operands) - 1]
+    end = list(block)[-1].operation
+    combiner = producer(end.operands[0]) if len(end.operands) == 1 else None
+    users = [use.owner.operation for use in so_far.uses]
+    if combiner is None or combiner.name not in _NEUTRAL or users != [combiner] or combiner not in inside:
+        return None
+    own = all(producer(v) is None or producer(v) in inside for inner in inside for v in inner.operands)
+    return combiner if own and not any("index" in inner.name or inner.regions for inner in inside) else None
+
+
+def _static(value: Any) -> bool:
+    type_ = value.type
+    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
+        return False
+    return isinstance(type_.element_type, ir.FloatType)
+
+
+def _dims(map_: ir.AffineMap) -> list[int]:
+    return [ir.AffineDimExpr(expr).position for expr in map_.results]
+
+
+def _of_dims(loops: int, dims: Any) -> ir.AffineMap:
+    return ir.AffineMap.get(loops, 0, [ir.AffineExpr.get_dim(d) for d in dims])

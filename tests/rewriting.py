@@ -1,0 +1,55 @@
+"""Programs before and after a rewrite: what the tests of program rewrites share."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import iree.runtime as rt
+import numpy as np
+from iree.compiler import ir
+from iree_cases import FLAGS
+
+from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.model import iree_compile_path
+from mlir_sched.emission.library import build_library
+from mlir_sched.program_rewrites import ProgramRewrite
+from mlir_sched.rewrite_script import RewriteScript
+from mlir_sched.transform_scripts.script import new_library, print_module
+from mlir_sched.transform_scripts.script_form import script_context
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "model.mlir"
+    path.write_text(text)
+    return path
+
+
+def compiled_to(model: Path, flags: tuple[str, ...], phase: str) -> str:
+    command = [str(iree_compile_path()), *flags, str(model), f"--compile-to={phase}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def abi(model: Path) -> str:
+    return compiled_to(model, FLAGS, "abi")
+
+
+def applies(rewrite: ProgramRewrite, model: Path) -> bool:
+    with script_context(), ir.Location.unknown():
+        return rewrite.applies(ir.Module.parse(abi(model)))
+
+
+def library_for(rewrite: ProgramRewrite, model: Path, folder: Path) -> tuple[str, ...]:
+    """Write a library that makes one rewrite, and return the flags that use it."""
+    with script_context(), ir.Location.unknown():
+        library = new_library()
+        symbol = rewrite.append(library, ir.Module.parse(abi(model)))
+        script = RewriteScript(rewrite.name, symbol, print_module(library))
+    path = folder / "library.mlir"
+    path.write_text(build_library([], script))
+    return (*FLAGS, *library_flags(path))
+
+
+def run(vmfb: bytes, inputs: list[np.ndarray], name: str = "main") -> np.ndarray:
+    module = rt.load_vm_module(rt.VmModule.copy_buffer((config := rt.Config("local-sync")).vm_instance, vmfb), config)
+    return np.asarray(module[name](*inputs).to_host())
