@@ -27,7 +27,6 @@ from mlir_sched.task import Task
 from mlir_sched.tasks import Model, extract
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_each_trace, replace_strategy
-from mlir_sched.variants import entry_of
 
 
 @dataclass(frozen=True)
@@ -225,9 +224,9 @@ class _Replay:
                 counts = applied_strategies(self.path, self.model.flags, file)
             emitted = compile_to_bytes(self.path, self.model.flags, file)
         plain = compile_to_bytes(self.path, self.target.flags)
-        timings = measure_program(runner, entry_of(self.model), plain, {}, emitted)
+        timings = measure_program(runner, self.model, plain, {}, emitted)
         if timings.emitted.ratio_low <= 1.0:  # a loss counts only when it is seen twice
-            timings = measure_program(runner, entry_of(self.model), plain, {}, emitted)
+            timings = measure_program(runner, self.model, plain, {}, emitted)
         return [_with_count(s, counts.get(s.symbol, 0)) for s in strategies], timings.untuned, timings.emitted
 
     def _notes(self) -> list[str]:

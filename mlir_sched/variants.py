@@ -21,6 +21,7 @@ from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.runner import BaselineError, Runner
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_model
+from mlir_sched.runner.verify import Rule
 from mlir_sched.space import Space
 from mlir_sched.target import Target
 from mlir_sched.targets import Variant, target_kind
@@ -108,6 +109,11 @@ def entry_of(model: Model) -> EntryPoint:
     return model.entries[0]
 
 
+def rule_of(model: Model) -> Rule:
+    """Return how near the results of a model's programs must be to those of the untuned one."""
+    return rule_for_model(entry_of(model).outputs, [task.dispatch for task in model.tasks if task.dispatch])
+
+
 def program_of(entry: EntryPoint, vmfb: bytes) -> Program:
     """Return a compiled model as a program to run."""
     return Program(vmfb, f"{entry.name}", entry.inputs, entry.outputs, writes_into_arguments=False)
@@ -130,7 +136,7 @@ def _build(path: Path, target: Target, variant: Variant) -> BuiltVariant:
 def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[BuiltVariant, ...]:
     entry = entry_of(built[0].model)
     default, *others = built
-    rule = rule_for_model(entry.outputs)
+    rule = rule_of(default.model)
     try:
         timing, results = runner.measure(
             program_of(entry, default.vmfb), [program_of(entry, b.vmfb) for b in others], rule

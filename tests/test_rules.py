@@ -101,8 +101,18 @@ def test_integers_that_select_elements_are_not_negative() -> None:
 
 
 def test_tolerance_grows_with_the_root_of_the_reduction_length() -> None:
-    short, long = (dispatch_tolerance(dispatch(matmul(k))) for k in (10_000, 1_000_000))
-    assert long / short == pytest.approx(1002 / 102)
+    short, long = (dispatch_tolerance(dispatch(matmul(k))) for k in (10_000, 250_000))
+    assert long / short == pytest.approx(502 / 102)
+
+
+def test_tolerance_of_a_very_long_sum_allows_for_terms_below_the_roundoff_of_the_sum() -> None:
+    op = matmul(1 << 23)
+    values = np.random.default_rng(0).standard_normal(1 << 23, np.float32) ** 2
+    serial, exact = np.add.accumulate(values)[-1:], values.sum(dtype=np.float64, keepdims=True).astype(np.float32)
+    spec = TensorSpec((1,), "f32")
+    for tolerance in (dispatch_tolerance(dispatch(op)), rule_for_model((spec,), [dispatch(op)]).checks[0].tolerance):
+        assert compare(serial, exact, spec, tolerance) is None
+        assert compare(serial, exact * np.float32(0.9), spec, tolerance) is not None
 
 
 def test_model_rule_has_no_negative_indices_and_a_tolerance_of_its_widest_epsilon() -> None:

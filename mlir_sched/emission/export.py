@@ -23,7 +23,7 @@ from mlir_sched.record import describe
 from mlir_sched.result import ProgramResult, TuneResult
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.target import Target
-from mlir_sched.variants import BuiltVariant, entry_of
+from mlir_sched.variants import BuiltVariant
 
 NO_LOSS = 0.995
 """Ratio to the untuned program below which an emitted one is slower: medians of equal programs differ by less."""
@@ -176,7 +176,7 @@ class _Attempt:
         """Measure the emitted program and every untuned variant, interleaved with plain ``iree-compile``."""
         default, *others = [built for built in self.variants if built.timing is not None]
         rivals = {built.variant.name: built.vmfb for built in others}
-        timings = measure_program(self.runner, entry_of(variant.model), default.vmfb, rivals, vmfb)
+        timings = measure_program(self.runner, default.model, default.vmfb, rivals, vmfb)
         ratios = {default.variant.name: 1.0, **timings.others}
         return ProgramResult(timings.untuned, timings.emitted, ratios, variant.variant.name)
 

@@ -10,10 +10,10 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
 from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.program import program_of_task
-from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
+from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.task import Task
-from mlir_sched.tasks import EntryPoint
-from mlir_sched.variants import program_of
+from mlir_sched.tasks import Model
+from mlir_sched.variants import entry_of, program_of, rule_of
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def measure_scripts(
 
 
 def measure_program(
-    runner: Runner, entry: EntryPoint, untuned: bytes, others: Mapping[str, bytes], emitted: bytes
+    runner: Runner, model: Model, untuned: bytes, others: Mapping[str, bytes], emitted: bytes
 ) -> ProgramTimings:
     """Check and measure a compiled model and its rivals, interleaved with plain ``iree-compile``.
 
     Args:
         runner: Runs them.
-        entry: The function to time.
+        model: The model; its first function is timed.
         untuned: The model compiled plainly.
         others: Rivals by name.
         emitted: The program to judge.
@@ -73,8 +73,9 @@ def measure_program(
     Raises:
         ModelCompileError: The program computes other numbers, or fails.
     """
+    entry = entry_of(model)
     programs = [program_of(entry, vmfb) for vmfb in (*others.values(), emitted)]
-    timing, results = runner.measure(program_of(entry, untuned), programs, rule_for_model(entry.outputs))
+    timing, results = runner.measure(program_of(entry, untuned), programs, rule_of(model))
     *rivals, own = results
     if own.timing is None:
         failure = own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed")
