@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -59,8 +59,9 @@ class VariantSearch:
         limit = self._limit(built)
         worth_tuning = [b.variant.name for b in contenders(built, self.space, self.target)]
         names, steps = self._remembered(f"{key}-contenders", self._exploration(worth_tuning, limit))
+        names, spare = names[: len(steps)], names[len(steps) :]
         by_name = {b.variant.name: b for b in built}
-        runs = {name: self._search_run(by_name[name], generation, limit) for name in names}
+        runs = {name: self._search_run(by_name[name], generation, limit) for name in (*names, *spare)}
         for run in runs.values():
             run.others = [other for other in runs.values() if other is not run]
         with ExitStack() as stack:
@@ -70,16 +71,26 @@ class VariantSearch:
                 runs[name].search(evaluators[name], stop)
                 if runs[name].interrupted:
                     break
-            best = min(evaluators, key=lambda name: expected_s(by_name[name], runs[name]))
-            if not runs[name].interrupted:
-                (best,), _ = self._remembered(f"{key}-chosen", ([best], []))
-            run = runs[best]
-            if runs[name].interrupted:
-                run.interrupted = True
-            else:
-                end = Limit(None if limit.trials is None else limit.trials - run.elsewhere, limit.seconds)
-                run.search(evaluators[best], end)
-        return by_name[best], run
+            best = self._choose(f"{key}-chosen", evaluators, by_name, runs)
+            if not any(run.interrupted for run in runs.values()):
+                runs[best].search(evaluators[best], _rest(limit, runs[best]))
+            while spare and not any(run.interrupted for run in runs.values()) and _has_trials(limit, runs[best]):
+                name = spare.pop(0)
+                evaluators[name] = stack.enter_context(self.open_evaluator(by_name[name].model.flags))
+                runs[name].search(evaluators[name], _rest(limit, runs[name]))
+                best = self._choose(f"{key}-chosen-{name}", evaluators, by_name, runs)
+        runs[best].interrupted = any(run.interrupted for run in runs.values())
+        return by_name[best], runs[best]
+
+    def _choose(
+        self, key: str, tuned: Iterable[str], built: Mapping[str, BuiltVariant], runs: Mapping[str, SearchRun]
+    ) -> str:
+        """Return the tuned contender that is expected to be the fastest program; a resumed run chooses the same."""
+        best = min(tuned, key=lambda name: expected_s(built[name], runs[name]))
+        if any(run.interrupted for run in runs.values()):
+            return best
+        (best,), _ = self._remembered(key, ([best], []))
+        return best
 
     def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit) -> SearchRun:
         tasks = [task for task in contender.model.tasks if can_tune(task, self.space, self.target)]
@@ -96,14 +107,17 @@ class VariantSearch:
         return Limit(self.options.trials or DEFAULT_TRIALS_PER_TASK * max(1, *tasks))
 
     def _exploration(self, names: Sequence[str], limit: Limit) -> tuple[list[str], list[Limit]]:
-        """Return which contenders are explored, and where each one's first search stops."""
+        """Return the contenders, and where the first search of each that is explored stops: the first of them.
+
+        The others have their turn only when the design spaces of these have nothing left to try.
+        """
         batch = self.options.batch
         if limit.trials is None:
             ends = (limit.seconds * EXPLORATION * (i + 1) / len(names) for i in range(len(names)))
             return [*names], [Limit(None, end) for end in ends]
-        names = names[: max(1, int(limit.trials * MAX_EXPLORATION / batch))]
-        batches = max(1, int(limit.trials * EXPLORATION / len(names) / batch))
-        return [*names], [Limit(min(limit.trials, batches * batch))] * len(names)
+        explored = min(len(names), max(1, int(limit.trials * MAX_EXPLORATION / batch)))
+        batches = max(1, int(limit.trials * EXPLORATION / explored / batch))
+        return [*names], [Limit(min(limit.trials, batches * batch))] * explored
 
     def _remembered(self, key: str, found: tuple[list[str], list[Limit]]) -> tuple[list[str], list[Limit]]:
         """Return what an interrupted run decided first, so that a resumed one does the same."""
@@ -127,6 +141,15 @@ class VariantSearch:
             self.store.add_run(f"fresh-{len(fresh)}", {})
             return len(fresh) + 1
         return len(fresh)
+
+
+def _rest(limit: Limit, run: SearchRun) -> Limit:
+    """Return where a variant's search ends that gets all that is left."""
+    return Limit(None if limit.trials is None else limit.trials - run.elsewhere, limit.seconds)
+
+
+def _has_trials(limit: Limit, run: SearchRun) -> bool:
+    return limit.trials is not None and run.trials + run.elsewhere < limit.trials
 
 
 def expected_s(built: BuiltVariant, run: SearchRun) -> float:

@@ -107,6 +107,21 @@ def test_a_small_budget_goes_to_the_fastest_untuned_variant_alone(
     assert set(evaluator.measured) == {"O3"}
 
 
+def test_what_a_small_space_leaves_of_the_budget_goes_to_contenders_that_had_none(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [
+        built("tiny", matmul_dispatch(1, 2, 2), 1.0),
+        built("default", SMALL, 1.5),
+        built("rewritten", LARGE, 1.6),
+    ]
+    evaluator = Speedups({"tiny": 1.0, "default": 1.1, "rewritten": 9.0})
+    chosen, run = search(variants, evaluator, trials=32)
+    assert chosen.variant.name == "rewritten"
+    assert evaluator.measured.count("default") == 8
+    assert run.trials == evaluator.measured.count("rewritten") == 32 - 8 - evaluator.measured.count("tiny")
+
+
 def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
     search: Callable[..., tuple[BuiltVariant, SearchRun]],
 ) -> None:
