@@ -19,6 +19,7 @@ from mlir_sched.compiler.library_flags import library_flags, write_response_file
 from mlir_sched.emission.final_measurement import measure_program
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.library import Strategy, build_library, indistinct
+from mlir_sched.emission.rivals import rivals_of
 from mlir_sched.record import describe
 from mlir_sched.result import ProgramResult, TuneResult
 from mlir_sched.runner import Runner, RunnerOptions
@@ -130,7 +131,7 @@ class _Attempt:
             missing = [key for key, winner in winners.items() if not applied.get(winner.symbol)]
             if missing:
                 return None, dict.fromkeys(missing, "its strategy did not apply in the program")
-            program = self._measure(variant, compile_to_bytes(self.model, flags))
+            program = self._measure(variant, winners, compile_to_bytes(self.model, flags))
         except ModelCompileError as error:
             if not winners:
                 raise
@@ -172,12 +173,14 @@ class _Attempt:
                 failing.append(key)
         return failing
 
-    def _measure(self, variant: BuiltVariant, vmfb: bytes) -> ProgramResult:
-        """Measure the emitted program and every untuned variant, interleaved with plain ``iree-compile``."""
+    def _measure(self, variant: BuiltVariant, winners: Mapping[str, Winner], vmfb: bytes) -> ProgramResult:
+        """Measure the emitted program, interleaved with plain ``iree-compile`` and the variants that may be as fast."""
         default, *others = [built for built in self.variants if built.timing is not None]
-        rivals = {built.variant.name: built.vmfb for built in others}
-        timings = measure_program(self.runner, default.model, default.vmfb, rivals, vmfb)
-        ratios = {default.variant.name: 1.0, **timings.others}
+        rivals, slow = rivals_of(variant, winners.values(), others)
+        programs = {built.variant.name: built.vmfb for built in rivals}
+        timings = measure_program(self.runner, default.model, default.vmfb, programs, vmfb)
+        known = {built.variant.name: built.timing.ratio for built in slow if built.timing is not None}
+        ratios = {default.variant.name: 1.0, **timings.others, **known}
         return ProgramResult(timings.untuned, timings.emitted, ratios, variant.variant.name)
 
 
