@@ -39,7 +39,7 @@ def named(
     rank = next(letter for letter in op if letter.isdigit())
     numbers = (("dilations", dilation), ("strides", stride))
     attributes = ", ".join(f"{name} = dense<{number}> : tensor<{rank}xi64>" for name, number in numbers)
-    shape = tuple(size - low - high for size, (low, high) in zip(image, padding or ((0, 0),) * len(image), strict=True))
+    shape = _unpadded(image, padding)
     arguments = f"{'%source' if padding else '%a'}: {_tensor(shape, kind)}, %b: {b}"
     body = _padded(padding, _tensor(shape, kind), a, kind) if padding else ""
     body += f"  %zero = arith.constant {'0.0' if out.startswith('f') else '0'} : {out}\n  %e = tensor.empty() : {c}\n"
@@ -51,21 +51,39 @@ def named(
     last, type_ = "%c", c
     if epilogue:
         arguments += f", %v: {_tensor(result[-1:], out)}"
-        last, type_ = "%r", _tensor(tuple(result[int(loop[1:])] for loop in epilogue.split(", ")), out)
+        last, type_ = "%r", _reordered(result, epilogue, out)
         body += _bias_and_relu(result, out, epilogue, type_)
     flags = FUSED_PADDING if padding else ()
     return Payload(f"func.func @main({arguments}) -> {type_} {{\n{body}  return {last} : {type_}\n}}\n", flags)
 
 
 def generic(
-    iterators: str, maps: tuple[str, str, str], image: tuple[int, ...], kernel: tuple[int, ...], result: tuple[int, ...]
+    iterators: str,
+    maps: tuple[str, str, str],
+    image: tuple[int, ...],
+    kernel: tuple[int, ...],
+    result: tuple[int, ...],
+    *,
+    epilogue: str = "",
+    padding: tuple[tuple[int, int], ...] = (),
 ) -> Payload:
-    """Return a convolution that has no name in linalg: ``iterators`` is a letter, p or r, per loop."""
+    """Return a convolution that has no name in linalg: ``iterators`` is a letter, p or r, per loop.
+
+    ``epilogue`` and ``padding`` as in :func:`named`.
+    """
     a, b, c = _tensor(image, "f32"), _tensor(kernel, "f32"), _tensor(result, "f32")
     kinds = ", ".join({"p": '"parallel"', "r": '"reduction"'}[letter] for letter in iterators)
     affine = ", ".join(f"affine_map<{text}>" for text in maps)
-    return Payload(f"""func.func @main(%a: {a}, %b: {b}) -> {c} {{
-  %zero = arith.constant 0.0 : f32
+    source = _tensor(_unpadded(image, padding), "f32")
+    arguments = f"{'%source' if padding else '%a'}: {source}, %b: {b}"
+    last, type_, after = "%c", c, ""
+    if epilogue:
+        arguments += f", %v: {_tensor(result[-1:], 'f32')}"
+        last, type_ = "%r", _reordered(result, epilogue, "f32")
+        after = _bias_and_relu(result, "f32", epilogue, type_)
+    return Payload(
+        f"""func.func @main({arguments}) -> {type_} {{
+{_padded(padding, source, a, "f32") if padding else ""}  %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : {c}
   %f = linalg.fill ins(%zero : f32) outs(%e : {c}) -> {c}
   %c = linalg.generic {{indexing_maps = [{affine}], iterator_types = [{kinds}]}}
@@ -75,9 +93,19 @@ def generic(
       %s = arith.addf %o, %p : f32
       linalg.yield %s : f32
   }} -> {c}
-  return %c : {c}
+{after}  return {last} : {type_}
 }}
-""")
+""",
+        FUSED_PADDING if padding else (),
+    )
+
+
+def _reordered(shape: tuple[int, ...], loops: str, kind: str) -> str:
+    return _tensor(tuple(shape[int(loop[1:])] for loop in loops.split(", ")), kind)
+
+
+def _unpadded(shape: tuple[int, ...], padding: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+    return tuple(size - low - high for size, (low, high) in zip(shape, padding or ((0, 0),) * len(shape), strict=True))
 
 
 def _tensor(shape: tuple[int, ...], kind: str) -> str:
@@ -110,7 +138,7 @@ def _bias_and_relu(shape: tuple[int, ...], kind: str, result: str, result_type: 
 """
 
 
-SAME = "d0, d1, d2, d3"
+SAME, NCHW_RESULT = "d0, d1, d2, d3", "d0, d3, d1, d2"
 NHWC, NCHW, DEPTHWISE = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw", "depthwise_conv_2d_nhwc_hwc"
 GROUPED = (
     "(n, h, w, g, f, i, j, c) -> (n, h * 2 + i, w * 2 + j, g, c)",
@@ -122,10 +150,15 @@ PHASES = (
     "(i, p, j, q, f, a, b, c) -> (p, q, a, b, c, f)",
     "(i, p, j, q, f, a, b, c) -> (i, p, j, q, f)",
 )
+FILTERS_INSIDE = (
+    "(n, h, w, f, c, i, j) -> (n, c, h * 2 + i, w * 2 + j)",
+    "(n, h, w, f, c, i, j) -> (c, i, j, f)",
+    "(n, h, w, f, c, i, j) -> (n, h, w, f)",
+)
 CONVOLUTIONS: dict[str, Payload] = {
     "1d": named("conv_1d_nwc_wcf", (1, 65, 24), (3, 24, 32), (1, 32, 32), stride=2),
     "2d_bias_relu": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue=SAME),
-    "2d_transposed_result": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue="d0, d3, d1, d2"),
+    "2d_transposed_result": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue=NCHW_RESULT),
     "2d_accumulating": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), accumulate=True),
     "2d_batch": named(NHWC, (4, 9, 9, 16), (3, 3, 16, 48), (4, 7, 7, 48)),
     "2d_dilated": named(NHWC, (1, 20, 20, 8), (3, 3, 8, 32), (1, 16, 16, 32), dilation=2),
@@ -137,6 +170,18 @@ CONVOLUTIONS: dict[str, Payload] = {
     "2d_f16": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), kind="f16"),
     "2d_nchw": named(NCHW, (1, 16, 18, 18), (32, 16, 3, 3), (1, 32, 16, 16)),
     "2d_nchw_strided": named(NCHW, (1, 16, 33, 33), (32, 16, 3, 3), (1, 32, 16, 16), stride=2),
+    "2d_nchw_filters_inside": generic(
+        "pppprrr", FILTERS_INSIDE, (3, 5, 33, 29), (5, 3, 3, 21), (3, 16, 14, 21), epilogue=NCHW_RESULT
+    ),
+    "2d_nchw_filters_inside_padded": generic(
+        "pppprrr",
+        FILTERS_INSIDE,
+        (1, 5, 33, 65),
+        (5, 3, 3, 32),
+        (1, 16, 32, 32),
+        epilogue=NCHW_RESULT,
+        padding=((0, 0), (0, 0), (1, 1), (1, 1)),
+    ),
     "3d": named("conv_3d_ndhwc_dhwcf", (1, 6, 10, 10, 8), (3, 3, 3, 8, 16), (1, 4, 8, 8, 16)),
     "grouped_ngchw": named("conv_2d_ngchw_gfchw", (1, 4, 4, 18, 18), (4, 4, 4, 3, 3), (1, 4, 4, 16, 16)),
     "grouped_nhwgc": generic("ppppprrr", GROUPED, (1, 17, 17, 4, 8), (3, 3, 8, 4, 16), (1, 8, 8, 4, 16)),

@@ -90,6 +90,7 @@ def test_an_epilogue_with_loops_of_its_own_is_left_to_the_compiler(space_for: Sp
         ("2d_batch", (3,), (2, 1, 0)),  # loops n h w f i j c
         ("2d_nchw", (2,), (0, 1)),  # loops f h w c i j
         ("2d_nchw_strided", (0,), (2, 1)),
+        ("2d_nchw_filters_inside", (3,), (2, 1, 0)),  # loops n h w f c i j
         ("2d_few_channels", (2, 0, 1), (1, 0)),
         ("depthwise", (2,), (1, 0)),  # loops h w c i j
         ("transposed_in_phases", (4,), (2, 0)),  # loops i p j q f a b c
@@ -124,6 +125,17 @@ def test_rule_refuses(space_for: SpaceFor, name: str, values: dict[str, Value], 
         except IllegalTraceError as error:
             messages.add(str(error))
     assert any(rule in message for message in messages), messages
+
+
+def test_a_result_in_another_layout_is_transposed_in_registers(space_for: SpaceFor) -> None:
+    space = space_for(CONVOLUTIONS["2d_nchw_filters_inside_padded"])
+    values: dict[str, Value] = {
+        "workgroup_0": (16,), "workgroup_1": (32,), "workgroup_2": (32,), "vector": (32,), "rows_1": (8,),
+        "rows_0": (1,), "order": ("0", "1", "2"), "innermost": "filter", "unrolled_loops": 0,
+    }  # fmt: skip
+    script = space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
+    assert script.count("tile_sizes [0, 1, 0] ") == 1  # the fill: a row after the other
+    assert script.count("tile_sizes [0, 0, 16]") == 1  # what stores the result: blocks of all rows and one register
 
 
 def test_golden_script(space_for: SpaceFor, golden: Callable[[str, str], None]) -> None:

@@ -1,14 +1,22 @@
 """Rewrites of the whole program that a transform library makes before IREE forms dispatches."""
 
+from mlir_sched.program_rewrites.contiguous_filters import ContiguousFilters
 from mlir_sched.program_rewrites.rewrite import ProgramRewrite
 from mlir_sched.program_rewrites.single_dispatch import SingleDispatch
 from mlir_sched.program_rewrites.split_reduction import SplitReduction
 from mlir_sched.program_rewrites.transposed_convolution import TransposedConvolution
 
-__all__ = ["ProgramRewrite", "SingleDispatch", "SplitReduction", "TransposedConvolution", "default_rewrites"]
+__all__ = [
+    "ContiguousFilters",
+    "ProgramRewrite",
+    "SingleDispatch",
+    "SplitReduction",
+    "TransposedConvolution",
+    "default_rewrites",
+]
 
 
 def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth a try on so many cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
-    return (SingleDispatch(), SplitReduction(cores), *transposed)
+    return (SingleDispatch(), SplitReduction(cores), ContiguousFilters(), *transposed)

@@ -29,6 +29,7 @@ from mlir_sched.transform_scripts.common.clean_up import CLEAN_UP, clean_up
 from mlir_sched.transform_scripts.common.convolution import Nest, match, row_loops, vector_loops
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
+    innermost_output_loop,
     sizes_for,
     vector_elements,
     vector_multiple,
@@ -146,6 +147,8 @@ def _sample_tile(s: Schedule, nest: Nest, may_peel: bool) -> RegisterTile:
     vector = vectors[0]
     if len(vectors) > 1:
         vector = int(s.sample_choice("vector_loop", [str(loop) for loop in vectors]))
+    multiple = vector_multiple(op.extents[vector], lanes)
+    s.require(tile[vector] % multiple == 0, f"the workgroup's {tile[vector]} do not hold vectors of {multiple}")
     rows = [loop for loop in row_loops(op, vector) if tile[loop] > 1][:2]
     sizes = {loop: 1 for loop in op.parallel_dims if op.extents[loop] > 1}
     peel = may_peel and _sample_peel(s, tile[vector], [tile[loop] for loop in rows], lanes)
@@ -266,6 +269,10 @@ def _tile_copy(s: Schedule, nest: Nest, tile: RegisterTile, op: TiledOp) -> None
     loops = nest.loops[op.op.index]
     rows = {loops[loop]: 1 for loop in tile.side_by_side}
     rows[loops[tile.vector]] = chunk(op.tile[loops[tile.vector]], tile.lanes)
+    contiguous = innermost_output_loop(op.op)
+    if op.op.index in nest.epilogues and contiguous in rows and contiguous != loops[tile.vector]:
+        del rows[contiguous]  # a block of rows and lanes is transposed in registers, and its rows are stored
+        rows[loops[tile.vector]] = min(rows[loops[tile.vector]], tile.lanes)
     unrolled: list[tuple[Loop, int]] = []
     for sizes in [rows, *([{loop: 1} for loop in tile.unrolled] if is_convolution else [])]:
         shorter = {loop: size for loop, size in sorted(sizes.items()) if size < op.tile[loop]}
