@@ -19,11 +19,13 @@ class RewriteScript:
         name: The rewrite.
         symbol: The named sequence that rewrites the program; it consumes the program's module and returns it.
         text: A transform library with that sequence and all that it needs.
+        flags: Compiler flags that go with it.
     """
 
     name: str
     symbol: str
     text: str
+    flags: tuple[str, ...] = ()
 
 
 def rewrites_in(text: str) -> dict[str, int]:

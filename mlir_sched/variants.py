@@ -77,7 +77,7 @@ def rewritten_variants(path: Path, target: Target) -> list[Variant]:
     scripts: tuple[RewriteScript, ...] = run_isolated(
         target.flags, job, str(path), target.cores, limits=EXTRACTION_LIMITS
     )
-    return [Variant(script.name, (), script) for script in scripts]
+    return [Variant(script.name, script.flags, script) for script in scripts]
 
 
 def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:

@@ -1,6 +1,7 @@
 """Rewrites of the whole program that a transform library makes before IREE forms dispatches."""
 
 from mlir_sched.program_rewrites.contiguous_filters import ContiguousFilters
+from mlir_sched.program_rewrites.padded_convolution import PaddedConvolution
 from mlir_sched.program_rewrites.rewrite import ProgramRewrite
 from mlir_sched.program_rewrites.single_dispatch import SingleDispatch
 from mlir_sched.program_rewrites.split_reduction import SplitReduction
@@ -8,6 +9,7 @@ from mlir_sched.program_rewrites.transposed_convolution import TransposedConvolu
 
 __all__ = [
     "ContiguousFilters",
+    "PaddedConvolution",
     "ProgramRewrite",
     "SingleDispatch",
     "SplitReduction",
@@ -19,4 +21,4 @@ __all__ = [
 def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth a try on so many cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
-    return (SingleDispatch(), SplitReduction(cores), ContiguousFilters(), *transposed)
+    return (SingleDispatch(), PaddedConvolution(), SplitReduction(cores), ContiguousFilters(), *transposed)

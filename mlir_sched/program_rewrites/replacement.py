@@ -46,6 +46,18 @@ def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
         transform.YieldOp()
 
 
+def attributes_of(op: Any) -> tuple[str, ...]:
+    """Return the attributes of an op as text; equal for ops with equal ones."""
+    named = (op.attributes[number] for number in range(len(op.attributes)))
+    return tuple(sorted(f"{attribute.name} = {attribute.attr}" for attribute in named))
+
+
+def match_type(value: Any, type_: ir.Type) -> None:
+    """Emit a comparison of a value's type."""
+    attributes = {"target_type": ir.TypeAttr.get(type_)}
+    ir.Operation.create("transform.iree.match.cast_compatible_type", operands=[value], attributes=attributes)
+
+
 def require_number(handle: Any, number: int) -> None:
     """Emit a failure of the sequence unless a handle stands for so many ops."""
     param = transform.ParamType.get(ir.IntegerType.get_signless(64))

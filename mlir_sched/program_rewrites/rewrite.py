@@ -12,9 +12,11 @@ class ProgramRewrite(ABC):
 
     Attributes:
         name: What the rewrite is called in records and reports; also the value of the attribute that proves it.
+        flags: What ``iree-compile`` needs besides to make the best of the rewritten program.
     """
 
     name: str
+    flags: tuple[str, ...] = ()
 
     @abstractmethod
     def applies(self, program: ir.Module) -> bool:

@@ -30,5 +30,5 @@ def rewrite_scripts(path: str, cores: int) -> tuple[RewriteScript, ...]:
             if rewrite.applies(program):
                 library = new_library()
                 symbol = rewrite.append(library, program)
-                scripts.append(RewriteScript(rewrite.name, symbol, print_module(library)))
+                scripts.append(RewriteScript(rewrite.name, symbol, print_module(library), rewrite.flags))
         return tuple(scripts)

@@ -9,6 +9,7 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.axis import Axis
+from mlir_sched.program_rewrites.replacement import attributes_of
 
 CONVOLUTIONS = ("linalg.conv_1d_nwc_wcf", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_3d_ndhwc_dhwcf")
 """The convolutions over images (batch, pixels, channels) and filters (taps, channels, filters)."""
@@ -59,7 +60,7 @@ class Site:
     def unmirrored(self) -> tuple[Any, ...]:
         """What tells sites apart before their filters are compared."""
         types = [str(operand.type) for operand in (*self.convolution.operands, self.image)]
-        return self.convolution.name, *types, str(self.convolution.attributes), str(self.insertion.attributes)
+        return self.convolution.name, *types, attributes_of(self.convolution), attributes_of(self.insertion)
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -87,7 +88,7 @@ def extraction(mirroring: Any) -> Any:
 
 
 def _site(op: Any) -> Site | None:
-    if op.name not in CONVOLUTIONS or not all(_static(operand) for operand in op.operands):
+    if op.name not in CONVOLUTIONS or not all(is_static_f32(operand) for operand in op.operands):
         return None
     rank = CONVOLUTIONS.index(op.name) + 1
     insertion = producer(op.operands[0])
@@ -117,7 +118,8 @@ def _site(op: Any) -> Site | None:
     return Site(op, insertion, mirroring, tuple(axes))
 
 
-def _static(value: Any) -> bool:
+def is_static_f32(value: Any) -> bool:
+    """Say whether a value is a tensor of f32 whose sizes are known."""
     kind = value.type
     return isinstance(kind, ir.RankedTensorType) and kind.has_static_shape and isinstance(kind.element_type, ir.F32Type)
 
@@ -131,7 +133,7 @@ def _all_one(convolution: Any) -> bool:
 def _inserts_into_zeros(insertion: Any) -> bool:
     if insertion.name != "tensor.insert_slice" or len(insertion.operands) != 2:
         return False
-    if not all(_static(operand) for operand in insertion.operands):
+    if not all(is_static_f32(operand) for operand in insertion.operands):
         return False
     fill = producer(insertion.operands[1])
     if fill is None or fill.name != "linalg.fill":

@@ -16,7 +16,7 @@ from iree.compiler.dialects import arith, linalg, tensor, transform
 
 from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.linalg_ops import expand, generic
-from mlir_sched.program_rewrites.replacement import match_dag, operand_of
+from mlir_sched.program_rewrites.replacement import attributes_of, match_dag, operand_of
 from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
 
 MIN_ELEMENTS = 1 << 16
@@ -65,7 +65,7 @@ class SplitSite:
     @property
     def kind(self) -> tuple[Any, ...]:
         """Equal for ops that the same replacement is right for."""
-        return str(self.op.attributes), str(self.op.regions[0].blocks[0]), *(str(v.type) for v in self.op.operands)
+        return attributes_of(self.op), str(self.op.regions[0].blocks[0]), *(str(v.type) for v in self.op.operands)
 
 
 class SplitReduction(SiteRewrite[SplitSite]):
