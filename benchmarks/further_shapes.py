@@ -1,0 +1,295 @@
+"""Tunes shapes that are in no other table, and compares what is emitted with every untuned IREE variant.
+
+``python -m benchmarks.further_shapes [--only NAME ...] [--trials 32] [--threads 1] [--json F] [--store DIR]``. Every
+shape is tuned with an empty store and sampled in turns with IREE's variants, as :mod:`benchmarks.operators` does. Ends
+with exit code 1 when tuning a shape ends with an error, when more than 5 % of its candidates fail, or when what is
+emitted is slower than the fastest variant beyond the noise. That no transform module schedules a shape is a note.
+
+With ``--json`` and ``--store`` a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.operators import roofline
+from benchmarks.operators.client import PeerError
+from benchmarks.operators.comparison import Comparison, Setting
+from benchmarks.operators.programs import TUNED
+from benchmarks.operators.report import duration
+from benchmarks.operators.roofline import Roofline
+from benchmarks.operators.rows import Column, Row
+from benchmarks.operators.table import operator_of_file
+from benchmarks.shapes import SHAPES, Shape
+from mlir_sched.database import RecordStore
+from mlir_sched.errors import Failure, UserError
+from mlir_sched.runner.runner import choose_cores
+from mlir_sched.targets import detect_target
+from mlir_sched.tuning import default_store
+
+VERSION = 1
+MOST_FAILING = 0.05
+"""Share of failing candidates of a shape that is still well."""
+LOSS = 0.98
+"""A shape is lost when the whole 95 % interval of its ratio to the fastest variant is below this ..."""
+SMALLEST_LOSS_S = 100e-9
+"""... and the loss is larger than this: the same code loaded twice differs by 50 ns a call."""
+MISSED = 0.6
+"""Share of the roofline below which nothing gained is a gain that was missed."""
+NOTHING_TO_TUNE = "no dispatch can be tuned"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Another program's time divided by that of the emitted one, with the 95 % interval; above 1 is a gain."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of one shape.
+
+    Attributes:
+        name: The shape.
+        problem: Why there is no emitted program; empty when there is one.
+        seconds: Of a call of the emitted program, or of the fastest variant without one.
+        kernel_time: Whether the empty call's time is taken off.
+        of_roofline: Share of the roofline that this is.
+        bound: What bounds the roofline.
+        default: Ratio to plain ``iree-compile``.
+        best: Ratio to the fastest variant.
+        best_name: Which that is.
+        tried: Candidates measured.
+        failures: Those that failed, by class with the first message.
+        tuning_s: Seconds of tuning.
+        how: Variant and sketches of the emitted program.
+    """
+
+    name: str
+    problem: str
+    seconds: float
+    kernel_time: bool
+    of_roofline: float
+    bound: str
+    default: Ratio | None
+    best: Ratio | None
+    best_name: str
+    tried: int
+    failures: Mapping[str, Sequence[Any]]
+    tuning_s: float
+    how: str
+
+    @property
+    def failed(self) -> int:
+        """Candidates that failed."""
+        return sum(int(count) for count, _ in self.failures.values())
+
+    @property
+    def verdict(self) -> str:
+        """What is wrong with it; empty when nothing is."""
+        if self.problem:
+            return "" if NOTHING_TO_TUNE in self.problem else "error"
+        wrong = ["failures"] if self.failed > MOST_FAILING * self.tried else []
+        return ", ".join([*wrong, *(["loss"] if self.lost else [])])
+
+    @property
+    def lost(self) -> bool:
+        """Whether the fastest variant is faster than what is emitted."""
+        if self.best is None or self.best.high >= LOSS:
+            return False
+        return self.seconds * (1 - self.best.median) > SMALLEST_LOSS_S
+
+    @property
+    def missed(self) -> bool:
+        """Whether nothing is gained over the fastest variant although the roofline is far."""
+        gained = self.best is not None and self.best.low > 1.0
+        return not gained and self.of_roofline < MISSED
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Found:
+        ratios = {name: None if data[name] is None else Ratio(**data[name]) for name in ("default", "best")}
+        return Found(**{**data, **ratios})
+
+
+def tune_shape(shape: Shape, setting: Setting, folder: Path) -> Found:
+    """Tune a shape and compare it; what an earlier run left in the folder is gone on from.
+
+    Raises:
+        UserError: IREE does not compile it.
+        PeerError: IREE does not run it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{shape.name}.mlir"
+    path.write_text(shape.text)
+    row = Comparison(operator_of_file(path), setting, folder).run()
+    return found_in(row, folder / f"tuned-{shape.name}")
+
+
+def found_in(row: Row, tuned: Path) -> Found:
+    """Put a row of the comparison and the tuned folder beside it together."""
+    own, best, default = (row.columns.get(label or "") for label in (TUNED, row.best_peer, "IREE default"))
+    notes = [note for note in row.notes if note.startswith(TUNED)]
+    tried, failures = candidates_of(tuned)
+    shown = own or best
+    return Found(
+        name=row.name,
+        problem="" if own else " ".join(notes) or "nothing was emitted",
+        seconds=shown.time.median if shown else 0.0,
+        kernel_time=row.kernel_time,
+        of_roofline=row.of_roofline or 0.0,
+        bound=row.bound,
+        default=_ratio(default),
+        best=_ratio(best),
+        best_name=(row.best_peer or "").removeprefix("IREE "),
+        tried=tried,
+        failures=failures,
+        tuning_s=sum(tuning.seconds for tuning in row.tuning.values()),
+        how=_how(tuned / "summary.json"),
+    )
+
+
+def _ratio(column: Column | None) -> Ratio | None:
+    if column is None or column.ratio is None:
+        return None
+    return Ratio(column.ratio.median, column.ratio.low, column.ratio.high)
+
+
+def candidates_of(tuned: Path) -> tuple[int, dict[str, list[Any]]]:
+    """Return how many candidates a run measured, and the failed ones by class: count and first message."""
+    store = default_store(tuned)
+    if not store.exists():
+        return 0, {}
+    tried, failures = 0, dict[str, list[Any]]()
+    with RecordStore.open(store, read_only=True) as records:
+        for task in records.tasks():
+            for context in records.contexts(task.key):
+                for record in records.records(task.key, context):
+                    tried += record.trace is not None
+                    if record.trace is not None and isinstance(record.outcome, Failure):
+                        failure = record.outcome
+                        failures.setdefault(failure.kind.value, [0, failure.message])[0] += 1
+    return tried, failures
+
+
+def _how(summary: Path) -> str:
+    if not summary.exists():
+        return ""
+    data = json.loads(summary.read_text())
+    sketches = dict.fromkeys(dispatch["sketch"] for dispatch in data["dispatches"] if dispatch["sketch"])
+    return ", ".join([data["program"]["variant"], *sketches])
+
+
+def table_of(rows: Sequence[Found]) -> Table:
+    """Return one line per shape."""
+    table = Table("shape")
+    for title in ("time", "of roofline", "against default", "against the best variant", "failed", "tuning"):
+        table.add_column(title, justify="right")
+    table.add_column("emitted")
+    table.add_column("")
+    for row in rows:
+        table.add_row(
+            row.name + (" *" if row.kernel_time else ""),
+            duration(row.seconds),
+            f"{row.of_roofline:.0%} {row.bound}",
+            str(row.default or ""),
+            f"{row.best or ''} {row.best_name}",
+            f"{row.failed} of {row.tried}",
+            f"{row.tuning_s:.0f} s",
+            row.how,
+            row.verdict or ("missed gain" if row.missed else ""),
+        )
+    return table
+
+
+def notes_of(rows: Sequence[Found]) -> list[str]:
+    """Return what went wrong or was not tuned, and the totals."""
+    notes = [f"{row.name}: {row.problem}" for row in rows if row.problem]
+    notes += [
+        f"{row.name}: {count} times {kind}: {text}" for row in rows for kind, (count, text) in row.failures.items()
+    ]
+    tried, failed = sum(row.tried for row in rows), sum(row.failed for row in rows)
+    verdicts = [row.verdict for row in rows if row.verdict]
+    return [*notes, f"{len(rows)} shapes, {tried} candidates, {failed} failed; {len(verdicts)} shapes are not well"]
+
+
+def write_json(path: Path, rows: Sequence[Found], ceiling: Roofline, setting: Mapping[str, Any]) -> None:
+    """Write everything that was found."""
+    data = {"version": VERSION, "setting": dict(setting), "roofline": ceiling.to_json()}
+    path.write_text(json.dumps(data | {"shapes": [asdict(row) for row in rows]}, indent=1))
+
+
+def read_json(path: Path, setting: Mapping[str, Any]) -> tuple[list[Found], Roofline | None]:
+    """Return what an earlier run with the same setting found, and its roofline."""
+    data = json.loads(path.read_text()) if path.exists() else {}
+    if data.get("version") != VERSION or data["setting"] != dict(setting):
+        return [], None
+    return [Found.from_json(row) for row in data["shapes"]], Roofline.from_json(data["roofline"])
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    unknown = sorted(set(arguments.only) - {shape.name for shape in SHAPES})
+    if unknown:
+        sys.exit(f"error: no such shape: {', '.join(unknown)}; shapes are {', '.join(s.name for s in SHAPES)}")
+    try:
+        cores = choose_cores(arguments.threads)
+        target = detect_target("llvm-cpu", arguments.threads)
+    except (UserError, ValueError) as error:
+        sys.exit(f"error: {error}")
+    asked = {name: getattr(arguments, name) for name in ("trials", "threads", "seed", "rounds")}
+    known, ceiling = read_json(arguments.json, asked) if arguments.json else ([], None)
+    ceiling = ceiling or roofline.measure(cores)
+    setting = Setting(target, cores, ceiling, (), arguments.trials, arguments.seed, arguments.rounds, 0.02, 60.0, 300.0)
+    rows = {row.name: row for row in known}
+    by_name = {shape.name: shape for shape in SHAPES}
+    chosen = [by_name[name] for name in arguments.only or by_name]
+    with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as folder:
+        for shape in chosen:
+            if shape.name in rows:
+                continue
+            console.print(f"{shape.name} ...", highlight=False)
+            try:
+                row = tune_shape(shape, setting, (arguments.store or Path(folder)) / shape.name)
+            except (UserError, PeerError) as error:
+                row = Found(shape.name, str(error), 0.0, False, 0.0, "", None, None, "", 0, {}, 0.0, "")
+            rows[shape.name] = row
+            if arguments.json:
+                write_json(arguments.json, list(rows.values()), ceiling, asked)
+    found = [rows[shape.name] for shape in chosen]
+    console.print(table_of(found))
+    for note in notes_of(found):
+        console.print(note, highlight=False, markup=False, soft_wrap=True)
+    sys.exit(int(any(row.verdict for row in found)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.further_shapes", description=__doc__)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="by default all shapes")
+    parser.add_argument("--trials", type=int, default=32, help="per shape")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=20, help="samples per contender")
+    parser.add_argument("--json", type=Path, help="write the results there; shapes already there are not run again")
+    parser.add_argument("--store", type=Path, help="keep a folder per shape there, for a run that goes on")
+    return parser
+
+
+if __name__ == "__main__":
+    main()
