@@ -6,6 +6,7 @@ from mlir_sched.program_rewrites.rewrite import ProgramRewrite
 from mlir_sched.program_rewrites.single_dispatch import SingleDispatch
 from mlir_sched.program_rewrites.split_reduction import SplitReduction
 from mlir_sched.program_rewrites.transposed_convolution import TransposedConvolution
+from mlir_sched.program_rewrites.winograd import Winograd
 
 __all__ = [
     "ContiguousFilters",
@@ -14,6 +15,7 @@ __all__ = [
     "SingleDispatch",
     "SplitReduction",
     "TransposedConvolution",
+    "Winograd",
     "default_rewrites",
 ]
 
@@ -21,4 +23,5 @@ __all__ = [
 def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth a try on so many cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
-    return (SingleDispatch(), PaddedConvolution(), SplitReduction(cores), ContiguousFilters(), *transposed)
+    convolutions = (ContiguousFilters(), PaddedConvolution(), Winograd(), *transposed)
+    return (SingleDispatch(), SplitReduction(cores), *convolutions)

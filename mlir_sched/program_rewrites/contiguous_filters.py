@@ -12,10 +12,10 @@ from math import prod
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, tensor, transform
+from iree.compiler.dialects import arith, transform
 
 from mlir_sched.compiler.session import walk
-from mlir_sched.program_rewrites.linalg_ops import generic, zeros
+from mlir_sched.program_rewrites.linalg_ops import barrier, generic, transposed, zeros
 from mlir_sched.program_rewrites.replacement import match_dag, operand_of
 from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
 
@@ -102,7 +102,7 @@ class ContiguousFilters(SiteRewrite[FilterSite]):
         more than a transpose, which IREE would fold into the convolution.
         """
         image, taps, init = inputs
-        taps = _transposed(taps, _order(site.layout.filter))
+        taps = barrier(transposed(taps, _order(site.layout.filter)))
         result = _order(site.layout.result)
         if result == list(range(init.type.rank)):
             return _convolution(site, image, taps, init)
@@ -135,15 +135,6 @@ def _pays(op: Any) -> bool:
         return False
     vectors_of_pixels = layout.image.endswith("s") and _numbers(op, "strides", layout.image.count("s"))[-1] == 1
     return not vectors_of_pixels or result[-1] < MIN_PIXELS
-
-
-def _transposed(taps: Any, order: list[int]) -> Any:
-    """Return a filter with its dims in another order, behind a barrier: IREE would fold the order into its reader."""
-    shape = [taps.type.shape[d] for d in order]
-    empty = tensor.empty(shape, taps.type.element_type)
-    made = linalg.transpose(taps, outs=[empty], permutation=order).operation
-    barrier = "iree_tensor_ext.compute_barrier.start"
-    return ir.Operation.create(barrier, operands=[made.result], results=[empty.type]).result
 
 
 def _convolution(site: FilterSite, image: Any, taps: Any, init: Any) -> Any:

@@ -63,6 +63,18 @@ def slice_of(source: Any, offsets: Sequence[int], sizes: Sequence[int]) -> Any:
     return tensor.extract_slice(result, source, [], [], [], offsets, sizes, [1] * len(sizes))
 
 
+def transposed(source: Any, order: Sequence[int]) -> Any:
+    """Return a tensor with its dims in another order."""
+    empty = tensor.empty([source.type.shape[dim] for dim in order], source.type.element_type)
+    return linalg.transpose(source, outs=[empty], permutation=list(order)).operation.result
+
+
+def barrier(value: Any) -> Any:
+    """Return a tensor that IREE makes in its own layout: it does not fold a transpose into what reads it."""
+    name = "iree_tensor_ext.compute_barrier.start"
+    return ir.Operation.create(name, operands=[value], results=[value.type]).result
+
+
 def collapse(source: Any, groups: Reassociation) -> Any:
     """Return a tensor with each group of adjacent dims made one."""
     shape = [prod(source.type.shape[d] for d in group) for group in groups]
