@@ -23,5 +23,5 @@ __all__ = [
 def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth a try on so many cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
-    convolutions = (ContiguousFilters(), PaddedConvolution(), Winograd(), *transposed)
+    convolutions: tuple[ProgramRewrite, ...] = (ContiguousFilters(), PaddedConvolution(), Winograd(), *transposed)
     return (SingleDispatch(), SplitReduction(cores), *convolutions)
