@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -65,7 +66,7 @@ func.func @main(%image: {image}, %init: {result}{"" if constant else f", %taps: 
             result += np.einsum(f"{letters[0]},{of_tap}->{letters[1]}", window, weights)
         return result
 
-    def _shape(self, letters: str, spatial: tuple[int, ...] | list[int]) -> tuple[int, ...]:
+    def _shape(self, letters: str, spatial: Sequence[int]) -> tuple[int, ...]:
         rest = iter(spatial)
         return tuple(next(rest) if letter == "s" else self.sizes[letter] for letter in letters)
 
