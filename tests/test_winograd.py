@@ -93,6 +93,14 @@ def test_matrices_are_those_of_minimal_filtering() -> None:
         np.testing.assert_allclose(np.array(algorithm.result) @ products, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("mutable", "taken"), [("", True), ("mutable ", False)])
+def test_a_filter_may_be_a_global_that_is_never_written(mutable: str, taken: bool, tmp_path: Path) -> None:
+    text = program(1, 16, 16, 32, 32, constant=False).replace(", %taps: tensor<3x3x32x32xf32>)", ")")
+    load = "{\n  %taps = util.global.load @taps : tensor<3x3x32x32xf32>\n"
+    text = f"util.global private {mutable}@taps = dense<1.0> : tensor<3x3x32x32xf32>\n" + text.replace("{\n", load, 1)
+    assert applies(Winograd(), write(tmp_path, text)) == taken
+
+
 REFUSED = {
     "few channels": program(1, 16, 16, 16, 64),
     "few tiles": program(1, 6, 6, 64, 64),

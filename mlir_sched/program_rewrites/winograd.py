@@ -128,7 +128,8 @@ class Winograd(SiteRewrite[WinogradSite]):
     def sites(self, program: ir.Module) -> list[WinogradSite]:
         """Return the convolutions that are worth it; of a kind, which a matcher knows, all filters are constants."""
         found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
-        varying = {site.kind for site in found if not _is_constant(site.op.operands[1])}
+        constants = _constant_globals(program)
+        varying = {site.kind for site in found if not _is_constant(site.op.operands[1], constants)}
         return [site for site in found if site.kind not in varying]
 
     def match(self, root: Any, site: WinogradSite) -> None:
@@ -183,9 +184,17 @@ def _site(op: Any) -> WinogradSite | None:
     return None
 
 
-def _is_constant(value: Any) -> bool:
+def _constant_globals(program: ir.Module) -> set[str]:
+    """Return the symbols of the globals that are never written."""
+    found = [op for op in walk(program.operation) if op.name == "util.global" and "is_mutable" not in op.attributes]
+    return {ir.StringAttr(op.attributes["sym_name"]).value for op in found}
+
+
+def _is_constant(value: Any, globals_: set[str]) -> bool:
     op = producer(value)
-    return op is not None and op.name in ("arith.constant", "util.global.load")
+    if op is not None and op.name == "util.global.load":
+        return ir.FlatSymbolRefAttr(op.attributes["global"]).value in globals_
+    return op is not None and op.name == "arith.constant"
 
 
 def _image(algorithm: Algorithm, image: Any, rows: int, columns: int) -> Any:
