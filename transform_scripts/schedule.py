@@ -219,14 +219,15 @@ class Schedule:
         """Vectorize every fill, wherever fusion and tiling put it."""
         self.emit.vectorize(self.emit.match_ops(["linalg.fill"]))
 
-    def split_reduction_into_lanes(self, op: TiledOp, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle]:
-        """Keep partial results in lanes and combine them at the end (rfactor): (fill, partial, combine).
+    def split_reduction_into_lanes(self, op: TiledOp, sizes: Sequence[int]) -> tuple[Handle, Handle, Loop]:
+        """Keep partial results in lanes and combine them at the end (rfactor): (partial, combine, outermost loop).
 
         Before: ``for k: acc += a[k]``.  After: ``for k step s: acc[0:s] += a[k:k+s]``, then ``sum(acc[0:s])``.
         """
-        fill, partial, combine, _ = self.emit.tile_reduction_using_for(op.handle, sizes)
+        _, partial, combine, loop = self.emit.tile_reduction_using_for(op.handle, sizes)
+        divides = all(t % s == 0 for s, t in zip(sizes, op.tile, strict=True) if s)
         self._update(op.tiled(partial, "lanes", sizes))
-        return fill, partial, combine
+        return partial, combine, Loop(loop, divides)
 
     def vectorize(self, op: TiledOp, masked: bool = False) -> None:
         """Turn an op into vector code of its tile; masked where the tile may be cut by an edge."""
