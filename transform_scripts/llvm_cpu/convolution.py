@@ -1,4 +1,4 @@
-"""Direct convolutions on CPUs: any rank, stride, dilation, grouping and layout, with fill and element-wise epilogues.
+"""Direct convolutions and poolings on CPUs: any rank, stride, dilation, grouping and layout, with fill and epilogues.
 
 One program spans the space. A register tile of the result, one vector loop by at most two rows, stays in registers
 while all of the filter and the input channels are summed; fill and epilogues are computed in the same tile. Every
@@ -169,9 +169,14 @@ def _sample_tile(s: Schedule, nest: Nest, may_peel: bool) -> RegisterTile:
 
 
 def _sample_peel(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> bool:
-    """Choose how edges are treated, where no good register tile divides the extents."""
+    """Choose how edges are treated, where no good register tile divides the extents.
+
+    Divisors have a small chance where all make vectors of less than half a register: 41 channels would be scalars.
+    """
     uneven = (vector > lanes and vector % lanes != 0) or not all(map(_divides_well, rows))
-    return uneven and s.sample_choice("edges", ("divisor", "peel"), weights=(1.0, 2.0)) == "peel"
+    longest = max(chunk(size, lanes) for size in range(1, lanes * MAX_VECTORS_PER_ROW + 1) if vector % size == 0)
+    divisors = 1.0 if 2 * longest >= min(vector, lanes) else 0.1
+    return uneven and s.sample_choice("edges", ("divisor", "peel"), weights=(divisors, 2.0)) == "peel"
 
 
 def _divides_well(extent: int) -> bool:
