@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from convolution_payloads import CONVOLUTIONS, NCHW, named
+from convolution_payloads import CONVOLUTIONS, NCHW, NHWC, named
 from payloads import Payload
 
 from mlir_sched.compiler import CompilerPool
@@ -69,10 +69,19 @@ def test_a_padded_image_is_read_where_it_is(space_for: SpaceFor) -> None:
     assert "iree-codegen-vectorize-tensor-pad" in script
 
 
-def test_a_pooling_is_left_to_the_compiler(space_for: SpaceFor) -> None:
+def test_a_pooling_is_a_convolution_without_a_filter(space_for: SpaceFor) -> None:
     space = space_for(Payload(POOLING))
-    assert space.sketches == ()
-    assert OpKind.CONVOLUTION not in {op.kind for op in space.dispatch.ops}
+    assert space.sketches == ("convolution",)
+    (op,) = (op for op in space.dispatch.ops if op.kind is OpKind.CONVOLUTION)
+    assert vector_loops(op, 16) == (2,)  # loops h w c i j: the channels
+    assert row_loops(op, 2) == (1, 0)
+
+
+def test_a_channel_count_without_good_divisors_is_mostly_peeled(space_for: SpaceFor) -> None:
+    space, rng = space_for(named(NHWC, (1, 6, 10, 8), (3, 3, 8, 41), (1, 4, 8, 41))), np.random.default_rng(0)
+    drawn = [space.sample(rng).values for _ in range(50)]
+    assert sum(values.get("edges") == "peel" for values in drawn) > 35
+    assert sum(values["workgroup_2"] == (41,) for values in drawn) > 35
 
 
 def test_an_epilogue_with_loops_of_its_own_is_left_to_the_compiler(space_for: SpaceFor) -> None:

@@ -14,7 +14,7 @@ from iree.compiler.dialects import linalg
 from mlir_sched.compiler.session import producer
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import ELEMENT_BYTES, PAD, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
-from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, reads_loop_index
+from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, is_pooling, reads_loop_index
 from mlir_sched.tasks.linear_maps import linear_results
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
@@ -158,7 +158,10 @@ def _is_contraction(op: Any, operands: list[Operand], iterators: tuple[str, ...]
 
 
 def _is_convolution(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> bool:
-    """Say whether it sums products of a filter and of an image that is read through windows, in rising order."""
+    """Say whether it sums products of a filter and of an image that is read through windows, in rising order.
+
+    A pooling is one, too: its second operand, which only says how large the windows are, takes the filter's place.
+    """
     if len(operands) != 3 or not operands[2].is_projected_permutation:
         return False
     first, second, result = operands
@@ -169,7 +172,8 @@ def _is_convolution(op: Any, operands: list[Operand], iterators: tuple[str, ...]
         return False
     inputs, shared, out = {*image.dims, *kernel.dims}, {*image.dims} & {*kernel.dims}, {*result.dims}
     reductions = {loop for loop, kind in enumerate(iterators) if kind == "reduction"}
-    return reductions == shared - out and out <= inputs and is_multiply_accumulate(op)
+    pools = image is first and is_pooling(op)
+    return reductions == shared - out and out <= inputs and (pools or is_multiply_accumulate(op))
 
 
 def _stored(operations: list[Any], position: dict[Any, int]) -> tuple[int, ...]:

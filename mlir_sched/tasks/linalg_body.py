@@ -8,6 +8,10 @@ _CASTS = frozenset(
     {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "arith.truncf", "arith.trunci"}
 )
 _MULTIPLY_ADD = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
+_COMBINE = frozenset(
+    {"arith.addf", "arith.addi", "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf"}
+    | {f"arith.{which}{sign}i" for which in ("max", "min") for sign in "su"}
+)
 _INDEX_DEPENDENT = frozenset({"linalg.index", "tensor.extract"})
 
 
@@ -36,6 +40,13 @@ def is_multiply_accumulate(op: Any) -> bool:
         return False
     factors = [_through_casts(value) for value in product.operands]
     return factors in ([lhs, rhs], [rhs, lhs])
+
+
+def is_pooling(op: Any) -> bool:
+    """Say whether the body combines the result with its first input alone: a sum, a maximum or a minimum."""
+    image, *_, out = _block(op).arguments
+    total = _defining(_block(op).operations[len(_block(op).operations) - 1].operation.operands[0])
+    return total is not None and total.name in _COMBINE and list(total.operands) in ([image, out], [out, image])
 
 
 def _block(op: Any) -> Any:
