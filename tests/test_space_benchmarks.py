@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +17,14 @@ import pytest
 from conftest import FIXED
 from payloads import matmul
 
-from benchmarks import enumeration, record_space, space_audit
+from benchmarks import enumeration, further_shapes, record_space, space_audit
 from benchmarks.composition import report
 from benchmarks.composition.rows import Best, Row, gain_of, winning_modules
 from benchmarks.composition.spaces import PARTS, growing_spaces
 from benchmarks.enumeration import Size, enumerate_traces, size_of
+from benchmarks.further_shapes import Found, Ratio
 from benchmarks.operators.client import ROOT
+from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
@@ -228,3 +231,54 @@ def test_what_is_no_operator_is_refused() -> None:
         done = run(module, "XYZ")
         assert done.returncode == 1
         assert "operators are C1D, C2D" in done.stderr
+
+
+CEILING = Roofline((0,), 100e9, (Level("DRAM", 0, 20e9),))
+
+
+def found(name: str, ratio: tuple[float, float, float] | None, problem: str = "", failed: int = 0) -> Found:
+    best = None if ratio is None else Ratio(*ratio)
+    failures = {"wrong_result": [failed, "differs"]} if failed else {}
+    return Found(name, problem, 1e-3, False, 0.5, "FMA", best, best, "O3", 32, failures, 9.0, "O3, reduction")
+
+
+def test_further_shapes_are_judged_by_failures_and_losses() -> None:
+    assert found("even", (0.99, 0.97, 0.985)).verdict == ""
+    assert found("lost", (0.95, 0.93, 0.97)).verdict == "loss"
+    assert replace(found("too short to tell", (0.95, 0.93, 0.97)), seconds=1e-6).verdict == ""
+    assert found("one fails", (1.2, 1.1, 1.3), failed=1).verdict == ""
+    assert found("fails", (1.2, 1.1, 1.3), failed=2).verdict == "failures"
+    assert found("untuned", None, "mlir-sched : x: no dispatch can be tuned (...)").verdict == ""
+    assert found("broken", None, "mlir-sched : x: the compiler died").verdict == "error"
+    assert found("missed", (1.0, 0.99, 1.01)).missed
+    assert not found("gained", (1.2, 1.1, 1.3)).missed
+    assert not replace(found("at the peak", (1.0, 0.99, 1.01)), of_roofline=0.9).missed
+
+
+def test_further_shapes_are_read_back_under_the_same_setting_only(tmp_path: Path) -> None:
+    rows = [found("a", (1.2, 1.1, 1.3), failed=1), found("b", None, "no")]
+    further_shapes.write_json(tmp_path / "all.json", rows, CEILING, {"trials": 8})
+    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 8}) == (rows, CEILING)
+    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 9}) == ([], None)
+    assert further_shapes.read_json(tmp_path / "none.json", {}) == ([], None)
+    assert further_shapes.table_of(rows).row_count == 2
+    notes = further_shapes.notes_of(rows)
+    assert notes[:2] == ["b: no", "a: 1 times wrong_result: differs"]
+    assert notes[-1] == "2 shapes, 64 candidates, 1 failed; 1 shapes are not well"
+
+
+def test_a_run_of_one_further_shape_goes_on_where_it_was(tmp_path: Path) -> None:
+    asked = {"trials": 2, "threads": 1, "seed": 0, "rounds": 6}
+    path = tmp_path / "all.json"
+    further_shapes.write_json(path, [], CEILING, asked)
+    options = ("--only", "matmul_tiny", "--trials", 2, "--rounds", 6, "--json", path, "--store", tmp_path / "store")
+    done = run("further_shapes", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,), _ = further_shapes.read_json(path, asked)
+    assert (row.name, row.tried, row.failed, row.problem) == ("matmul_tiny", 2, 0, "")
+    assert row.best is not None
+    assert 0 < row.of_roofline < 1
+    again = run("further_shapes", *options)
+    assert "matmul_tiny ..." in done.stdout
+    assert "matmul_tiny ..." not in again.stdout
+    assert "no such shape: XYZ" in run("further_shapes", "--only", "XYZ").stderr
