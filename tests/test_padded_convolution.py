@@ -193,8 +193,10 @@ def test_every_site_is_rewritten(tmp_path: Path) -> None:
     assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"padded_convolution": 3}
 
 
-def test_sites_that_differ_in_the_side_alone_are_left(tmp_path: Path) -> None:
-    other = replace(PLANE, lows=(2, 1), highs=(0, 1))
+@pytest.mark.parametrize(
+    "other", [replace(PLANE, lows=(2, 1), highs=(0, 1)), replace(PLANE, start=None)], ids=["side", "what is added to"]
+)
+def test_sites_that_no_matcher_tells_apart_are_left(other: Case, tmp_path: Path) -> None:
     assert applies(REWRITE, write(tmp_path, other.text()))
     assert not applies(REWRITE, write(tmp_path, PLANE.text() + other.text("other")))
 

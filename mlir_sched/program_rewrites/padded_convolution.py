@@ -65,14 +65,14 @@ class PaddedSite:
 
     @property
     def matched(self) -> tuple[Any, ...]:
-        """What a matcher sees: not how much of the padding lies on which side."""
-        types = (str(value.type) for value in (*self.convolution.operands, *self.inputs))
+        """What a matcher sees: not how much of the padding lies on which side, nor always what makes the init."""
+        types = (str(value.type) for value in (*self.convolution.operands, self.pad.operands[0]))
         return self.convolution.name, attributes_of(self.convolution), *types
 
     @property
     def kind(self) -> tuple[Any, ...]:
         """Equal for sites that the same replacement is right for."""
-        return *self.matched, attributes_of(self.pad)
+        return *self.matched, attributes_of(self.pad), self.fill is None
 
 
 class PaddedConvolution(SiteRewrite[PaddedSite]):
