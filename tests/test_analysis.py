@@ -126,14 +126,14 @@ def test_a_depthwise_convolution_has_a_depth_and_no_channels() -> None:
     assert op.image_and_filter == (op.inputs[1], op.inputs[0])
 
 
-def test_a_pooling_reduces_over_its_window() -> None:
+def test_a_pooling_is_a_convolution_over_its_window() -> None:
     op = only(
         "%a: tensor<1x8x8x4xf32>, %w: tensor<2x2xf32>, %c: tensor<1x4x4x4xf32>",
         "%r = linalg.pooling_nhwc_max {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>} "
         "ins(%a, %w : tensor<1x8x8x4xf32>, tensor<2x2xf32>) outs(%c : tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>",
         "tensor<1x4x4x4xf32>",
     )
-    assert op.kind is OpKind.REDUCTION
+    assert op.kind is OpKind.CONVOLUTION
     assert sorted(op.extents[dim] for dim in op.reduction_dims) == [2, 2]
 
 
