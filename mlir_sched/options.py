@@ -33,7 +33,7 @@ class TuneOptions:
     minutes: float | None = None
     seed: int = 0
     threads: int = 1
-    batch: int = 16
+    batch: int = 8
     strategy: str = "evolutionary"
     fresh: bool = False
     evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)

@@ -28,6 +28,12 @@ from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch, untuned_timing
 from mlir_sched.trace import Trace
 
+FIRST_ROUND = 2
+"""Least candidates of a task's first round; the tasks share a batch in their first rounds, so that a small budget
+reaches all of them. What is tried does not depend on the budget, so that a larger one goes on where it ended."""
+EXCHANGE = 3
+"""Most tasks that try what has just been found for another one."""
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -82,8 +88,12 @@ class SearchRun:
             ) is not None:
                 stage = f"tuning {self.searches[index].task.name}"
                 self.progress(self.state(stage))
-                self.searches[index].run_round(self.options.batch, count, evaluator)
+                search = self.searches[index]
+                before = search.best_trace()
+                search.run_round(self.options.batch, count, evaluator)
                 self._save_round()
+                if (found := search.best_trace()) is not None and found != before:
+                    self._exchange(found, search, evaluator, limit)
                 self.progress(self.state(stage))
             self._save_model()
         except KeyboardInterrupt:
@@ -119,6 +129,24 @@ class SearchRun:
         best = {search.task.name: search.best_ratio() for search in self.searches}
         return Progress(stage, tried, self.limit.trials or 0, elapsed, left, best, dict(failures))
 
+    def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, limit: Limit) -> None:
+        """Try the new best trace of a task on the tasks that it fits, those that take the most time first.
+
+        Tasks that had no round yet start from it.
+        """
+        others = [search for search in self.searches if search is not source and not search.exhausted]
+        others.sort(key=TaskSearch.seconds_per_run, reverse=True)
+        tried = 0
+        for search in others:
+            trace = search.fitted(found)
+            if trace is None:
+                continue
+            if not search.best_s:
+                search.start_from.append(trace)
+            elif tried < EXCHANGE and self._next_count(limit):
+                search.try_traces([trace], evaluator)
+                tried += 1
+
     def _start(self, evaluator: Evaluator) -> None:
         context = context_key(threads=self.options.threads, generation=self.generation)
         self._model = SharedCostModel(XGBoostModel())
@@ -136,6 +164,7 @@ class SearchRun:
             search.start_from = self._starts_in(space)
             self.searches.append(search)
             self.progress(self.state("measuring the untuned dispatches"))
+        self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
         self._warm_start(context)
 
     def _strategy(self, space: DesignSpace, rng: np.random.Generator) -> Strategy:
@@ -216,4 +245,7 @@ class SearchRun:
         if limit.trials is None:
             replaying = self._rounds < self._stored_rounds
             return self.options.batch if replaying or self._spent_s() < limit.seconds else 0
-        return max(0, min(self.options.batch, limit.trials - self.trials))
+        left = max(0, limit.trials - self.trials)
+        if any(not search.best_s and not search.exhausted for search in self.searches):
+            left = min(left, max(FIRST_ROUND, self.options.batch // len(self.searches)))
+        return min(self.options.batch, left)

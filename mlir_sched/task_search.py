@@ -70,14 +70,37 @@ class TaskSearch:
         if not traces:
             self.exhausted = True
             return 0
+        self.try_traces(traces, evaluator)
+        self.best_s.append(self.best_seconds())
+        return len(traces)
+
+    def try_traces(self, traces: Sequence[Trace], evaluator: Evaluator) -> None:
+        """Have traces evaluated that are not in the store, and learn from all; no round of its own."""
+        self.strategy.exclude(traces)
         batch = len(self.best_s)
         known = {t.key: r for t in traces if (r := self.store.find(self.task.key, self.context, t.key)) is not None}
         new = [trace for trace in traces if trace.key not in known]
         known |= {record.candidate_key: record for record in self._evaluate(new, batch, evaluator)}
         self._learn([known[trace.key] for trace in traces])
         self.tried += len(traces)
-        self.best_s.append(self.best_seconds())
-        return len(traces)
+        if self.best_s:
+            self.best_s[-1] = self.best_seconds()
+
+    def fitted(self, trace: Trace) -> Trace | None:
+        """Return the trace of another task repaired for this one; None when it does not fit or was tried here."""
+        try:
+            repaired = self.space.replay(trace)
+        except IllegalTraceError:
+            return None
+        known = repaired.key in self.records or any(repaired.key == start.key for start in self.start_from)
+        return None if known else repaired
+
+    def best_trace(self) -> Trace | None:
+        """Return the trace of the fastest valid candidate that is faster than the untuned code."""
+        best = next(iter(self.ranked()), None)
+        if best is None or best.outcome.timing is None or best.outcome.timing.ratio <= 1.0:
+            return None
+        return best.trace
 
     def progress(self) -> TaskProgress:
         """Return what a task scheduler needs to know."""
@@ -94,6 +117,10 @@ class TaskSearch:
         """Return the best time so far on the scale of the untuned timing, untuned included."""
         times = [seconds_against(r.outcome, self.untuned) for r in self.records.values()]
         return min((t for t in times if t is not None), default=None)
+
+    def seconds_per_run(self) -> float:
+        """Return what the task takes per run of the model with its best candidate so far."""
+        return self.task.weight * (self.best_seconds() or self.untuned.median_s)
 
     def best_ratio(self) -> float:
         """Return the best speed-up so far, at least 1."""

@@ -27,6 +27,8 @@ EXPLORATION = 1 / 3
 """Share of the budget in which every contender is tuned a little, before one is chosen."""
 MAX_EXPLORATION = 1 / 2
 """Share of the budget that a batch per contender may take; the contenders that are slowest untuned give way."""
+NOISE = 0.05
+"""Relative difference of a program's time and the sum of its dispatches' that says nothing."""
 
 
 @dataclass
@@ -153,5 +155,12 @@ def _has_trials(limit: Limit, run: SearchRun) -> bool:
 
 
 def expected_s(built: BuiltVariant, run: SearchRun) -> float:
-    """Return the seconds that a variant is expected to take with the best scripts so far."""
-    return (built.timing.median_s if built.timing else float("inf")) - run.saved_s()
+    """Return the seconds that a variant is expected to take with the best scripts so far.
+
+    What its program took besides its tasks counts where it is more than :data:`NOISE`: tasks may become many times
+    faster, and then noise of the untuned program would be all that is left.
+    """
+    if built.timing is None:
+        return float("inf")
+    untuned_s = sum(search.task.weight * search.untuned.median_s for search in run.searches)
+    return max(0.0, (1 - NOISE) * built.timing.median_s - untuned_s) + untuned_s - run.saved_s()

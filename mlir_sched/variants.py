@@ -84,7 +84,8 @@ def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> l
     """Return the variants that are worth tuning, the fastest untuned one first.
 
     They have a dispatch to tune; of several with the same dispatches the fastest is taken. The default comes before
-    those that are not clearly faster.
+    those that are not clearly faster. Rewrites come before other flags: they were found to suit the program, and
+    IREE's own code for what they make may be many times slower than a script's.
     """
 
     def rank(variant: BuiltVariant) -> float:
@@ -96,7 +97,8 @@ def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> l
     for variant in sorted(tunable, key=rank, reverse=True):
         dispatches = tuple((t.dispatch or t.name, t.inputs, t.outputs, t.weight) for t in variant.model.tasks)
         fastest.setdefault(dispatches, variant)
-    return list(fastest.values())
+    first, others = [*fastest.values()][:1], [*fastest.values()][1:]
+    return [*first, *sorted(others, key=lambda built: built.variant.rewrite is None)]
 
 
 def can_tune(task: Task, space: Space, target: Target) -> bool:

@@ -1,0 +1,52 @@
+"""The search over the tasks of one program: the order of rounds, and what tasks learn from each other."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from replayed_run import TARGET, matmul_dispatch, task_of
+from test_variant_search import Speedups
+
+from mlir_sched.database import RecordStore
+from mlir_sched.options import TuneOptions
+from mlir_sched.progress import silent
+from mlir_sched.search_run import Limit, SearchRun
+from mlir_sched.space import Space
+
+SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
+WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
+
+
+def searched(folder: Path, speedups: dict[str, float], trials: int) -> tuple[SearchRun, Speedups]:
+    """Return a search of so many trials over the three tasks."""
+    evaluator = Speedups(speedups)
+    tasks = [replace(task_of(n, matmul_dispatch(*shape)), weight=WEIGHTS[n]) for n, shape in SHAPES.items()]
+    with RecordStore.open(folder / "records.sqlite") as store:
+        options = TuneOptions(trials=trials, batch=9)
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, time.monotonic(), silent)
+        run.search(evaluator, Limit(trials))
+    return run, evaluator
+
+
+def test_first_rounds_share_a_batch_and_the_heaviest_task_comes_first(tmp_path: Path) -> None:
+    _, evaluator = searched(tmp_path, dict.fromkeys(SHAPES, 0.5), trials=9)
+    assert evaluator.measured == ["heavy"] * 3 + ["other"] * 3 + ["light"] * 3
+
+
+def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path) -> None:
+    run, _ = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 0.5}, trials=12)
+    heavy, other, light = run.searches
+    found = heavy.best_trace()
+    assert found is not None
+    assert other.best_trace() is not None
+    assert light.best_trace() is None, "it is slower than the untuned code"
+    assert [search.fitted(found) for search in (heavy, other, light)] == [None] * 3
+
+
+@pytest.mark.parametrize("trials", [1, 5, 10, 13])
+def test_the_budget_is_kept(trials: int, tmp_path: Path) -> None:
+    run, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 1.2}, trials)
+    assert run.trials == len(evaluator.measured) == trials
