@@ -16,7 +16,7 @@ from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
 from mlir_sched.program_rewrites import SingleDispatch, TransposedConvolution
 from mlir_sched.program_rewrites.axis import Axis, Block
-from mlir_sched.program_rewrites.site import find_sites
+from mlir_sched.program_rewrites.inserted_zeros import find_sites
 from mlir_sched.rewrite_script import rewrites_in
 from mlir_sched.transform_scripts.script_form import script_context
 
@@ -203,6 +203,7 @@ def test_every_site_is_rewritten(tmp_path: Path) -> None:
         ("%last0 = arith.constant 3", "%last0 = arith.constant 2"),
         ("[0, 2, 2, 0]", "[0, 1, 2, 0]"),
         ("arith.constant 0.0", "arith.constant 1.0"),
+        ("arith.subi %last0, %i0", "arith.subi %last0, %i1"),
     ],
 )
 def test_program_that_does_not_match_is_an_error(change: tuple[str, str], tmp_path: Path) -> None:

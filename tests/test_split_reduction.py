@@ -87,6 +87,14 @@ func.func @main(%a: tensor<100000xf32>, %b: tensor<100000xf32>, %init: tensor<f3
     np.testing.assert_allclose(found, np.dot(a.astype(np.float64), b), rtol=1e-4)
 
 
+def test_every_reduction_of_a_kind_is_split(tmp_path: Path) -> None:
+    one, other = (reduction((1, 100000), (0,), SQUARE).replace("@main", name) for name in ("@one", "@other"))
+    third = reduction((1, 100000), (0,), ABS).replace("@main", "@third")
+    model = write(tmp_path, one + other + third)
+    text = compiled_to(model, library_for(TWO, model, tmp_path), "preprocessing")
+    assert rewrites_in(text) == {"split_reduction": 3}
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

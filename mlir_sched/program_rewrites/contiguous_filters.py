@@ -12,12 +12,12 @@ from math import prod
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, transform
+from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.session import walk
+from mlir_sched.program_rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
 from mlir_sched.program_rewrites.linalg_ops import barrier, generic, transposed, zeros
-from mlir_sched.program_rewrites.replacement import match_dag, operand_of
-from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_FILTERS = 16
 """Output channels per group below which vectors over them are not worth it."""
@@ -51,33 +51,16 @@ LAYOUTS = {
 
 
 @dataclass(frozen=True)
-class FilterSite:
+class FilterSite(OpSite):
     """One convolution of a program whose filter has its output channels outside; operands are image, filter, init."""
-
-    op: Any
 
     @property
     def layout(self) -> Layout:
         """The dims of its operands."""
         return LAYOUTS[self.op.name]
 
-    @property
-    def result(self) -> Any:
-        """The convolution's result."""
-        return self.op.result
 
-    @property
-    def inputs(self) -> list[Any]:
-        """All operands."""
-        return list(self.op.operands)
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """Equal for convolutions that the same replacement is right for."""
-        return self.op.name, str(self.op.attributes), *(str(value.type) for value in self.op.operands)
-
-
-class ContiguousFilters(SiteRewrite[FilterSite]):
+class ContiguousFilters(OpRewrite[FilterSite]):
     """Transposes filters so that their output channels are innermost."""
 
     name = "contiguous_filters"
@@ -85,15 +68,6 @@ class ContiguousFilters(SiteRewrite[FilterSite]):
     def sites(self, program: ir.Module) -> list[FilterSite]:
         """Return the convolutions with windows and enough output channels whose filter has them outside."""
         return [FilterSite(op) for op in walk(program.operation) if op.name in LAYOUTS and _pays(op)]
-
-    def match(self, root: Any, site: FilterSite) -> None:
-        """Emit the comparison of the op."""
-        transform.MatchOperationNameOp(root, [site.op.name])
-        match_dag(site.op, site.inputs, root)
-
-    def inputs(self, op: Any, site: FilterSite) -> list[Any]:
-        """Emit handles on the operands."""
-        return [operand_of(op, number) for number in range(len(site.inputs))]
 
     def compute(self, site: FilterSite, *inputs: Any) -> Any:
         """Return the convolution with a transposed filter, computed with its output channels innermost.
@@ -125,15 +99,13 @@ def _added(init: Any, sums: Any, order: list[int]) -> Any:
 def _pays(op: Any) -> bool:
     """Say whether vectors over output channels are better than what the convolution offers without them."""
     kinds = [operand.type for operand in op.operands]
-    if not all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds):
-        return False
-    if not all(isinstance(kind.element_type, ir.F32Type) for kind in kinds):
+    if not all(map(is_static_f32, op.operands)):
         return False
     layout, filter_, result = LAYOUTS[op.name], kinds[1].shape, kinds[2].shape
     taps = prod(size for size, dim in zip(filter_, layout.filter, strict=True) if dim == "s")
     if taps == 1 or filter_[layout.filter.index("f")] < MIN_FILTERS:
         return False
-    vectors_of_pixels = layout.image.endswith("s") and _numbers(op, "strides", layout.image.count("s"))[-1] == 1
+    vectors_of_pixels = layout.image.endswith("s") and strides_of(op, layout.image.count("s"))[-1] == 1
     return not vectors_of_pixels or result[-1] < MIN_PIXELS
 
 
@@ -141,7 +113,7 @@ def _convolution(site: FilterSite, image: Any, taps: Any, init: Any) -> Any:
     """Return the convolution with a filter whose output channels are innermost."""
     op, layout = site.op, site.layout
     rank = layout.image.count("s")
-    strides, dilations = (_numbers(op, name, rank) for name in ("strides", "dilations"))
+    strides, dilations = strides_of(op, rank), dilations_of(op, rank)
     loops = [*layout.result.replace("s", ""), *(f"o{d}" for d in range(rank)), "c", *(f"t{d}" for d in range(rank))]
     dims = {loop: ir.AffineExpr.get_dim(place) for place, loop in enumerate(loops)}
     window = [dims[f"o{d}"] * strides[d] + dims[f"t{d}"] * dilations[d] for d in range(rank)]
@@ -162,10 +134,3 @@ def _convolution(site: FilterSite, image: Any, taps: Any, init: Any) -> Any:
         return arith.addf(total, arith.mulf(x, y))
 
     return generic([image, taps], init, maps, kinds, body)
-
-
-def _numbers(op: Any, name: str, rank: int) -> list[int]:
-    if name not in op.attributes:
-        return [1] * rank
-    found = [int(value) for value in ir.DenseIntElementsAttr(op.attributes[name])]
-    return found * rank if len(found) == 1 else found

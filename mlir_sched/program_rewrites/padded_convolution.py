@@ -15,17 +15,17 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor, transform
 
 from mlir_sched.compiler.session import producer, walk
+from mlir_sched.program_rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program_rewrites.linalg_ops import generic, slice_of
 from mlir_sched.program_rewrites.padded_axis import PaddedAxis, Run
 from mlir_sched.program_rewrites.replacement import (
     attributes_of,
     match_dag,
     match_type,
+    only_op,
     operand_of,
     producer_of,
-    require_number,
 )
-from mlir_sched.program_rewrites.site import CONVOLUTIONS, is_static_f32
 from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
 
 MIN_LEFT_OUT = 0.03
@@ -102,8 +102,8 @@ class PaddedConvolution(SiteRewrite[PaddedSite]):
 
     def inputs(self, op: Any, site: PaddedSite) -> list[Any]:
         """Emit handles on image, filter and start; fail unless the image is padded as the site's, with zeros."""
-        pad = _matched(producer_of(op, 0), site.pad.name, {name: site.pad.attributes[name] for name in _SIDES})
-        yielded = _matched(pad, "tensor.yield", {})
+        pad = only_op(producer_of(op, 0), site.pad.name, {name: site.pad.attributes[name] for name in _SIDES})
+        yielded = only_op(pad, "tensor.yield")
         match_dag(_padding(site.pad), [], producer_of(yielded, 0))
         start = operand_of(producer_of(op, 2), 0) if site.fill else operand_of(op, 2)
         return [operand_of(pad, 0), operand_of(op, 1), start]
@@ -125,7 +125,7 @@ _SIDES = ("static_low", "static_high")
 
 
 def _site(op: Any) -> PaddedSite | None:
-    if op.name not in CONVOLUTIONS or not all(is_static_f32(operand) for operand in op.operands):
+    if op.name not in CHANNELS_LAST or not all(is_static_f32(operand) for operand in op.operands):
         return None
     pad, shape = producer(op.operands[0]), op.result.type.shape
     if (
@@ -138,8 +138,8 @@ def _site(op: Any) -> PaddedSite | None:
         pixels=pad.operands[0].type.shape[dim + 1],
         taps=op.operands[1].type.shape[dim],
         results=shape[dim + 1],
-        stride=_numbers(op, "strides", rank)[dim],
-        dilation=_numbers(op, "dilations", rank)[dim],
+        stride=strides_of(op, rank)[dim],
+        dilation=dilations_of(op, rank)[dim],
         low=_sides(pad)[0][dim + 1],
     )
     return PaddedSite(op, pad, _fill(op.operands[2]), dim, axis)
@@ -174,23 +174,6 @@ def _fill(init: Any) -> Any:
         return None
     empty = producer(fill.operands[1])
     return fill if empty is not None and empty.name == "tensor.empty" else None
-
-
-def _numbers(op: Any, name: str, rank: int) -> list[int]:
-    if name not in op.attributes:
-        return [1] * rank
-    return [int(value) for value in ir.DenseIntElementsAttr(op.attributes[name])]
-
-
-def _matched(handle: Any, name: str, attributes: dict[str, Any]) -> Any:
-    """Emit a handle on the one op of a name and with attributes in a handle's op, which it may be itself."""
-    given: dict[str, ir.Attribute] = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
-    if attributes:
-        given["op_attrs"] = ir.DictAttr.get(attributes)
-    any_op = transform.AnyOpType.get()
-    found = ir.Operation.create("transform.structured.match", operands=[handle], results=[any_op], attributes=given)
-    require_number(found.result, 1)
-    return found.result
 
 
 def _part(site: PaddedSite, run: Run, image: Any, taps: Any, start: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -65,6 +65,17 @@ def require_number(handle: Any, number: int) -> None:
     wanted = transform.ParamConstantOp(param, ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)).result
     equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
     transform.MatchParamCmpIOp(found, wanted, equal)
+
+
+def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
+    """Emit a handle on the one op of a name, and with attributes, in a handle's op, which it may be itself."""
+    given: dict[str, ir.Attribute] = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
+    if attributes:
+        given["op_attrs"] = ir.DictAttr.get(dict(attributes))
+    any_op = transform.AnyOpType.get()
+    found = ir.Operation.create("transform.structured.match", operands=[handle], results=[any_op], attributes=given)
+    require_number(found.result, 1)
+    return found.result
 
 
 def producer_of(handle: Any, operand: int) -> Any:

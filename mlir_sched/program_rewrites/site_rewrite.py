@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.program_rewrites.replacement import append_function, append_sequence, replace, require_number
+from mlir_sched.program_rewrites.replacement import (
+    append_function,
+    append_sequence,
+    attributes_of,
+    match_dag,
+    operand_of,
+    replace,
+    require_number,
+)
 from mlir_sched.program_rewrites.rewrite import ProgramRewrite
 from mlir_sched.rewrite_script import REWRITTEN
 
@@ -96,3 +105,57 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         append_sequence(library, f"match_{symbol}", matcher)
         types = [value.type for value in site.inputs]
         append_function(library, f"compute_{symbol}", types, site.result.type, function)
+
+
+@dataclass(frozen=True)
+class OpSite:
+    """One op whose replacement is computed from all its operands.
+
+    Attributes:
+        op: The op; it has one result.
+    """
+
+    op: Any
+
+    @property
+    def inputs(self) -> list[Any]:
+        """All operands."""
+        return list(self.op.operands)
+
+    @property
+    def result(self) -> Any:
+        """The op's result."""
+        return self.op.result
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for ops that the same replacement is right for."""
+        types = (str(value.type) for value in self.op.operands)
+        return self.op.name, attributes_of(self.op), _body_of(self.op), *types
+
+
+def _body_of(op: Any) -> tuple[Any, ...]:
+    """Return the ops of a structured op's body as plain data; their text would hold names of values."""
+    block = op.regions[0].blocks[0]
+    numbers = {value: number for number, value in enumerate(block.arguments)}
+    found = []
+    for inner in (one.operation for one in block):
+        found.append((inner.name, attributes_of(inner), tuple(numbers.get(value) for value in inner.operands)))
+        numbers |= {value: len(numbers) + place for place, value in enumerate(inner.results)}
+    return tuple(found)
+
+
+Op = TypeVar("Op", bound=OpSite)
+
+
+class OpRewrite(SiteRewrite[Op]):
+    """Replaces single ops, whatever their operands come from."""
+
+    def match(self, root: Any, site: Op) -> None:
+        """Emit the comparison of the op."""
+        transform.MatchOperationNameOp(root, [site.op.name])
+        match_dag(site.op, site.inputs, root)
+
+    def inputs(self, op: Any, site: Op) -> list[Any]:
+        """Emit handles on the operands."""
+        return [operand_of(op, number) for number in range(len(site.inputs))]

@@ -12,12 +12,11 @@ from math import prod
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, tensor, transform
+from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.linalg_ops import expand, generic
-from mlir_sched.program_rewrites.replacement import attributes_of, match_dag, operand_of
-from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_ELEMENTS = 1 << 16
 """Elements to reduce below which a second dispatch, and waking a core, cost more than the other core saves."""
@@ -32,7 +31,7 @@ _NEUTRAL = {
 
 
 @dataclass(frozen=True)
-class SplitSite:
+class SplitSite(OpSite):
     """One reduction of a program.
 
     Attributes:
@@ -42,33 +41,17 @@ class SplitSite:
         combiner: The op that takes one more element into the result.
     """
 
-    op: Any
     loop: int
     parts: int
     combiner: Any
-
-    @property
-    def inputs(self) -> list[Any]:
-        """All operands."""
-        return list(self.op.operands)
-
-    @property
-    def result(self) -> Any:
-        """The reduction's result."""
-        return self.op.result
 
     @property
     def maps(self) -> list[ir.AffineMap]:
         """The indexing maps."""
         return [ir.AffineMapAttr(attribute).value for attribute in linalg.get_indexing_maps(self.op)]
 
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """Equal for ops that the same replacement is right for."""
-        return attributes_of(self.op), str(self.op.regions[0].blocks[0]), *(str(v.type) for v in self.op.operands)
 
-
-class SplitReduction(SiteRewrite[SplitSite]):
+class SplitReduction(OpRewrite[SplitSite]):
     """Splits the reductions that have fewer results than there are cores.
 
     Args:
@@ -82,15 +65,6 @@ class SplitReduction(SiteRewrite[SplitSite]):
     def sites(self, program: ir.Module) -> list[SplitSite]:
         """Return the reductions that leave cores without work."""
         return [site for op in walk(program.operation) if (site := split_site(op, self._cores)) is not None]
-
-    def match(self, root: Any, site: SplitSite) -> None:
-        """Emit the comparison of the op."""
-        transform.MatchOperationNameOp(root, [site.op.name])
-        match_dag(site.op, site.inputs, root)
-
-    def inputs(self, op: Any, site: SplitSite) -> list[Any]:
-        """Emit handles on the operands."""
-        return [operand_of(op, number) for number in range(len(site.inputs))]
 
     def compute(self, site: SplitSite, *inputs: Any) -> Any:
         """Return the reduction of the parts' reductions."""

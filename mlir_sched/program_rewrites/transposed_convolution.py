@@ -17,10 +17,10 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.session import producer
 from mlir_sched.program_rewrites.axis import Block
+from mlir_sched.program_rewrites.inserted_zeros import Site, extraction, find_sites
 from mlir_sched.program_rewrites.linalg_ops import collapse, expand, product_and_sum, slice_of
 from mlir_sched.program_rewrites.overlap_add import Products, overlap_add
-from mlir_sched.program_rewrites.replacement import match_dag, operand_of, producer_of, require_number
-from mlir_sched.program_rewrites.site import Site, extraction, find_sites
+from mlir_sched.program_rewrites.replacement import match_dag, only_op, operand_of, producer_of
 from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
 
 _TAPS, _ROWS = "tuv", "mnop"
@@ -59,13 +59,7 @@ class TransposedConvolution(SiteRewrite[Site]):
         """Emit handles on the image without zeros, the filter as stored, and what is added to."""
         image, taps, init = operand_of(producer_of(op, 0), 0), operand_of(op, 1), operand_of(op, 2)
         if site.mirroring is not None:
-            extracts = ir.Operation.create(
-                "transform.structured.match",
-                operands=[producer_of(op, 1)],
-                results=[transform.AnyOpType.get()],
-                attributes={"ops": ir.ArrayAttr.get([ir.StringAttr.get("tensor.extract")])},
-            ).result
-            require_number(extracts, 1)
+            extracts = only_op(producer_of(op, 1), "tensor.extract")
             for number, index in enumerate(list(extraction(site.mirroring).operands)[1:], 1):
                 _match_index(producer_of(extracts, number), producer(index))
             taps = operand_of(extracts, 0)
@@ -116,9 +110,11 @@ def _part(source: Any, groups: Sequence[Sequence[int]], runs: Sequence[range | N
 
 
 def _match_index(handle: Any, op: Any) -> None:
-    """Emit a check of how an index is computed: the ops and the constants."""
+    """Emit a check of how an index is computed: the ops, the constants and the loops."""
     transform.MatchOperationNameOp(handle, [op.name])
     if op.name == "arith.constant":
         match_dag(op, [], handle)
+    if op.name == "linalg.index":
+        only_op(handle, op.name, {"dim": op.attributes["dim"]})
     for number, operand in enumerate(op.operands):
         _match_index(producer_of(handle, number), producer(operand))

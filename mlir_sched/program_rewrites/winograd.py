@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 from iree.compiler import ir
-from iree.compiler.dialects import arith, transform
+from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.session import producer, walk
+from mlir_sched.program_rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
 from mlir_sched.program_rewrites.linalg_ops import (
     barrier,
     collapse,
@@ -27,8 +28,7 @@ from mlir_sched.program_rewrites.linalg_ops import (
     transposed,
     zeros,
 )
-from mlir_sched.program_rewrites.replacement import match_dag, operand_of
-from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 Matrix = Sequence[Sequence[float]]
 TAPS = 3
@@ -88,10 +88,9 @@ MIN_TILES = 16
 
 
 @dataclass(frozen=True)
-class WinogradSite:
+class WinogradSite(OpSite):
     """One convolution; operands are image, filter, init."""
 
-    op: Any
     algorithm: Algorithm
 
     @property
@@ -99,23 +98,8 @@ class WinogradSite:
         """Whether it is ``nchw_fchw``, else ``nhwc_hwcf``."""
         return bool(self.op.name == FIRST)
 
-    @property
-    def result(self) -> Any:
-        """The convolution's result."""
-        return self.op.result
 
-    @property
-    def inputs(self) -> list[Any]:
-        """All operands."""
-        return list(self.op.operands)
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """Equal for convolutions that the same replacement is right for."""
-        return self.op.name, str(self.op.attributes), *(str(value.type) for value in self.op.operands)
-
-
-class Winograd(SiteRewrite[WinogradSite]):
+class Winograd(OpRewrite[WinogradSite]):
     """Transforms image and filter, multiplies point by point, and transforms the products back.
 
     A transformed filter is up to four times as large as the filter; IREE leaves such constants to be computed by every
@@ -131,15 +115,6 @@ class Winograd(SiteRewrite[WinogradSite]):
         constants = _constant_globals(program)
         varying = {site.kind for site in found if not _is_constant(site.op.operands[1], constants)}
         return [site for site in found if site.kind not in varying]
-
-    def match(self, root: Any, site: WinogradSite) -> None:
-        """Emit the comparison of the op."""
-        transform.MatchOperationNameOp(root, [site.op.name])
-        match_dag(site.op, site.inputs, root)
-
-    def inputs(self, op: Any, site: WinogradSite) -> list[Any]:
-        """Emit handles on the operands."""
-        return [operand_of(op, number) for number in range(len(site.inputs))]
 
     def compute(self, site: WinogradSite, *inputs: Any) -> Any:
         """Return the convolution; channels first it is computed channels last, between two transposes."""
@@ -164,12 +139,9 @@ def _site(op: Any) -> WinogradSite | None:
     if op.name not in (LAST, FIRST):
         return None
     kinds = [operand.type for operand in op.operands]
-    if not all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds):
+    if not all(map(is_static_f32, op.operands)):
         return None
-    if not all(isinstance(kind.element_type, ir.F32Type) for kind in kinds):
-        return None
-    given = [op.attributes[name] for name in ("strides", "dilations") if name in op.attributes]
-    if any(int(value) != 1 for attribute in given for value in ir.DenseIntElementsAttr(attribute)):
+    if max(*strides_of(op, 2), *dilations_of(op, 2)) > 1:
         return None
     filter_, result = kinds[1].shape, kinds[2].shape
     if op.name == FIRST:

@@ -9,10 +9,8 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.axis import Axis
+from mlir_sched.program_rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program_rewrites.replacement import attributes_of
-
-CONVOLUTIONS = ("linalg.conv_1d_nwc_wcf", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_3d_ndhwc_dhwcf")
-"""The convolutions over images (batch, pixels, channels) and filters (taps, channels, filters)."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,11 @@ def extraction(mirroring: Any) -> Any:
 
 
 def _site(op: Any) -> Site | None:
-    if op.name not in CONVOLUTIONS or not all(is_static_f32(operand) for operand in op.operands):
+    if op.name not in CHANNELS_LAST or not all(is_static_f32(operand) for operand in op.operands):
         return None
-    rank = CONVOLUTIONS.index(op.name) + 1
+    rank = CHANNELS_LAST.index(op.name) + 1
     insertion = producer(op.operands[0])
-    if insertion is None or not _all_one(op) or not _inserts_into_zeros(insertion):
+    if insertion is None or _is_spread(op, rank) or not _inserts_into_zeros(insertion):
         return None
     offsets, sizes, strides = (
         list(ir.DenseI64ArrayAttr(insertion.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
@@ -118,16 +116,9 @@ def _site(op: Any) -> Site | None:
     return Site(op, insertion, mirroring, tuple(axes))
 
 
-def is_static_f32(value: Any) -> bool:
-    """Say whether a value is a tensor of f32 whose sizes are known."""
-    kind = value.type
-    return isinstance(kind, ir.RankedTensorType) and kind.has_static_shape and isinstance(kind.element_type, ir.F32Type)
-
-
-def _all_one(convolution: Any) -> bool:
-    """Say whether strides and dilations are 1."""
-    given = (convolution.attributes[name] for name in ("strides", "dilations") if name in convolution.attributes)
-    return all(int(value) == 1 for attribute in given for value in ir.DenseIntElementsAttr(attribute))
+def _is_spread(convolution: Any, rank: int) -> bool:
+    """Say whether the convolution has strides or dilations of its own."""
+    return max(*strides_of(convolution, rank), *dilations_of(convolution, rank)) > 1
 
 
 def _inserts_into_zeros(insertion: Any) -> bool:
