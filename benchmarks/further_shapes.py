@@ -43,7 +43,8 @@ MOST_FAILING = 0.05
 LOSS = 0.98
 """A shape is lost when the whole 95 % interval of its ratio to the fastest variant is below this ..."""
 SMALLEST_LOSS_S = 100e-9
-"""... and the loss is larger than this: the same code loaded twice differs by 50 ns a call."""
+"""... and the loss is larger than this. An 8x8 matmul of 0.3 us, emitted as the default program that it was compared
+with, was once measured 54 ns slower than it."""
 MISSED = 0.6
 """Share of the roofline below which nothing gained is a gain that was missed."""
 NOTHING_TO_TUNE = "no dispatch can be tuned"

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mlir_sched import TuneOptions
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, Strategy
@@ -148,7 +149,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", type=Path, help="measured spaces; none: two synthetic ones")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--batch", type=int, default=TuneOptions.batch)
     parser.add_argument("--within", type=float, default=0.01, help="how near the optimum counts as reached")
     parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
     parser.add_argument("--json", type=Path)

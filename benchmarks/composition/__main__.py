@@ -18,6 +18,7 @@ from benchmarks.composition import report
 from benchmarks.composition.search import Setting, compose
 from benchmarks.composition.spaces import growing_spaces
 from benchmarks.operators.table import OPERATORS, operator_named
+from mlir_sched import TuneOptions
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.evaluate import UntunedError
@@ -66,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, default=64, help="per program, space and seed")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=16, help="candidates per round")
+    parser.add_argument("--batch", type=int, default=TuneOptions.batch, help="candidates per round")
     parser.add_argument("--store", type=Path, help="keep the measurements there, for a run that goes on")
     parser.add_argument("--json", type=Path, help="write the results there; rows already there are not run again")
     parser.add_argument("--chart", type=Path, help="write a chart there, PNG or SVG")
