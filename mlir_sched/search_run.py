@@ -32,7 +32,7 @@ FIRST_ROUND = 2
 """Least candidates of a task's first round; the tasks share a batch in their first rounds, so that a small budget
 reaches all of them. What is tried does not depend on the budget, so that a larger one goes on where it ended."""
 EXCHANGE = 3
-"""Most tasks that try what has just been found for another one."""
+"""Most tasks that try what has just been found for another one, and most such traces that a task starts from."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,17 @@ class SearchRun:
             self.progress(self.state("measuring the untuned dispatches"))
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
         self._warm_start(context)
+        self._start_from_others()
+
+    def _start_from_others(self) -> None:
+        """Have every task start from what was found on other variants for the same ops, else for the heaviest tasks."""
+        found = [(other, trace) for run in self.others for other in run.searches if (trace := other.best_trace())]
+        found.sort(key=lambda pair: pair[0].seconds_per_run(), reverse=True)
+        for search in self.searches:
+            same = [pair for pair in found if pair[0].task.dispatch == search.task.dispatch]
+            for _, trace in [*same, *found][:EXCHANGE]:
+                if (fitted := search.fitted(trace)) is not None:
+                    search.start_from.append(fitted)
 
     def _strategy(self, space: DesignSpace, rng: np.random.Generator) -> Strategy:
         if self.options.strategy == "random":

@@ -46,6 +46,20 @@ def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path)
     assert [search.fitted(found) for search in (heavy, other, light)] == [None] * 3
 
 
+def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None:
+    first, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 0.5}, trials=9)
+    found = [trace for search in first.searches if (trace := search.best_trace())]
+    task = task_of("part", matmul_dispatch(64, 64, 48))
+    evaluator.by_name["part"] = 1.0
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        options = TuneOptions(trials=20, batch=9)
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, [task], time.monotonic(), silent, others=[first])
+        run.search(evaluator, Limit(3))
+    (part,) = run.searches
+    assert len(found) == 2
+    assert [part.fitted(trace) for trace in found] == [None, None]
+
+
 @pytest.mark.parametrize("trials", [1, 5, 10, 13])
 def test_the_budget_is_kept(trials: int, tmp_path: Path) -> None:
     run, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 1.2}, trials)

@@ -44,7 +44,7 @@ class Speedups:
     """An evaluator in which every candidate of a task is faster than its untuned code by the same factor."""
 
     def __init__(self, by_name: Mapping[str, float], stop_after: int | None = None) -> None:
-        self.by_name = by_name
+        self.by_name = dict(by_name)
         self.stop_after = stop_after
         self.measured: list[str] = []
 
