@@ -32,7 +32,7 @@ from benchmarks.operators.rows import Column, Row
 from benchmarks.operators.table import operator_of_file
 from benchmarks.shapes import SHAPES, Shape
 from mlir_sched.database import RecordStore
-from mlir_sched.errors import Failure, UserError
+from mlir_sched.errors import UserError
 from mlir_sched.runner.runner import choose_cores
 from mlir_sched.targets import detect_target
 from mlir_sched.tuning import default_store
@@ -182,8 +182,7 @@ def candidates_of(tuned: Path) -> tuple[int, dict[str, list[Any]]]:
             for context in records.contexts(task.key):
                 for record in records.records(task.key, context):
                     tried += record.trace is not None
-                    if record.trace is not None and isinstance(record.outcome, Failure):
-                        failure = record.outcome
+                    if record.trace is not None and (failure := record.outcome.failure) is not None:
                         failures.setdefault(failure.kind.value, [0, failure.message])[0] += 1
     return tried, failures
 

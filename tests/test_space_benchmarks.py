@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from conftest import FIXED
 from payloads import matmul
+from replayed_run import TARGET, matmul_dispatch, task_of
 
 from benchmarks import enumeration, further_shapes, record_space, space_audit
 from benchmarks.composition import report
 from benchmarks.composition.rows import Best, Row, gain_of, winning_modules
 from benchmarks.composition.spaces import PARTS, growing_spaces
 from benchmarks.enumeration import Size, enumerate_traces, size_of
-from benchmarks.further_shapes import Found, Ratio
+from benchmarks.further_shapes import Found, Ratio, candidates_of
 from benchmarks.operators.client import ROOT
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.space_audit import SketchAudit, failing_share
@@ -30,13 +31,17 @@ from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluate import CompileAndRun
+from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.record import Origin, Record, StoredTask
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Rule
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.task import Task
+from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.llvm_cpu import Elementwise
+from mlir_sched.tuning import default_store
 
 TINY = matmul(16, 16, 16).text
 
@@ -282,3 +287,18 @@ def test_a_run_of_one_further_shape_goes_on_where_it_was(tmp_path: Path) -> None
     assert "matmul_tiny ..." in done.stdout
     assert "matmul_tiny ..." not in again.stdout
     assert "no such shape: XYZ" in run("further_shapes", "--only", "XYZ").stderr
+
+
+def test_failing_candidates_of_a_shape_are_counted(tmp_path: Path) -> None:
+    outcomes = [
+        Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, "right"),
+        Outcome(None, Failure(FailureClass.WRONG_RESULT, "off by one")),
+        Outcome(None, Failure(FailureClass.WRONG_RESULT, "off by two")),
+    ]
+    task = task_of("shape", matmul_dispatch(8, 8, 8))
+    with RecordStore.open(default_store(tmp_path)) as store:
+        store.add_task(StoredTask.of(task, TARGET))
+        for number, outcome in enumerate(outcomes):
+            trace = Trace(f"sketch_{number}", ())
+            store.add([Record(task.key, "here", trace.key, Origin.SCRIPT, trace, "", outcome, 0, 0)])
+    assert candidates_of(tmp_path) == (3, {"wrong_result": [2, "off by one"]})
