@@ -16,7 +16,7 @@ from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.session import walk
 from mlir_sched.program_rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
-from mlir_sched.program_rewrites.linalg_ops import barrier, generic, transposed, zeros
+from mlir_sched.program_rewrites.linalg_ops import barrier, generic, multiply_add, transposed, zeros
 from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_FILTERS = 16
@@ -129,8 +129,4 @@ def _convolution(site: FilterSite, image: Any, taps: Any, init: Any) -> Any:
         along(layout.result.replace("f", "") + "f", [dims[f"o{d}"] for d in range(rank)]),
     ]
     kinds = ["reduction" if loop == "c" or loop[0] == "t" else "parallel" for loop in loops]
-
-    def body(x: Any, y: Any, total: Any) -> Any:
-        return arith.addf(total, arith.mulf(x, y))
-
-    return generic([image, taps], init, maps, kinds, body)
+    return generic([image, taps], init, maps, kinds, multiply_add)

@@ -20,11 +20,12 @@ def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, resul
     init = zeros([sizes[d] for d in result_dims], element)
     maps = [_projection(loops, dims) for dims in (image_dims, tap_dims, result_dims)]
     kinds = ["parallel" if loop in result_dims else "reduction" for loop in loops]
+    return generic([image, taps], init, maps, kinds, multiply_add)
 
-    def body(x: Any, y: Any, total: Any) -> Any:
-        return arith.addf(total, arith.mulf(x, y))
 
-    return generic([image, taps], init, maps, kinds, body)
+def multiply_add(x: Any, y: Any, total: Any) -> Any:
+    """Return the body of a sum of products."""
+    return arith.addf(total, arith.mulf(x, y))
 
 
 def generic(
@@ -42,6 +43,14 @@ def generic(
     with ir.InsertionPoint(block):
         linalg.yield_([body(*block.arguments)])
     return op.result
+
+
+def copied(op: Any, operands: Sequence[Any]) -> Any:
+    """Return a copy of an op with other operands."""
+    copy = op.clone()
+    for place, operand in enumerate(operands):
+        copy.operands[place] = operand
+    return copy
 
 
 def zeros(shape: Sequence[int], element: Any) -> Any:

@@ -16,7 +16,7 @@ from iree.compiler.dialects import arith, linalg, tensor, transform
 
 from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
-from mlir_sched.program_rewrites.linalg_ops import generic, slice_of
+from mlir_sched.program_rewrites.linalg_ops import copied, generic, slice_of
 from mlir_sched.program_rewrites.padded_axis import PaddedAxis, Run
 from mlir_sched.program_rewrites.replacement import (
     attributes_of,
@@ -187,9 +187,7 @@ def _part(site: PaddedSite, run: Run, image: Any, taps: Any, start: Any) -> Any:
     if not run.taps:
         return init
     operands = [_padded(site, run, image), _cut(taps, site.dim, run.taps), init]
-    convolution = site.convolution.clone()
-    for place, operand in enumerate(operands):
-        convolution.operands[place] = operand
+    convolution = copied(site.convolution, operands)
     convolution.result.set_type(init.type)
     return convolution.result if added is None else _sum(convolution.result, added)
 

@@ -8,6 +8,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.program_rewrites.linalg_ops import copied
 from mlir_sched.transform_scripts.script import append_dag, append_inlined_call
 
 
@@ -114,7 +115,4 @@ def _clone(op: Any, values: dict[Any, Any]) -> Any:
     for operand in op.operands:
         if operand not in values:
             values |= dict(zip(operand.owner.results, _clone(operand.owner, values).results, strict=True))
-    copy = op.clone()
-    for number, operand in enumerate(op.operands):
-        copy.operands[number] = values[operand]
-    return copy
+    return copied(op, [values[operand] for operand in op.operands])

@@ -15,7 +15,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.session import producer, walk
-from mlir_sched.program_rewrites.linalg_ops import expand, generic
+from mlir_sched.program_rewrites.linalg_ops import copied, expand, generic
 from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_ELEMENTS = 1 << 16
@@ -73,7 +73,7 @@ class SplitReduction(OpRewrite[SplitSite]):
         loops = init.type.rank + 1
         maps = [ir.AffineMap.get_identity(loops), _of_dims(loops, range(1, loops))]
         kinds = ["reduction", *["parallel"] * (loops - 1)]
-        return generic([partial], init, maps, kinds, lambda *pair: _copy(site.combiner, pair).result)
+        return generic([partial], init, maps, kinds, lambda *pair: copied(site.combiner, pair).result)
 
 
 def split_site(op: Any, cores: int) -> SplitSite | None:
@@ -119,7 +119,7 @@ def _copied_body(op: Any, scalars: Sequence[Any]) -> Any:
     *inner, end = op.regions[0].blocks[0]
     values = dict(zip(op.regions[0].blocks[0].arguments, scalars, strict=True))
     for one in inner:
-        made = _copy(one.operation, [values[operand] for operand in one.operation.operands])
+        made = copied(one.operation, [values[operand] for operand in one.operation.operands])
         values |= dict(zip(one.operation.results, made.results, strict=True))
     return values[end.operation.operands[0]]
 
@@ -132,13 +132,6 @@ def _split(value: Any, dims: list[int], site: SplitSite) -> Any:
     shape = list(value.type.shape)
     groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(len(shape))]
     return expand(value, groups, [*shape[:at], site.parts, shape[at] // site.parts, *shape[at + 1 :]])
-
-
-def _copy(op: Any, operands: Sequence[Any]) -> Any:
-    copy = op.clone()
-    for number, operand in enumerate(operands):
-        copy.operands[number] = operand
-    return copy
 
 
 def _combiner(op: Any) -> Any:

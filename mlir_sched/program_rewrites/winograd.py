@@ -24,6 +24,7 @@ from mlir_sched.program_rewrites.linalg_ops import (
     collapse,
     expand,
     generic,
+    multiply_add,
     product_and_sum,
     transposed,
     zeros,
@@ -211,7 +212,7 @@ def _sum(values: Any, matrix: Any, init: Any, maps: Sequence[Sequence[Any]]) -> 
     loops = 1 + max(ir.AffineDimExpr(expr).position for expr in (*maps[-1], *maps[1]))
     affine = [ir.AffineMap.get(loops, 0, list(exprs)) for exprs in maps]
     kinds = ["parallel"] * parallel + ["reduction"] * (loops - parallel)
-    return generic([values, matrix], init, affine, kinds, lambda v, m, total: arith.addf(total, arith.mulf(v, m)))
+    return generic([values, matrix], init, affine, kinds, multiply_add)
 
 
 def _constant(matrix: Any) -> Any:
