@@ -5,8 +5,10 @@ Runs in TVM's own environment.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +68,17 @@ class TvmPeer(Peer):
         if took := kept_tuning(work):
             return ms.database.JSONDatabase(work_dir=str(work)), took
         start = time.monotonic()
-        database = ms.tune_tir(
-            function,
-            self._target,
-            str(work),
-            trials,
-            num_trials_per_iter=min(BATCH, trials),
-            builder=ms.builder.LocalBuilder(max_workers=len(self.cores), timeout_sec=BUILD_TIMEOUT_S),
-            num_tuning_cores=len(self.cores),
-            seed=request["seed"],
-        )
+        with _all_cores(self.cores) as count:
+            database = ms.tune_tir(
+                function,
+                self._target,
+                str(work),
+                trials,
+                num_trials_per_iter=min(BATCH, trials),
+                builder=ms.builder.LocalBuilder(max_workers=count, timeout_sec=BUILD_TIMEOUT_S),
+                num_tuning_cores=count,
+                seed=request["seed"],
+            )
         took = Tuning(len(database.get_all_tuning_records()), time.monotonic() - start)
         took.keep(work)
         return database, took
@@ -91,6 +94,17 @@ class TvmPeer(Peer):
             return made
 
         return Way("TVM MetaSchedule", "", run, result)
+
+
+@contextmanager
+def _all_cores(cores: Sequence[int]) -> Iterator[int]:
+    """Give the process every core of the machine, as mlir-sched has while it tunes; say how many these are."""
+    count = os.cpu_count() or 1
+    os.sched_setaffinity(0, range(count))
+    try:
+        yield count
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def _adapted(name: str, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
