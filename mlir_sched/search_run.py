@@ -99,6 +99,22 @@ class SearchRun:
         except KeyboardInterrupt:
             self.interrupted = True
 
+    def learn_from_others(self, evaluator: Evaluator, limit: Limit) -> None:
+        """Try what was found on other variants since this one was searched, the heaviest tasks first.
+
+        A task tries at most :data:`FIRST_ROUND` such traces; further ones are the first of its next round.
+        """
+        try:
+            self._start_from_others()
+            for search in self.searches:
+                count = min(FIRST_ROUND, self._next_count(limit))
+                traces, search.start_from = search.start_from[:count], search.start_from[count:]
+                if traces:
+                    search.try_traces(traces, evaluator)
+            self.progress(self.state("trying what was found on other variants"))
+        except KeyboardInterrupt:
+            self.interrupted = True
+
     @property
     def trials(self) -> int:
         """Candidates tried so far."""

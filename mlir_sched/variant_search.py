@@ -25,6 +25,8 @@ from mlir_sched.variants import BuiltVariant, can_tune, contenders
 
 EXPLORATION = 1 / 3
 """Share of the budget in which every contender is tuned a little, before one is chosen."""
+EXCHANGE = 1 / 8
+"""Share of the budget for trying on every explored contender what was found on the others."""
 MAX_EXPLORATION = 1 / 2
 """Share of the budget that a batch per contender may take; the contenders that are slowest untuned give way."""
 NOISE = 0.05
@@ -73,6 +75,7 @@ class VariantSearch:
                 runs[name].search(evaluators[name], stop)
                 if runs[name].interrupted:
                     break
+            self._exchange(evaluators, runs, limit)
             best = self._choose(f"{key}-chosen", evaluators, by_name, runs)
             if not any(run.interrupted for run in runs.values()):
                 runs[best].search(evaluators[best], _rest(limit, runs[best]))
@@ -83,6 +86,19 @@ class VariantSearch:
                 best = self._choose(f"{key}-chosen-{name}", evaluators, by_name, runs)
         runs[best].interrupted = any(run.interrupted for run in runs.values())
         return by_name[best], runs[best]
+
+    def _exchange(self, evaluators: Mapping[str, Evaluator], runs: Mapping[str, SearchRun], limit: Limit) -> None:
+        """Have every explored contender try what was found on the others, as far as the budget's share reaches.
+
+        The first ones were explored when nothing was known yet.
+        """
+        for name, evaluator in evaluators.items():
+            if any(run.interrupted for run in runs.values()):
+                return
+            until = limit
+            if limit.trials is not None:
+                until = Limit(runs[name].trials + int(limit.trials * EXCHANGE / len(evaluators)))
+            runs[name].learn_from_others(evaluator, until)
 
     def _choose(
         self, key: str, tuned: Iterable[str], built: Mapping[str, BuiltVariant], runs: Mapping[str, SearchRun]

@@ -31,7 +31,7 @@ from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
-from mlir_sched.transform_scripts.llvm_cpu import Contraction
+from mlir_sched.transform_scripts.llvm_cpu import Contraction, LoweringConfig
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
@@ -56,6 +56,23 @@ SKETCHES: dict[str, set[str]] = {
 }
 
 
+def every_module(target: Target) -> Space:
+    """Return the default space with the module that is not in it."""
+    return Space.default(target).insert(LoweringConfig())
+
+
+@pytest.fixture(scope="module")
+def space_for(task_for: TaskFor) -> SpaceFor:
+    """Return a function from a payload, or its name, to its design space with every module on the fixed machine."""
+
+    def make(wanted: str | Payload) -> DesignSpace:
+        dispatch = task_for(wanted).dispatch
+        assert dispatch is not None
+        return DesignSpace(every_module(FIXED), dispatch, FIXED)
+
+    return make
+
+
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str) -> None:
     assert set(space_for(name).sketches) == SKETCHES[name]
@@ -64,7 +81,7 @@ def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str)
 def test_module_options_narrow_the_space(task_for: TaskFor) -> None:
     dispatch = task_for("matmul_uneven").dispatch
     assert dispatch is not None
-    space = Space.default(FIXED).replace("contraction", Contraction(names=("registers",), edges=()))
+    space = every_module(FIXED).replace("contraction", Contraction(names=("registers",), edges=()))
     narrow = DesignSpace(space, dispatch, FIXED)
     assert set(narrow.sketches) == {"contraction.registers", "lowering_config"}
     trace = narrow.sample(np.random.default_rng(0), "contraction.registers")
@@ -384,7 +401,7 @@ def _outcomes(
 ) -> dict[str, Counter[str]]:
     """Return what became of random candidates of every sketch of a task: ``right`` or a class of failure."""
     assert task.dispatch is not None
-    space, rng = DesignSpace(Space.default(target), task.dispatch, target), np.random.default_rng(11)
+    space, rng = DesignSpace(every_module(target), task.dispatch, target), np.random.default_rng(11)
     traces = list({space.sample(rng, sketch): None for sketch in space.sketches for _ in range(SAMPLES)})
     compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
     programs = {

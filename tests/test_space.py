@@ -25,7 +25,6 @@ from mlir_sched.transform_scripts.schedule import Schedule
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
 DEFAULT = [
-    "lowering_config",
     "dot_product",
     "contraction",
     "convolution",
@@ -93,9 +92,9 @@ def test_default_space_and_its_changes() -> None:
     space = Space.default(FIXED)
     assert names(space) == DEFAULT
     assert names(space.insert(Simple())) == ["simple", *DEFAULT]
-    assert names(space.insert(Simple(), before="reduction"))[3:6] == ["convolution", "simple", "reduction"]
-    assert names(space.insert(Simple(), after="reduction"))[4:6] == ["reduction", "simple"]
-    assert names(space.replace("reduction", Simple()))[4] == "simple"
+    assert names(space.insert(Simple(), before="reduction"))[2:5] == ["convolution", "simple", "reduction"]
+    assert names(space.insert(Simple(), after="reduction"))[3:5] == ["reduction", "simple"]
+    assert names(space.replace("reduction", Simple()))[3] == "simple"
     assert names(space.remove("reduction")) == [name for name in DEFAULT if name != "reduction"]
     assert names(space) == DEFAULT
 
@@ -103,8 +102,8 @@ def test_default_space_and_its_changes() -> None:
 def test_wrong_changes_are_refused() -> None:
     space = Space.default(FIXED)
     with pytest.raises(UserError, match="two transform modules are named 'reduction'"):
-        space.insert(space.modules[4])
-    with pytest.raises(UserError, match="has no transform module 'redaction'; it has lowering_config, dot_product"):
+        space.insert(space.modules[3])
+    with pytest.raises(UserError, match="has no transform module 'redaction'; it has dot_product, contraction"):
         space.remove("redaction")
     with pytest.raises(UserError, match="either before or after"):
         space.insert(Simple(), before="lowering", after="lowering")
@@ -166,10 +165,8 @@ def test_modules_are_asked_in_order_about_every_op_producers_first(task_for: Tas
     space.sketches(dispatch, FIXED)
     assert first.asked == [("", op.index) for op in dispatch.ops]
     Space([*Space.default(FIXED).modules, last]).sketches(dispatch, FIXED)
-    assert {name for name, _ in last.asked} == {
-        "", "lowering_config", "contraction.registers", "contraction.cache"
-    }  # fmt: skip
-    assert [index for name, index in last.asked if name == "lowering_config"] == [0, 1, 2]
+    assert {name for name, _ in last.asked} == {"", "contraction.registers", "contraction.cache"}
+    assert [index for name, index in last.asked if name == "contraction.cache"] == [0, 1, 2]
 
 
 def test_own_module_gets_distribution_and_lowering(task_for: TaskFor) -> None:

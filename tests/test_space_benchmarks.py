@@ -40,7 +40,7 @@ from mlir_sched.search.measured_space import read_measured
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.llvm_cpu import Elementwise
+from mlir_sched.transform_scripts.llvm_cpu import Elementwise, LoweringConfig
 from mlir_sched.tuning import default_store
 
 TINY = matmul(16, 16, 16).text
@@ -87,12 +87,13 @@ def test_the_estimate_agrees_with_the_count(
     assert str(estimated).startswith("~")
 
 
-def test_spaces_grow_up_to_the_default_one() -> None:
-    default = Space.default(FIXED)
-    spaces = growing_spaces(default)
+def test_spaces_grow_up_to_the_whole_one() -> None:
+    whole = Space.default(FIXED).insert(LoweringConfig(), after="lowering")
+    spaces = growing_spaces(whole)
     names = [[module.name for module in named.space.modules] for named in spaces]
     assert all(set(before) <= set(after) for before, after in pairwise(names))
-    assert spaces[-1].space.modules == default.modules
+    assert spaces[-1].space.modules == whole.modules
+    assert names[-2] == [module.name for module in Space.default(FIXED).modules]
     assert [named.name for named in spaces[: len(PARTS)]] == [part.name for part in PARTS]
 
 

@@ -1,8 +1,9 @@
 """Tunes programs in growing design spaces at an equal budget, to show what each part of the default space is worth.
 
 ``python -m benchmarks.composition [OPERATOR or FILE.mlir ...] [--trials 64] [--seeds 3]``. The first space has register
-tiles alone; each next one has one part more, the last is the default space. Only dispatches are compared, under the
-default compiler flags. With ``--store`` and ``--json`` a run that was stopped goes on where it was.
+tiles alone; each next one has one part more. The last but one is the default space; the last has ``LoweringConfig``
+besides, which is not in it. Only dispatches are compared, under the default compiler flags. With ``--store`` and
+``--json`` a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.evaluate import UntunedError
 from mlir_sched.space import Space
 from mlir_sched.targets import detect_target
+from mlir_sched.transform_scripts.llvm_cpu import LoweringConfig
 
 
 def main() -> None:
@@ -34,7 +36,7 @@ def main() -> None:
         target = detect_target("llvm-cpu", arguments.threads)
     except UserError as error:
         sys.exit(f"error: {error}")
-    whole = Space.default(target)
+    whole = Space.default(target).insert(LoweringConfig(), after="lowering")
     spaces = growing_spaces(whole)
     asked = {name: getattr(arguments, name) for name in ("trials", "seeds", "threads", "batch")}
     asked |= {"spaces": [named.name for named in spaces]}

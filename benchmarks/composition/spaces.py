@@ -1,4 +1,4 @@
-"""The growing design spaces: the default one, restricted, and given back part by part."""
+"""The growing design spaces: a whole one, restricted, and given back part by part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Part:
 
     Attributes:
         name: What tables call it.
-        modules: Modules by name, in place of what earlier steps put there; None for the module of the default space.
+        modules: Modules by name, in place of what earlier steps put there; None for the module of the whole space.
     """
 
     name: str
@@ -39,7 +39,7 @@ PARTS = (
     Part("convolutions", {"convolution": Convolution(peel=False)}),
     Part("edges", {"contraction": None, "convolution": None}),
 )
-"""Every other module of the default space follows as a part of its own."""
+"""Every other module of the whole space follows as a part of its own, in their order."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class NamedSpace:
     space: Space
 
 
-def growing_spaces(default: Space, parts: Sequence[Part] = PARTS) -> tuple[NamedSpace, ...]:
-    """Return one space per part, each with all parts before it; the last is the default space."""
+def growing_spaces(whole: Space, parts: Sequence[Part] = PARTS) -> tuple[NamedSpace, ...]:
+    """Return one space per part, each with all parts before it; the last is the whole one."""
     planned = {name for part in parts for name in part.modules}
-    others = [Part(module.name, {module.name: None}) for module in default.modules if module.name not in planned]
+    others = [Part(module.name, {module.name: None}) for module in whole.modules if module.name not in planned]
     chosen: dict[str, TransformModule | None] = {}
     spaces = []
     for part in (*parts, *others):
         chosen |= part.modules
-        modules = [chosen[module.name] or module for module in default.modules if module.name in chosen]
+        modules = [chosen[module.name] or module for module in whole.modules if module.name in chosen]
         spaces.append(NamedSpace(part.name, Space(modules)))
     return tuple(spaces)

@@ -31,6 +31,9 @@ BUILD_TIMEOUT_S = 60.0
 BATCH = 64
 """Trials of a round. Source: MetaSchedule's ``num_trials_per_iter``."""
 
+TUNING_CORES = tuple(sorted(os.sched_getaffinity(0)))
+"""Cores that the process may use before it is pinned: mlir-sched tunes on all of these, so TVM does, too."""
+
 
 class TvmPeer(Peer):
     """TVM on the pinned cores; its threads share them."""
@@ -68,7 +71,8 @@ class TvmPeer(Peer):
         if took := kept_tuning(work):
             return ms.database.JSONDatabase(work_dir=str(work)), took
         start = time.monotonic()
-        with _all_cores(self.cores) as count:
+        count = len(TUNING_CORES)
+        with _on_cores(TUNING_CORES, afterwards=self.cores):
             database = ms.tune_tir(
                 function,
                 self._target,
@@ -97,14 +101,13 @@ class TvmPeer(Peer):
 
 
 @contextmanager
-def _all_cores(cores: Sequence[int]) -> Iterator[int]:
-    """Give the process every core of the machine, as mlir-sched has while it tunes; say how many these are."""
-    count = os.cpu_count() or 1
-    os.sched_setaffinity(0, range(count))
+def _on_cores(cores: Sequence[int], *, afterwards: Sequence[int]) -> Iterator[None]:
+    """Have the process, and those that it starts, on some cores for a while."""
+    os.sched_setaffinity(0, cores)
     try:
-        yield count
+        yield
     finally:
-        os.sched_setaffinity(0, cores)
+        os.sched_setaffinity(0, afterwards)
 
 
 def _adapted(name: str, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
