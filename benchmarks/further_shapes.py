@@ -28,16 +28,17 @@ from benchmarks.operators.comparison import Comparison, Setting
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.report import duration
 from benchmarks.operators.roofline import Roofline
-from benchmarks.operators.rows import Column, Row
+from benchmarks.operators.rows import Row
 from benchmarks.operators.table import operator_of_file
 from benchmarks.shapes import SHAPES, Shape
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.runner.runner import choose_cores
+from mlir_sched.runner.statistics import Interval
 from mlir_sched.targets import detect_target
 from mlir_sched.tuning import default_store
 
-VERSION = 1
+VERSION = 2
 MOST_FAILING = 0.05
 """Share of failing candidates of a shape that is still well."""
 LOSS = 0.98
@@ -51,18 +52,6 @@ NOTHING_TO_TUNE = "no dispatch can be tuned"
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """Another program's time divided by that of the emitted one, with the 95 % interval; above 1 is a gain."""
-
-    median: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
-
-
-@dataclass(frozen=True)
 class Found:
     """What became of one shape.
 
@@ -73,8 +62,8 @@ class Found:
         kernel_time: Whether the empty call's time is taken off.
         of_roofline: Share of the roofline that this is.
         bound: What bounds the roofline.
-        default: Ratio to plain ``iree-compile``.
-        best: Ratio to the fastest variant.
+        default: Time of plain ``iree-compile`` divided by the emitted program's; above 1 is a gain.
+        best: The same for the fastest variant.
         best_name: Which that is.
         tried: Candidates measured.
         failures: Those that failed, by class with the first message.
@@ -88,8 +77,8 @@ class Found:
     kernel_time: bool
     of_roofline: float
     bound: str
-    default: Ratio | None
-    best: Ratio | None
+    default: Interval | None
+    best: Interval | None
     best_name: str
     tried: int
     failures: Mapping[str, Sequence[Any]]
@@ -124,7 +113,7 @@ class Found:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Found:
-        ratios = {name: None if data[name] is None else Ratio(**data[name]) for name in ("default", "best")}
+        ratios = {name: None if data[name] is None else Interval(**data[name]) for name in ("default", "best")}
         return Found(**{**data, **ratios})
 
 
@@ -155,20 +144,14 @@ def found_in(row: Row, tuned: Path) -> Found:
         kernel_time=row.kernel_time,
         of_roofline=row.of_roofline or 0.0,
         bound=row.bound,
-        default=_ratio(default),
-        best=_ratio(best),
+        default=default and default.ratio,
+        best=best and best.ratio,
         best_name=(row.best_peer or "").removeprefix("IREE "),
         tried=tried,
         failures=failures,
         tuning_s=sum(tuning.seconds for tuning in row.tuning.values()),
         how=_how(tuned / "summary.json"),
     )
-
-
-def _ratio(column: Column | None) -> Ratio | None:
-    if column is None or column.ratio is None:
-        return None
-    return Ratio(column.ratio.median, column.ratio.low, column.ratio.high)
 
 
 def candidates_of(tuned: Path) -> tuple[int, dict[str, list[Any]]]:

@@ -23,7 +23,7 @@ from benchmarks.composition import report
 from benchmarks.composition.rows import Best, Row, gain_of, winning_modules
 from benchmarks.composition.spaces import PARTS, growing_spaces
 from benchmarks.enumeration import Size, enumerate_traces, size_of
-from benchmarks.further_shapes import Found, Ratio, candidates_of
+from benchmarks.further_shapes import Found, candidates_of
 from benchmarks.operators.client import ROOT
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.space_audit import SketchAudit, failing_share
@@ -34,6 +34,7 @@ from mlir_sched.evaluate import CompileAndRun
 from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.record import Origin, Record, StoredTask
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.statistics import Interval
 from mlir_sched.runner.verify import Rule
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
@@ -243,7 +244,7 @@ CEILING = Roofline((0,), 100e9, (Level("DRAM", 0, 20e9),))
 
 
 def found(name: str, ratio: tuple[float, float, float] | None, problem: str = "", failed: int = 0) -> Found:
-    best = None if ratio is None else Ratio(*ratio)
+    best = None if ratio is None else Interval(*ratio, coverage=0.95, count=20)
     failures = {"wrong_result": [failed, "differs"]} if failed else {}
     return Found(name, problem, 1e-3, False, 0.5, "FMA", best, best, "O3", 32, failures, 9.0, "O3, reduction")
 

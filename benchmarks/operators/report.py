@@ -119,4 +119,4 @@ def _against_best(row: Row) -> str:
     against = None if peer is None else row.columns[peer].ratio
     if peer is None or against is None:
         return "-"
-    return f"{against.median:.2f} ({against.low:.2f} to {against.high:.2f})\n{peer}"
+    return f"{against}\n{peer}"

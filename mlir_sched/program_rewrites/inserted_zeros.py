@@ -11,6 +11,7 @@ from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.axis import Axis
 from mlir_sched.program_rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program_rewrites.replacement import attributes_of
+from mlir_sched.program_rewrites.site_rewrite import told_apart
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,7 @@ def find_sites(program: ir.Module) -> list[Site]:
     of one shape differ, neither is returned.
     """
     sites = [site for op in walk(program.operation) if (site := _site(op)) is not None]
-    kinds: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
-    for site in sites:
-        kinds.setdefault(site.unmirrored, set()).add(site.kind)
-    return [site for site in sites if len(kinds[site.unmirrored]) == 1]
+    return told_apart(sites, lambda site: site.unmirrored)
 
 
 def extraction(mirroring: Any) -> Any:

@@ -26,7 +26,7 @@ from mlir_sched.program_rewrites.replacement import (
     operand_of,
     producer_of,
 )
-from mlir_sched.program_rewrites.site_rewrite import SiteRewrite
+from mlir_sched.program_rewrites.site_rewrite import SiteRewrite, told_apart
 
 MIN_LEFT_OUT = 0.03
 """Share of the products from which leaving them out is tried: less does not pay for the parts' further edges."""
@@ -86,10 +86,8 @@ class PaddedConvolution(SiteRewrite[PaddedSite]):
     def sites(self, program: ir.Module) -> list[PaddedSite]:
         """Return the convolutions with enough products to leave out, but for those that no matcher tells apart."""
         found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
-        kinds: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
-        for site in found:
-            kinds.setdefault(site.matched, set()).add(site.kind)
-        return [s for s in found if len(kinds[s.matched]) == 1 and MIN_LEFT_OUT <= s.axis.left_out() < 1]
+        apart = told_apart(found, lambda site: site.matched)
+        return [site for site in apart if MIN_LEFT_OUT <= site.axis.left_out() < 1]
 
     def match(self, root: Any, site: PaddedSite) -> None:
         """Emit the comparison of the convolution, with its fill, and of the padded image's shape."""
@@ -128,9 +126,9 @@ def _site(op: Any) -> PaddedSite | None:
     if op.name not in CHANNELS_LAST or not all(is_static_f32(operand) for operand in op.operands):
         return None
     pad, shape = producer(op.operands[0]), op.result.type.shape
-    if (
-        pad is None or not _pads_pixels_with_zeros(pad) or shape[0] != 1
-    ):  # of a batch, the parts would not be contiguous
+    if pad is None or not _pads_pixels_with_zeros(pad):
+        return None
+    if shape[0] != 1:  # of a batch, the parts would not be contiguous
         return None
     rank = len(shape) - 2
     dim = next((d for d in range(rank) if shape[d + 1] > 1), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -40,6 +40,19 @@ class Site(Protocol):
 
 
 S = TypeVar("S", bound=Site)
+
+
+def told_apart(sites: Sequence[S], seen: Callable[[S], tuple[Any, ...]]) -> list[S]:
+    """Return the sites but for those that no matcher tells from one that needs another replacement.
+
+    Args:
+        sites: All that were found.
+        seen: What a matcher compares of a site.
+    """
+    kinds: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
+    for site in sites:
+        kinds.setdefault(seen(site), set()).add(site.kind)
+    return [site for site in sites if len(kinds[seen(site)]) == 1]
 
 
 class SiteRewrite(ProgramRewrite, Generic[S]):

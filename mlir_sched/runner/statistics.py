@@ -37,6 +37,9 @@ class Interval:
     coverage: float
     count: int
 
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
     def relative_width(self) -> float:
         """Return the interval's width as a fraction of the median."""
         return (self.high - self.low) / self.median
