@@ -16,7 +16,7 @@ from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.session import walk
 from mlir_sched.program_rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
-from mlir_sched.program_rewrites.linalg_ops import barrier, generic, multiply_add, transposed, zeros
+from mlir_sched.program_rewrites.linalg_ops import barrier, dims_map, generic, multiply_add, transposed, zeros
 from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_FILTERS = 16
@@ -92,7 +92,7 @@ def _order(dims: str) -> list[int]:
 def _added(init: Any, sums: Any, order: list[int]) -> Any:
     """Return ``init`` plus sums whose dims are those of ``init`` in another order."""
     identity = ir.AffineMap.get_identity(init.type.rank)
-    maps = [ir.AffineMap.get(len(order), 0, [ir.AffineExpr.get_dim(dim) for dim in order]), identity]
+    maps = [dims_map(len(order), order), identity]
     return generic([sums], init, maps, ["parallel"] * len(order), lambda new, total: arith.addf(total, new))
 
 

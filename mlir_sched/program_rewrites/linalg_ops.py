@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -18,7 +18,7 @@ def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, resul
     loops = result_dims + "".join(sorted(set(sizes) - set(result_dims)))
     element = image.type.element_type
     init = zeros([sizes[d] for d in result_dims], element)
-    maps = [_projection(loops, dims) for dims in (image_dims, tap_dims, result_dims)]
+    maps = [dims_map(len(loops), map(loops.index, dims)) for dims in (image_dims, tap_dims, result_dims)]
     kinds = ["parallel" if loop in result_dims else "reduction" for loop in loops]
     return generic([image, taps], init, maps, kinds, multiply_add)
 
@@ -43,6 +43,11 @@ def generic(
     with ir.InsertionPoint(block):
         linalg.yield_([body(*block.arguments)])
     return op.result
+
+
+def dims_map(loops: int, dims: Iterable[int]) -> ir.AffineMap:
+    """Return the indexing map from so many loops to some of them, in the order given."""
+    return ir.AffineMap.get(loops, 0, [ir.AffineExpr.get_dim(dim) for dim in dims])
 
 
 def copied(op: Any, operands: Sequence[Any]) -> Any:
@@ -96,10 +101,6 @@ def expand(source: Any, groups: Reassociation, shape: Sequence[int]) -> Any:
     """Return a tensor of another shape whose groups of adjacent dims are the dims of the source."""
     result = ir.RankedTensorType.get(list(shape), source.type.element_type)
     return tensor.expand_shape(result, source, _reassociation(groups), [], shape)
-
-
-def _projection(loops: str, dims: str) -> ir.AffineMap:
-    return ir.AffineMap.get(len(loops), 0, [ir.AffineExpr.get_dim(loops.index(d)) for d in dims])
 
 
 def _reassociation(groups: Reassociation) -> ir.ArrayAttr:

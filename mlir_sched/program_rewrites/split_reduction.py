@@ -15,7 +15,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.session import producer, walk
-from mlir_sched.program_rewrites.linalg_ops import copied, expand, generic
+from mlir_sched.program_rewrites.linalg_ops import copied, dims_map, expand, generic
 from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_ELEMENTS = 1 << 16
@@ -71,7 +71,7 @@ class SplitReduction(OpRewrite[SplitSite]):
         *read, init = inputs
         partial = _parts(site, read, init)
         loops = init.type.rank + 1
-        maps = [ir.AffineMap.get_identity(loops), _of_dims(loops, range(1, loops))]
+        maps = [ir.AffineMap.get_identity(loops), dims_map(loops, range(1, loops))]
         kinds = ["reduction", *["parallel"] * (loops - 1)]
         return generic([partial], init, maps, kinds, lambda *pair: copied(site.combiner, pair).result)
 
@@ -108,7 +108,7 @@ def _parts(site: SplitSite, inputs: Sequence[Any], init: Any) -> Any:
     neutral = arith.constant(element, ir.FloatAttr.get(element, _NEUTRAL[site.combiner.name]))
     start = linalg.fill(neutral, outs=[tensor.empty([site.parts, *init.type.shape], element)])
     of_inputs = [[d for dim in _dims(m) for d in ([0, dim + 1] if dim == site.loop else [dim + 1])] for m in read]
-    maps = [_of_dims(loops, dims) for dims in [*of_inputs, [0, *(dim + 1 for dim in kept)]]]
+    maps = [dims_map(loops, dims) for dims in [*of_inputs, [0, *(dim + 1 for dim in kept)]]]
     kinds = ["parallel", *("parallel" if loop in kept else "reduction" for loop in range(loops - 1))]
     split = [_split(value, _dims(m), site) for value, m in zip(inputs, read, strict=True)]
     return generic(split, start, maps, kinds, lambda *scalars: _copied_body(site.op, scalars))
@@ -157,7 +157,3 @@ def _static(value: Any) -> bool:
 
 def _dims(map_: ir.AffineMap) -> list[int]:
     return [ir.AffineDimExpr(expr).position for expr in map_.results]
-
-
-def _of_dims(loops: int, dims: Any) -> ir.AffineMap:
-    return ir.AffineMap.get(loops, 0, [ir.AffineExpr.get_dim(d) for d in dims])
