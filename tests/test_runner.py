@@ -108,6 +108,23 @@ def test_wrong_program_is_rejected_with_the_reason(
     assert explanation in failure_of(result).message
 
 
+def test_what_the_baseline_overwrites_may_be_overwritten(runner: Runner, compiled: Callable[[str], bytes]) -> None:
+    in_place, apart, twice = (
+        Program(compiled(name), "main", (SQUARE, SQUARE), (SQUARE,), False)
+        for name in ("accumulating", "accumulating_apart", "accumulating_twice")
+    )
+    _, results = runner.measure(in_place, [in_place, apart, twice], RULE)
+    assert [result.failure and result.failure.kind for result in results] == [None, None, FailureClass.WRONG_RESULT]
+    assert "elements differ where equality is due" in failure_of(results[2]).message
+    failure = failure_of(only(runner, apart, in_place))
+    assert "input 1 was overwritten" in failure.message
+
+
+def test_a_program_may_return_its_argument(runner: Runner, compiled: Callable[[str], bytes]) -> None:
+    program = Program(compiled("returned_argument"), "main", (VECTOR,), (VECTOR, VECTOR), False)
+    assert only(runner, program, program).failure is None
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
 def test_race_that_one_thread_hides_is_rejected(runner: Runner, compiled: Callable[[str], bytes]) -> None:
     free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))

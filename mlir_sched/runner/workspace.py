@@ -45,6 +45,9 @@ class Workspace:
 
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
 
+    An input that a whole program overwrites, or returns as it is, may be changed by its rivals, too; it is written anew
+    before each check. IREE 3.13 computes in place on arguments that it should leave alone (iree-org/iree issue 16168).
+
     Args:
         device: Where they live.
         baseline: The program whose results are right.
@@ -61,10 +64,16 @@ class Workspace:
         self._specs = baseline
         self._cases = [Case(check, make_inputs(baseline.inputs, check)) for check in rule.checks]
         self._buffers: Buffers | None = None
+        self._overwritten: set[int] = set()
         self.open(device)
         loaded = device.load(baseline)
         for index, case in enumerate(self._cases):
-            case.references = [device.read(v, s).copy() for v, s in self._results(loaded, index)]
+            results = self._results(loaded, index)
+            case.references = [device.read(v, s).copy() for v, s in results]
+            if not baseline.writes_into_arguments:
+                for view, spec in results:
+                    device.write(view, spec, poison_bits(spec))
+                self._overwritten |= self._changed_inputs(index).keys()
             if any(holds_poison(r, s) for r, s in zip(case.references, baseline.outputs, strict=True)):
                 raise RuntimeError("the baseline leaves elements of its output unwritten")
         self.check_s = 0.0
@@ -93,7 +102,10 @@ class Workspace:
         """Run check ``index`` on a program and say what is wrong, or None."""
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
-        message = self._input_changed(index)
+        message = None
+        for position, elements in self._changed_inputs(index).items():
+            message = message or f"input {position} was overwritten in {elements} elements"
+            self._restore_input(index, position)
         for position, (view, spec) in enumerate(results):
             if message is None and view.byte_length != spec.bytes:
                 message = f"output {position} has {view.byte_length} bytes instead of {spec.bytes}"
@@ -126,20 +138,25 @@ class Workspace:
 
     def _results(self, loaded: LoadedProgram, index: int) -> list[tuple[Any, Any]]:
         buffers = self._on_device
+        for position in self._overwritten:
+            self._restore_input(index, position)
         for view, spec in zip(buffers.destinations, self._specs.outputs, strict=False):
             buffers.device.write(view, spec, poison_bits(spec))
         views = loaded.call(buffers.inputs[index], buffers.destinations)
         return list(zip(views, self._specs.outputs, strict=True))
 
-    def _input_changed(self, index: int) -> str | None:
-        """Say which input buffer a call changed, and restore it."""
-        message = None
-        buffers = self._on_device
-        for position, (array, view) in enumerate(zip(self._cases[index].inputs, buffers.inputs[index], strict=True)):
-            spec = self._specs.inputs[position]
-            word = f"u{array.dtype.itemsize}"
-            wrong = buffers.device.read(view, spec).view(word) != array.view(word)
-            if wrong.any():
-                message = message or f"input {position} was overwritten in {int(wrong.sum())} elements"
-                buffers.device.write(view, spec, array)
-        return message
+    def _changed_inputs(self, index: int) -> dict[int, int]:
+        """Return the inputs that are not as they were but should be, with the number of their changed elements."""
+        changed = {}
+        for position, array in enumerate(self._cases[index].inputs):
+            if position in self._overwritten:
+                continue
+            spec, word = self._specs.inputs[position], f"u{array.dtype.itemsize}"
+            found = self._on_device.device.read(self._on_device.inputs[index][position], spec)
+            if elements := int((found.view(word) != array.view(word)).sum()):
+                changed[position] = elements
+        return changed
+
+    def _restore_input(self, index: int, position: int) -> None:
+        buffers, array = self._on_device, self._cases[index].inputs[position]
+        buffers.device.write(buffers.inputs[index][position], self._specs.inputs[position], array)
