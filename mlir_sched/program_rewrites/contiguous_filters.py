@@ -12,11 +12,10 @@ from math import prod
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.session import walk
 from mlir_sched.program_rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
-from mlir_sched.program_rewrites.linalg_ops import barrier, dims_map, generic, multiply_add, transposed, zeros
+from mlir_sched.program_rewrites.linalg_ops import added, barrier, generic, multiply_add, transposed, zeros
 from mlir_sched.program_rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_FILTERS = 16
@@ -81,19 +80,12 @@ class ContiguousFilters(OpRewrite[FilterSite]):
         if result == list(range(init.type.rank)):
             return _convolution(site, image, taps, init)
         sums = zeros([init.type.shape[dim] for dim in result], init.type.element_type)
-        return _added(init, _convolution(site, image, taps, sums), result)
+        return added(init, _convolution(site, image, taps, sums), result)
 
 
 def _order(dims: str) -> list[int]:
     """Return the order of dims in which the output channels come last."""
     return sorted(range(len(dims)), key=lambda dim: dims[dim] == "f")
-
-
-def _added(init: Any, sums: Any, order: list[int]) -> Any:
-    """Return ``init`` plus sums whose dims are those of ``init`` in another order."""
-    identity = ir.AffineMap.get_identity(init.type.rank)
-    maps = [dims_map(len(order), order), identity]
-    return generic([sums], init, maps, ["parallel"] * len(order), lambda new, total: arith.addf(total, new))
 
 
 def _pays(op: Any) -> bool:

@@ -83,6 +83,12 @@ def transposed(source: Any, order: Sequence[int]) -> Any:
     return linalg.transpose(source, outs=[empty], permutation=list(order)).operation.result
 
 
+def added(init: Any, sums: Any, order: Sequence[int]) -> Any:
+    """Return ``init`` plus sums whose dims are those of ``init`` in another order."""
+    maps = [dims_map(len(order), order), ir.AffineMap.get_identity(len(order))]
+    return generic([sums], init, maps, ["parallel"] * len(order), lambda new, total: arith.addf(total, new))
+
+
 def barrier(value: Any) -> Any:
     """Return a tensor that IREE makes in its own layout: it does not fold a transpose into what reads it."""
     name = "iree_tensor_ext.compute_barrier.start"

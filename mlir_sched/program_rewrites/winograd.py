@@ -20,6 +20,7 @@ from iree.compiler.dialects import arith
 from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
 from mlir_sched.program_rewrites.linalg_ops import (
+    added,
     barrier,
     collapse,
     expand,
@@ -80,8 +81,8 @@ ALGORITHMS = (
 )  # fmt: skip
 """F(4x4, 3x3) and F(2x2, 3x3)."""
 LAST, FIRST = "linalg.conv_2d_nhwc_hwcf", "linalg.conv_2d_nchw_fchw"
-_LAST, _FIRST, _HWCF = (0, 2, 3, 1), (0, 3, 1, 2), (2, 3, 1, 0)
-"""Orders of dims: an image's from channels first to last and back, a filter's from ``fchw``."""
+_LAST, _HWCF = (0, 2, 3, 1), (2, 3, 1, 0)
+"""Orders of dims: an image's and a filter's from channels first to last."""
 MIN_CHANNELS = 32
 """Input and output channels below which the transforms cost more than the products that are saved."""
 MIN_TILES = 16
@@ -118,12 +119,16 @@ class Winograd(OpRewrite[WinogradSite]):
         return [site for site in found if site.kind not in varying]
 
     def compute(self, site: WinogradSite, *inputs: Any) -> Any:
-        """Return the convolution; channels first it is computed channels last, between two transposes."""
+        """Return the convolution; channels first it is computed channels last, between two transposes.
+
+        What it adds to is then added by the second one.
+        """
         image, taps, init = inputs
         if not site.channels_first:
             return self._channels_last(site, image, taps, init)
-        image, taps, init = barrier(transposed(image, _LAST)), transposed(taps, _HWCF), transposed(init, _LAST)
-        return transposed(barrier(self._channels_last(site, image, taps, init)), _FIRST)
+        image, taps = barrier(transposed(image, _LAST)), transposed(taps, _HWCF)
+        start = zeros([init.type.shape[dim] for dim in _LAST], init.type.element_type)
+        return added(init, barrier(self._channels_last(site, image, taps, start)), _LAST)
 
     def _channels_last(self, site: WinogradSite, image: Any, taps: Any, init: Any) -> Any:
         batch, height, width, filters = init.type.shape
