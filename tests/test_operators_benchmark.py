@@ -28,6 +28,7 @@ from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_o
 from benchmarks.operators.tuning import Tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.verify import dtype_of
 from mlir_sched.target import Target
 from mlir_sched.tasks import EntryPoint, extract
 
@@ -290,3 +291,11 @@ def test_what_is_no_operator_is_refused() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "operators are C1D, C2D" in done.stderr
+
+
+def test_results_in_bf16_are_read_as_such(tmp_path: Path) -> None:
+    spec, path = TensorSpec((3,), "bf16"), tmp_path / "result.npy"
+    saved = np.arange(3).astype(dtype_of(spec))
+    np.save(path, saved)
+    assert np.load(path).dtype.kind == "V"
+    assert (comparison.load_result(path, spec) == saved).all()

@@ -20,8 +20,9 @@ from benchmarks.operators.rows import Row, columns_of
 from benchmarks.operators.sampling import Contender, interleave
 from benchmarks.operators.table import Operator
 from benchmarks.operators.tuning import Tuning
+from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.rules import rule_for_model
-from mlir_sched.runner.verify import Array, compare, make_inputs
+from mlir_sched.runner.verify import Array, compare, dtype_of, make_inputs
 from mlir_sched.target import Target
 
 IREE = PeerSpec("iree", Path(sys.executable), "benchmarks.operators.peer_iree")
@@ -135,7 +136,7 @@ class Comparison:
         reply = process.ask(request | extra, self._setting.prepare_timeout_s)
         tolerance = rule_for_model(built.entry.outputs).checks[0].tolerance
         for index, way in enumerate(reply["ways"]):
-            result = np.load(way["output"])
+            result = load_result(Path(way["output"]), output)
             reference = result if reference is None else reference
             wrong = _difference(reference, result, built, tolerance)
             if wrong is None:
@@ -192,6 +193,12 @@ def compare_operator(operator: Operator, setting: Setting) -> Row:
         return Comparison(operator, setting, kept.resolve()).run()
     with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as folder:
         return Comparison(operator, setting, Path(folder)).run()
+
+
+def load_result(path: Path, spec: TensorSpec) -> Array:
+    """Return what a peer saved as the result; NumPy's files know bf16 only as two bytes."""
+    result: Array = np.load(path)
+    return result.view(dtype_of(spec)) if result.dtype.kind == "V" else result
 
 
 def _difference(reference: Array, result: Array, built: Built, tolerance: float) -> str | None:
