@@ -107,10 +107,7 @@ class SearchRun:
         try:
             self._start_from_others()
             for search in self.searches:
-                count = min(FIRST_ROUND, self._next_count(limit))
-                traces, search.start_from = search.start_from[:count], search.start_from[count:]
-                if traces:
-                    search.try_traces(traces, evaluator)
+                search.try_starts(min(FIRST_ROUND, self._next_count(limit)), evaluator)
             self.progress(self.state("trying what was found on other variants"))
         except KeyboardInterrupt:
             self.interrupted = True

@@ -25,7 +25,7 @@ from mlir_sched.variants import BuiltVariant, can_tune, contenders
 
 EXPLORATION = 1 / 3
 """Share of the budget in which every contender is tuned a little, before one is chosen."""
-EXCHANGE = 1 / 8
+EXCHANGE_SHARE = 1 / 8
 """Share of the budget for trying on every explored contender what was found on the others."""
 MAX_EXPLORATION = 1 / 2
 """Share of the budget that a batch per contender may take; the contenders that are slowest untuned give way."""
@@ -77,14 +77,14 @@ class VariantSearch:
                     break
             self._exchange(evaluators, runs, limit)
             best = self._choose(f"{key}-chosen", evaluators, by_name, runs)
-            if not any(run.interrupted for run in runs.values()):
+            if not _interrupted(runs):
                 runs[best].search(evaluators[best], _rest(limit, runs[best]))
-            while spare and not any(run.interrupted for run in runs.values()) and _has_trials(limit, runs[best]):
+            while spare and not _interrupted(runs) and _has_trials(limit, runs[best]):
                 name = spare.pop(0)
                 evaluators[name] = stack.enter_context(self.open_evaluator(by_name[name].model.flags))
                 runs[name].search(evaluators[name], _rest(limit, runs[name]))
                 best = self._choose(f"{key}-chosen-{name}", evaluators, by_name, runs)
-        runs[best].interrupted = any(run.interrupted for run in runs.values())
+        runs[best].interrupted = _interrupted(runs)
         return by_name[best], runs[best]
 
     def _exchange(self, evaluators: Mapping[str, Evaluator], runs: Mapping[str, SearchRun], limit: Limit) -> None:
@@ -93,11 +93,11 @@ class VariantSearch:
         The first ones were explored when nothing was known yet.
         """
         for name, evaluator in evaluators.items():
-            if any(run.interrupted for run in runs.values()):
+            if _interrupted(runs):
                 return
             until = limit
             if limit.trials is not None:
-                until = Limit(runs[name].trials + int(limit.trials * EXCHANGE / len(evaluators)))
+                until = Limit(runs[name].trials + int(limit.trials * EXCHANGE_SHARE / len(evaluators)))
             runs[name].learn_from_others(evaluator, until)
 
     def _choose(
@@ -105,7 +105,7 @@ class VariantSearch:
     ) -> str:
         """Return the tuned contender that is expected to be the fastest program; a resumed run chooses the same."""
         best = min(tuned, key=lambda name: expected_s(built[name], runs[name]))
-        if any(run.interrupted for run in runs.values()):
+        if _interrupted(runs):
             return best
         (best,), _ = self._remembered(key, ([best], []))
         return best
@@ -159,6 +159,10 @@ class VariantSearch:
             self.store.add_run(f"fresh-{len(fresh)}", {})
             return len(fresh) + 1
         return len(fresh)
+
+
+def _interrupted(runs: Mapping[str, SearchRun]) -> bool:
+    return any(run.interrupted for run in runs.values())
 
 
 def _rest(limit: Limit, run: SearchRun) -> Limit:

@@ -86,9 +86,15 @@ def _extractor(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Call
 def space_for(task_for: Callable[[str | Payload], Task]) -> Callable[[str | Payload], DesignSpace]:
     """Return a function from a payload, or its name, to its default design space on the fixed machine."""
 
+    return design_spaces(task_for, Space.default(FIXED))
+
+
+def design_spaces(task_for: Callable[[str | Payload], Task], space: Space) -> Callable[[str | Payload], DesignSpace]:
+    """Return a function from a payload, or its name, to what a space spans for it on the fixed machine."""
+
     def make(wanted: str | Payload) -> DesignSpace:
         dispatch = task_for(wanted).dispatch
         assert dispatch is not None
-        return DesignSpace(Space.default(FIXED), dispatch, FIXED)
+        return DesignSpace(space, dispatch, FIXED)
 
     return make

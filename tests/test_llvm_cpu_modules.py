@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import FIXED
+from conftest import FIXED, design_spaces
 from payloads import (
     PAYLOADS,
     Payload,
@@ -64,13 +64,7 @@ def every_module(target: Target) -> Space:
 @pytest.fixture(scope="module")
 def space_for(task_for: TaskFor) -> SpaceFor:
     """Return a function from a payload, or its name, to its design space with every module on the fixed machine."""
-
-    def make(wanted: str | Payload) -> DesignSpace:
-        dispatch = task_for(wanted).dispatch
-        assert dispatch is not None
-        return DesignSpace(every_module(FIXED), dispatch, FIXED)
-
-    return make
+    return design_spaces(task_for, every_module(FIXED))
 
 
 @pytest.mark.parametrize("name", SKETCHES)
