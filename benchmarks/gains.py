@@ -13,6 +13,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from mlir_sched.cli.text import speedup
 from mlir_sched.options import TuneOptions
 from mlir_sched.tuning import tune
 
@@ -60,11 +61,10 @@ def main() -> None:
                 result = tune(model, folder, options=options)
             results.append(result.to_json())
             timing, untuned = result.program.tuned, result.program.untuned
-            interval = f"{timing.ratio:.2f} ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
             how = ", ".join([result.program.variant, *(d.sketch for d in result.dispatches if d.sketch)])
             print(
                 f"{model.stem:24} {seed:4} {untuned.median_s * 1e3:8.4f} ms {timing.median_s * 1e3:8.4f} ms "
-                f"{interval:>24} {result.seconds:8.1f}  {how}",
+                f"{speedup(timing):>24} {result.seconds:8.1f}  {how}",
                 flush=True,
             )
             ratios.append(timing.ratio)

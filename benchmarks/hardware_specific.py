@@ -12,6 +12,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from mlir_sched.cli.text import speedup
 from mlir_sched.errors import UserError
 from mlir_sched.options import TuneOptions
 from mlir_sched.result import TuneResult
@@ -49,10 +50,9 @@ def tuned(program: str, space: Space, trials: int, seed: int) -> TuneResult:
 
 def described(result: TuneResult) -> str:
     """Return the speed-up of a tuned program, and what made it."""
-    timing = result.program.tuned
     how = ", ".join([result.program.variant, *(d.sketch for d in result.dispatches if d.sketch)])
     failed = sum(sum((d.failures or {}).values()) for d in result.dispatches)
-    return f"{timing.ratio:.2f} ({timing.ratio_low:.2f} to {timing.ratio_high:.2f}) [{how}; {failed} failed]"
+    return f"{speedup(result.program.tuned)} [{how}; {failed} failed]"
 
 
 def main() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.device import Device, LoadedProgram
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import (
@@ -71,8 +72,7 @@ class Workspace:
             results = self._results(loaded, index)
             case.references = [device.read(v, s).copy() for v, s in results]
             if not baseline.writes_into_arguments:
-                for view, spec in results:
-                    device.write(view, spec, poison_bits(spec))
+                self._poison(results)
                 self._overwritten |= self._changed_inputs(index).keys()
             if any(holds_poison(r, s) for r, s in zip(case.references, baseline.outputs, strict=True)):
                 raise RuntimeError("the baseline leaves elements of its output unwritten")
@@ -113,9 +113,8 @@ class Workspace:
                 reference = case.references[position]
                 error = compare(reference, device.read(view, spec), spec, case.check.effective_tolerance(reference))
                 message = error and f"output {position}: {error}"
-            if view.byte_length == spec.bytes:
-                # a returned buffer goes back to the pool, where a later call may find it
-                device.write(view, spec, poison_bits(spec))
+        # a returned buffer goes back to the pool, where a later call may find it
+        self._poison((view, spec) for view, spec in results if view.byte_length == spec.bytes)
         return message and f"{case.check.kind} inputs: {message}"
 
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
@@ -136,14 +135,17 @@ class Workspace:
         assert self._buffers is not None
         return self._buffers
 
-    def _results(self, loaded: LoadedProgram, index: int) -> list[tuple[Any, Any]]:
+    def _results(self, loaded: LoadedProgram, index: int) -> list[tuple[Any, TensorSpec]]:
         buffers = self._on_device
         for position in self._overwritten:
             self._restore_input(index, position)
-        for view, spec in zip(buffers.destinations, self._specs.outputs, strict=False):
-            buffers.device.write(view, spec, poison_bits(spec))
+        self._poison(zip(buffers.destinations, self._specs.outputs, strict=False))
         views = loaded.call(buffers.inputs[index], buffers.destinations)
         return list(zip(views, self._specs.outputs, strict=True))
+
+    def _poison(self, views: Iterable[tuple[Any, TensorSpec]]) -> None:
+        for view, spec in views:
+            self._on_device.device.write(view, spec, poison_bits(spec))
 
     def _changed_inputs(self, index: int) -> dict[int, int]:
         """Return the inputs that are not as they were but should be, with the number of their changed elements."""
