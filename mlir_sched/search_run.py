@@ -83,6 +83,7 @@ class SearchRun:
         try:
             if self._model is None:
                 self._start(evaluator)
+            self._start_from_finds()
             while (count := self._next_count(limit)) and (
                 index := self._scheduler.next_task([s.progress() for s in self.searches])
             ) is not None:
@@ -96,19 +97,6 @@ class SearchRun:
                     self._exchange(found, search, evaluator, limit)
                 self.progress(self.state(stage))
             self._save_model()
-        except KeyboardInterrupt:
-            self.interrupted = True
-
-    def learn_from_others(self, evaluator: Evaluator, limit: Limit) -> None:
-        """Try what was found on other variants since this one was searched, the heaviest tasks first.
-
-        A task tries at most :data:`FIRST_ROUND` such traces; further ones are the first of its next round.
-        """
-        try:
-            self._start_from_others()
-            for search in self.searches:
-                search.try_starts(min(FIRST_ROUND, self._next_count(limit)), evaluator)
-            self.progress(self.state("trying what was found on other variants"))
         except KeyboardInterrupt:
             self.interrupted = True
 
@@ -179,11 +167,11 @@ class SearchRun:
             self.progress(self.state("measuring the untuned dispatches"))
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
         self._warm_start(context)
-        self._start_from_others()
 
-    def _start_from_others(self) -> None:
-        """Have every task start from what was found on other variants for the same ops, else for the heaviest tasks."""
-        found = [(other, trace) for run in self.others for other in run.searches if (trace := other.best_trace())]
+    def _start_from_finds(self) -> None:
+        """Have every task go on from what was found for the same ops on other variants, else for the heaviest tasks."""
+        runs = (self, *self.others)
+        found = [(search, trace) for run in runs for search in run.searches if (trace := search.best_trace())]
         found.sort(key=lambda pair: pair[0].seconds_per_run(), reverse=True)
         for search in self.searches:
             same = [pair for pair in found if pair[0].task.dispatch == search.task.dispatch]

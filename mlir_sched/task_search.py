@@ -74,11 +74,6 @@ class TaskSearch:
         self.best_s.append(self.best_seconds())
         return len(traces)
 
-    def try_starts(self, most: int, evaluator: Evaluator) -> None:
-        """Try so many of the traces to start from; no round of its own."""
-        if traces := self._take_starts(most):
-            self.try_traces(traces, evaluator)
-
     def try_traces(self, traces: Sequence[Trace], evaluator: Evaluator) -> None:
         """Have traces evaluated that are not in the store, and learn from all; no round of its own."""
         self.strategy.exclude(traces)
@@ -143,13 +138,9 @@ class TaskSearch:
         return Counter(failure.kind.value for failure in failures if failure is not None)
 
     def _next_traces(self, count: int) -> list[Trace]:
-        first = self._take_starts(count)
+        first, self.start_from = self.start_from[:count], self.start_from[count:]
         self.strategy.exclude(first)
         return [*first, *self.strategy.suggest(count - len(first))]
-
-    def _take_starts(self, most: int) -> list[Trace]:
-        taken, self.start_from = self.start_from[:most], self.start_from[most:]
-        return taken
 
     def _evaluate(self, traces: Sequence[Trace], batch: int, evaluator: Evaluator) -> list[Record]:
         """Evaluate traces and store every outcome as soon as it is known."""

@@ -1,14 +1,17 @@
-"""The search over program variants: a share of the budget for every contender, the rest for the most promising one.
+"""The search over program variants: successive halving, and the rest of the budget for the most promising one.
 
 What a variant can become shows only when its dispatches are tuned: a rewritten program may be slower than the default
-one until scripts are written for it.
+one until scripts are written for it, and one of several dispatches needs more candidates until it shows.
+
+Source: Jamieson & Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -23,14 +26,40 @@ from mlir_sched.target import Target
 from mlir_sched.trace import Trace
 from mlir_sched.variants import BuiltVariant, can_tune, contenders
 
-EXPLORATION = 1 / 3
-"""Share of the budget in which every contender is tuned a little, before one is chosen."""
-EXCHANGE_SHARE = 1 / 8
-"""Share of the budget for trying on every explored contender what was found on the others."""
-MAX_EXPLORATION = 1 / 2
-"""Share of the budget that a batch per contender may take; the contenders that are slowest untuned give way."""
+EXPLORATION = 1 / 2
+"""Share of the budget before one variant is chosen, the same for every rung: there are two, or log2 of the variants."""
+OUT_OF_REACH = 1.5
+"""A variant expected to take this many times as long as the best is dropped, whatever its rank."""
 NOISE = 0.05
 """Relative difference of a program's time and the sum of its dispatches' that says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A variant with its search."""
+
+    built: BuiltVariant
+    run: SearchRun
+
+    @property
+    def name(self) -> str:
+        """Name of the variant."""
+        return self.built.variant.name
+
+    def expected_s(self) -> float:
+        """Return the seconds that the program is expected to take with the best scripts so far.
+
+        What it took besides its tasks counts where it is more than :data:`NOISE`: tasks may become many times faster,
+        and then noise of the untuned program would be all that is left.
+        """
+        if self.built.timing is None:
+            return float("inf")
+        untuned_s = sum(search.task.weight * search.untuned.median_s for search in self.run.searches)
+        return max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s) + untuned_s - self.run.saved_s()
+
+
+Search = Callable[[Contender, Limit], None]
+"""Searches a contender up to a limit."""
 
 
 @dataclass
@@ -61,54 +90,92 @@ class VariantSearch:
         generation = self._generation()
         key = self._key(built, generation)
         limit = self._limit(built)
-        worth_tuning = [b.variant.name for b in contenders(built, self.space, self.target)]
-        names, steps = self._remembered(f"{key}-contenders", self._exploration(worth_tuning, limit))
-        names, spare = names[: len(steps)], names[len(steps) :]
+        names = self._remembered(
+            f"{key}-contenders", [b.variant.name for b in contenders(built, self.space, self.target)]
+        )
         by_name = {b.variant.name: b for b in built}
-        runs = {name: self._search_run(by_name[name], generation, limit) for name in (*names, *spare)}
-        for run in runs.values():
-            run.others = [other for other in runs.values() if other is not run]
+        tuned = [Contender(by_name[name], self._search_run(by_name[name], generation, limit)) for name in names]
+        for contender in tuned:
+            contender.run.others = [other.run for other in tuned if other is not contender]
         with ExitStack() as stack:
-            evaluators = {}
-            for name, stop in zip(names, steps, strict=True):
-                evaluators[name] = stack.enter_context(self.open_evaluator(by_name[name].model.flags))
-                runs[name].search(evaluators[name], stop)
-                if runs[name].interrupted:
-                    break
-            self._exchange(evaluators, runs, limit)
-            best = self._choose(f"{key}-chosen", evaluators, by_name, runs)
-            if not _interrupted(runs):
-                runs[best].search(evaluators[best], _rest(limit, runs[best]))
-            while spare and not _interrupted(runs) and _has_trials(limit, runs[best]):
-                name = spare.pop(0)
-                evaluators[name] = stack.enter_context(self.open_evaluator(by_name[name].model.flags))
-                runs[name].search(evaluators[name], _rest(limit, runs[name]))
-                best = self._choose(f"{key}-chosen-{name}", evaluators, by_name, runs)
-        runs[best].interrupted = _interrupted(runs)
-        return by_name[best], runs[best]
+            evaluators: dict[str, Evaluator] = {}
 
-    def _exchange(self, evaluators: Mapping[str, Evaluator], runs: Mapping[str, SearchRun], limit: Limit) -> None:
-        """Have every explored contender try what was found on the others, as far as the budget's share reaches.
+            def search(contender: Contender, until: Limit) -> None:
+                if contender.name not in evaluators:
+                    evaluator = stack.enter_context(self.open_evaluator(contender.built.model.flags))
+                    evaluators[contender.name] = evaluator
+                contender.run.search(evaluators[contender.name], until)
 
-        The first ones were explored when nothing was known yet.
-        """
-        for name, evaluator in evaluators.items():
-            if _interrupted(runs):
-                return
-            until = limit
-            if limit.trials is not None:
-                until = Limit(runs[name].trials + int(limit.trials * EXCHANGE_SHARE / len(evaluators)))
-            runs[name].learn_from_others(evaluator, until)
+            best = self._search_all(key, tuned, search, limit)
+        best.run.interrupted = _interrupted(tuned)
+        return best.built, best.run
 
-    def _choose(
-        self, key: str, tuned: Iterable[str], built: Mapping[str, BuiltVariant], runs: Mapping[str, SearchRun]
-    ) -> str:
-        """Return the tuned contender that is expected to be the fastest program; a resumed run chooses the same."""
-        best = min(tuned, key=lambda name: expected_s(built[name], runs[name]))
-        if _interrupted(runs):
-            return best
-        (best,), _ = self._remembered(key, ([best], []))
+    def _search_all(self, key: str, all_of_them: Sequence[Contender], search: Search, limit: Limit) -> Contender:
+        """Spend the whole budget and return the best contender."""
+        explored, spare = self._affordable(all_of_them, limit)
+        best, dropped = self._halve(key, explored, search, limit)
+        if not _interrupted(explored):
+            search(best, _rest(limit, best.run))
+        for contender in (*spare, *dropped):
+            if _interrupted(all_of_them) or not _has_trials(limit, best.run):
+                break
+            search(contender, _rest(limit, contender.run))  # nothing is left to try on the others
+            better = min(best, contender, key=Contender.expected_s)
+            (best,) = self._decided(f"{key}-chosen-{contender.name}", [better], all_of_them)
         return best
+
+    def _affordable(self, all_of_them: Sequence[Contender], limit: Limit) -> tuple[list[Contender], list[Contender]]:
+        """Return those that are explored, and the others: a small budget leaves out those that are slowest untuned."""
+        count = len(all_of_them)
+        if limit.trials is not None:
+            count = max(1, int(limit.trials * EXPLORATION / self.options.batch))
+        return [*all_of_them[:count]], [*all_of_them[count:]]
+
+    def _halve(
+        self, key: str, explored: Sequence[Contender], search: Search, limit: Limit
+    ) -> tuple[Contender, list[Contender]]:
+        """Search all of them a little, the better half a little more, and so on.
+
+        Returns:
+            The one that is left, and those that were dropped, the last ones first.
+        """
+        share = EXPLORATION / max(2, math.ceil(math.log2(len(explored))))
+        left, dropped = [*explored], list[Contender]()
+        rung = 0
+        while len(left) > 1 and not _interrupted(explored):
+            for place, contender in enumerate(left):
+                search(contender, self._until(limit, contender.run, share * rung, share, place, len(left)))
+                if contender.run.interrupted:
+                    break
+            rung += 1
+            ranked = sorted(left, key=Contender.expected_s)
+            half = math.ceil(len(left) / 2) if self._may_explore(limit, explored, share * rung) else 1
+            near_s = OUT_OF_REACH * ranked[0].expected_s()
+            kept = [contender for contender in ranked[:half] if contender.expected_s() <= near_s]
+            kept = self._decided(f"{key}-rung-{rung}", kept, left)
+            dropped = [*(contender for contender in left if contender not in kept), *dropped]
+            left = kept
+        return left[0], dropped
+
+    def _until(self, limit: Limit, run: SearchRun, spent: float, share: float, place: int, count: int) -> Limit:
+        """Return where one of ``count`` searches ends that divide a share of the budget."""
+        if limit.trials is None:
+            return Limit(None, limit.seconds * (spent + share * (place + 1) / count))
+        batches = max(1, int(limit.trials * share / count / self.options.batch))
+        return Limit(min(run.trials + batches * self.options.batch, limit.trials - run.elsewhere))
+
+    def _may_explore(self, limit: Limit, explored: Sequence[Contender], spent: float) -> bool:
+        """Say whether the budget has room for another rung; whole batches may have made the last ones larger."""
+        if limit.trials is not None:
+            spent = sum(contender.run.trials for contender in explored) / limit.trials
+        return spent < EXPLORATION
+
+    def _decided(self, key: str, chosen: list[Contender], among: Sequence[Contender]) -> list[Contender]:
+        """Return what was chosen, the same in a resumed run."""
+        if _interrupted(among):
+            return chosen
+        by_name = {contender.name: contender for contender in among}
+        return [by_name[name] for name in self._remembered(key, [contender.name for contender in chosen])]
 
     def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit) -> SearchRun:
         tasks = [task for task in contender.model.tasks if can_tune(task, self.space, self.target)]
@@ -124,25 +191,11 @@ class VariantSearch:
         tasks = [sum(can_tune(task, self.space, self.target) for task in b.model.tasks) for b in built]
         return Limit(self.options.trials or DEFAULT_TRIALS_PER_TASK * max(1, *tasks))
 
-    def _exploration(self, names: Sequence[str], limit: Limit) -> tuple[list[str], list[Limit]]:
-        """Return the contenders, and where the first search of each that is explored stops: the first of them.
-
-        The others have their turn only when the design spaces of these have nothing left to try.
-        """
-        batch = self.options.batch
-        if limit.trials is None:
-            ends = (limit.seconds * EXPLORATION * (i + 1) / len(names) for i in range(len(names)))
-            return [*names], [Limit(None, end) for end in ends]
-        explored = min(len(names), max(1, int(limit.trials * MAX_EXPLORATION / batch)))
-        batches = max(1, int(limit.trials * EXPLORATION / explored / batch))
-        return [*names], [Limit(min(limit.trials, batches * batch))] * explored
-
-    def _remembered(self, key: str, found: tuple[list[str], list[Limit]]) -> tuple[list[str], list[Limit]]:
+    def _remembered(self, key: str, names: list[str]) -> list[str]:
         """Return what an interrupted run decided first, so that a resumed one does the same."""
-        names, limits = found
-        self.store.add_run(key, {"names": names, "limits": [[limit.trials, limit.seconds] for limit in limits]})
+        self.store.add_run(key, {"names": names})
         known: dict[str, Any] = self.store.run_settings(key) or {}
-        return known["names"], [Limit(trials, seconds) for trials, seconds in known["limits"]]
+        return list(known["names"])
 
     def _key(self, built: Sequence[BuiltVariant], generation: int) -> str:
         asked = [
@@ -161,8 +214,8 @@ class VariantSearch:
         return len(fresh)
 
 
-def _interrupted(runs: Mapping[str, SearchRun]) -> bool:
-    return any(run.interrupted for run in runs.values())
+def _interrupted(tuned: Iterable[Contender]) -> bool:
+    return any(contender.run.interrupted for contender in tuned)
 
 
 def _rest(limit: Limit, run: SearchRun) -> Limit:
@@ -172,15 +225,3 @@ def _rest(limit: Limit, run: SearchRun) -> Limit:
 
 def _has_trials(limit: Limit, run: SearchRun) -> bool:
     return limit.trials is not None and run.trials + run.elsewhere < limit.trials
-
-
-def expected_s(built: BuiltVariant, run: SearchRun) -> float:
-    """Return the seconds that a variant is expected to take with the best scripts so far.
-
-    What its program took besides its tasks counts where it is more than :data:`NOISE`: tasks may become many times
-    faster, and then noise of the untuned program would be all that is left.
-    """
-    if built.timing is None:
-        return float("inf")
-    untuned_s = sum(search.task.weight * search.untuned.median_s for search in run.searches)
-    return max(0.0, (1 - NOISE) * built.timing.median_s - untuned_s) + untuned_s - run.saved_s()

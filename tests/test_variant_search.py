@@ -25,7 +25,7 @@ from mlir_sched.tasks import Model
 from mlir_sched.variant_search import VariantSearch
 from mlir_sched.variants import BuiltVariant, contenders
 
-SMALL, LARGE = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48)
+SMALL, LARGE, ODD = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48), matmul_dispatch(60, 84, 36)
 SPACE = Space.default(TARGET)
 
 
@@ -41,9 +41,13 @@ def built(name: str, dispatch: Dispatch, seconds: float) -> BuiltVariant:
 
 
 class Speedups:
-    """An evaluator in which every candidate of a task is faster than its untuned code by the same factor."""
+    """An evaluator in which candidates of a task are faster than its untuned code by a factor.
 
-    def __init__(self, by_name: Mapping[str, float], stop_after: int | None = None) -> None:
+    Args:
+        by_name: The factor, or that of the n-th candidate, from 1, by the task's name.
+    """
+
+    def __init__(self, by_name: Mapping[str, float | Callable[[int], float]], stop_after: int | None = None) -> None:
         self.by_name = dict(by_name)
         self.stop_after = stop_after
         self.measured: list[str] = []
@@ -59,7 +63,9 @@ class Speedups:
             if self.stop_after is not None and len(self.measured) >= self.stop_after:
                 raise KeyboardInterrupt
             self.measured.append(task.name)
-            yield index, Outcome(timing(1e-3, self.by_name[task.name]), None, script)
+            factor = self.by_name[task.name]
+            ratio = factor(self.measured.count(task.name)) if callable(factor) else factor
+            yield index, Outcome(timing(1e-3 / ratio, ratio), None, script)
 
 
 @pytest.fixture
@@ -86,9 +92,29 @@ def test_a_variant_that_is_slower_untuned_wins_when_its_scripts_gain_more(
     evaluator = Speedups({"default": 1.1, "rewritten": 5.0})
     chosen, run = search(variants, evaluator)
     assert chosen.variant.name == "rewritten"
-    assert (run.trials, run.elsewhere) == (55, 9)
-    tried_again = ["default"]  # what was found on the variant explored after it
-    assert evaluator.measured == ["default"] * 8 + ["rewritten"] * 8 + tried_again + ["rewritten"] * 47
+    assert (run.trials, run.elsewhere) == (56, 8)
+    assert evaluator.measured == ["default"] * 8 + ["rewritten"] * 56
+
+
+def test_a_close_second_gets_more_before_one_is_chosen(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2), built("O3", ODD, 1.3)]
+    evaluator = Speedups({"default": 3.0, "rewritten": lambda tried: 3.0 if tried <= 8 else 6.0, "O3": 1.0})
+    chosen, _ = search(variants, evaluator)
+    assert chosen.variant.name == "rewritten"
+    assert evaluator.measured == (
+        ["default"] * 8 + ["rewritten"] * 8 + ["O3"] * 8 + ["default"] * 8 + ["rewritten"] * 32
+    )
+
+
+def test_a_variant_out_of_reach_is_dropped_at_once(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2), built("O3", ODD, 1.3)]
+    evaluator = Speedups({"default": 3.0, "rewritten": 1.1, "O3": 1.0})
+    chosen, run = search(variants, evaluator)
+    assert (chosen.variant.name, run.trials, run.elsewhere) == ("default", 48, 16)
 
 
 def test_the_fastest_untuned_variant_keeps_the_budget_when_no_script_gains(
@@ -134,7 +160,7 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
     evaluator = Speedups(speedups)
     noisier = [variants[0], built("rewritten", LARGE, 0.9)]  # what was decided does not depend on a second timing
     chosen, run = search(noisier, evaluator)
-    assert (chosen.variant.name, run.trials, run.elsewhere) == ("rewritten", 55, 9)
+    assert (chosen.variant.name, run.trials, run.elsewhere) == ("rewritten", 56, 8)
     assert len(evaluator.measured) == 64 - 5 - 12 - 10
 
 
