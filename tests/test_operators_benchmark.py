@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
 from benchmarks.operators.peer import EMPTY, CannotRun, Peer, Prepared, Server, Way
 from benchmarks.operators.programs import TUNED, Built, Compiled
-from benchmarks.operators.report import notes_of, relative_speed, table_of, write_chart, write_json
+from benchmarks.operators.report import means_of, notes_of, relative_speed, table_of, write_chart, write_json
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.operators.rows import Row, columns_of
 from benchmarks.operators.sampling import Contender, Samples, interleave, ratio
@@ -154,6 +155,25 @@ def test_report_names_the_best_peer_and_what_is_missing(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "all.json").read_text())
     assert data["rows"][0]["columns"]["torch"]["ratio"]["median"] == pytest.approx(1.5)
     assert data["rows"][0]["tuning"][TUNED] == {"trials": 8, "seconds": 3.0}
+
+
+def test_means_are_over_the_rows_that_have_both() -> None:
+    tuned = [
+        row("A", {"IREE default": 8e-4, "IREE O3": 4e-4, "TVM MetaSchedule": 2e-4, TUNED: 2e-4}),
+        row("B", {"IREE default": 9e-4, "TVM MetaSchedule": 8e-4, TUNED: 2e-4}),
+        row("C", {"IREE default": 1e-4, TUNED: 2e-4}),
+        row("D", {"IREE default": 1e-4}),
+    ]
+    slower = {"TVM MetaSchedule": Tuning(8, 12.0)}
+    rows = [replace(tuned[0], tuning={**tuned[0].tuning, **slower}), *tuned[1:]]
+    assert means_of(rows) == [
+        "time relative to the best other: 0.79 (geometric mean, 3 rows; faster on 1)",
+        "time relative to the best of IREE: 0.61 (geometric mean, 3 rows; faster on 2)",
+        "time relative to IREE default: 0.48 (geometric mean, 3 rows; faster on 2)",
+        "time relative to IREE O3: 0.50 (geometric mean, 1 rows; faster on 1)",
+        "time relative to TVM MetaSchedule: 0.50 (geometric mean, 2 rows; faster on 1)",
+        "tuning time relative to TVM MetaSchedule: 0.25 (geometric mean, 1 rows)",
+    ]
 
 
 class FakePeer(Peer):

@@ -60,7 +60,7 @@ def main() -> None:
     if not rows:
         sys.exit("error: no operator could be compared")
     console.print(report.table_of(rows))
-    for note in report.notes_of(rows, setting.roofline):
+    for note in (*report.means_of(rows), *report.notes_of(rows, setting.roofline)):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,6 +15,7 @@ from rich.table import Table
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.rows import Column, Row
+from mlir_sched.runner.statistics import Interval
 
 ORDER = ("IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", "TVM MetaSchedule", "torch", TUNED)
 VERSION = 1
@@ -66,6 +68,26 @@ def notes_of(rows: Sequence[Row], roofline: Roofline) -> list[str]:
     return notes
 
 
+def means_of(rows: Sequence[Row]) -> list[str]:
+    """Return mlir-sched's time relative to others' over the rows that have both, and its tuning time to theirs."""
+    lines = []
+    others = [label for label in labels_of(rows) if label != TUNED]
+    ways_of_iree = [label for label in others if label.startswith("IREE")]
+    groups = {"the best other": others, "the best of IREE": ways_of_iree, **{label: [label] for label in others}}
+    for name, labels in groups.items():
+        found = [against for row in rows if (against := _against_fastest(row, labels)) is not None]
+        if found:
+            faster = sum(against.low > 1 for against in found)
+            mean = 1 / geometric_mean([against.median for against in found])
+            lines.append(f"time relative to {name}: {mean:.2f} (geometric mean, {len(found)} rows; faster on {faster})")
+    for label in sorted({label for row in rows for label in row.tuning} - {TUNED}):
+        both = [row.tuning for row in rows if label in row.tuning and TUNED in row.tuning]
+        if both:
+            mean = geometric_mean([tuning[TUNED].seconds / tuning[label].seconds for tuning in both])
+            lines.append(f"tuning time relative to {label}: {mean:.2f} (geometric mean, {len(both)} rows)")
+    return lines
+
+
 def write_json(path: Path, rows: Sequence[Row], roofline: Roofline, setting: Mapping[str, Any]) -> None:
     """Write everything that was found."""
     data = {
@@ -115,8 +137,12 @@ def _time(column: Column | None) -> str:
 
 
 def _against_best(row: Row) -> str:
-    peer = row.best_peer
-    against = None if peer is None else row.columns[peer].ratio
-    if peer is None or against is None:
-        return "-"
-    return f"{against}\n{peer}"
+    against = _against_fastest(row, row.columns)
+    return "-" if against is None else f"{against}\n{row.best_peer}"
+
+
+def _against_fastest(row: Row, labels: Iterable[str]) -> Interval | None:
+    """Return the ratio of the fastest of these columns' time to mlir-sched's; None where one is missing."""
+    others = [row.columns[label] for label in labels if label != TUNED and label in row.columns]
+    fastest = min(others, key=lambda column: column.time.median, default=None)
+    return None if fastest is None else fastest.ratio
