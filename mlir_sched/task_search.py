@@ -34,6 +34,7 @@ class TaskSearch:
         untuned: Timing of the untuned code.
         records: Every record seen by this run, by candidate key, in order.
         best_s: Best time after each round, on the scale of the untuned timing.
+        trials: Candidates tried up to the end of each round.
         exhausted: Whether the strategy has nothing left.
         measured: Candidates evaluated now, not found in the store.
         tried: Candidates tried so far.
@@ -49,6 +50,7 @@ class TaskSearch:
     untuned: Timing
     records: dict[str, Record] = field(default_factory=dict)
     best_s: list[float | None] = field(default_factory=list)
+    trials: list[int] = field(default_factory=list)
     exhausted: bool = False
     measured: int = 0
     tried: int = 0
@@ -70,21 +72,16 @@ class TaskSearch:
         if not traces:
             self.exhausted = True
             return 0
-        self.try_traces(traces, evaluator)
+        self._try(traces, evaluator)
         self.best_s.append(self.best_seconds())
+        self.trials.append(self.tried)
         return len(traces)
 
     def try_traces(self, traces: Sequence[Trace], evaluator: Evaluator) -> None:
-        """Have traces evaluated that are not in the store, and learn from all; no round of its own."""
-        self.strategy.exclude(traces)
-        batch = len(self.best_s)
-        known = {t.key: r for t in traces if (r := self.store.find(self.task.key, self.context, t.key)) is not None}
-        new = [trace for trace in traces if trace.key not in known]
-        known |= {record.candidate_key: record for record in self._evaluate(new, batch, evaluator)}
-        self._learn([known[trace.key] for trace in traces])
-        self.tried += len(traces)
+        """Try traces as a part of the last round."""
+        self._try(traces, evaluator)
         if self.best_s:
-            self.best_s[-1] = self.best_seconds()
+            self.best_s[-1], self.trials[-1] = self.best_seconds(), self.tried
 
     def fitted(self, trace: Trace) -> Trace | None:
         """Return the trace of another task repaired for this one; None when it does not fit or was tried here."""
@@ -104,7 +101,7 @@ class TaskSearch:
 
     def progress(self) -> TaskProgress:
         """Return what a task scheduler needs to know."""
-        return TaskProgress(float(self.task.weight), tuple(self.best_s), self.exhausted)
+        return TaskProgress(float(self.task.weight), tuple(self.best_s), tuple(self.trials), self.exhausted)
 
     def ranked(self) -> list[Record]:
         """Return the valid records, fastest first; of several that are one program the first."""
@@ -136,6 +133,16 @@ class TaskSearch:
         """Return how many candidates failed, by class."""
         failures = (r.outcome.failure for r in self.records.values())
         return Counter(failure.kind.value for failure in failures if failure is not None)
+
+    def _try(self, traces: Sequence[Trace], evaluator: Evaluator) -> None:
+        """Have traces evaluated that are not in the store, and learn from all."""
+        self.strategy.exclude(traces)
+        batch = len(self.best_s)
+        known = {t.key: r for t in traces if (r := self.store.find(self.task.key, self.context, t.key)) is not None}
+        new = [trace for trace in traces if trace.key not in known]
+        known |= {record.candidate_key: record for record in self._evaluate(new, batch, evaluator)}
+        self._learn([known[trace.key] for trace in traces])
+        self.tried += len(traces)
 
     def _next_traces(self, count: int) -> list[Trace]:
         first, self.start_from = self.start_from[:count], self.start_from[count:]

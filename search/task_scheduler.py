@@ -19,6 +19,7 @@ class TaskProgress:
     Attributes:
         weight: How often the model runs it, > 0.
         best_s: Best seconds per call after each round spent on it, None while no candidate was valid.
+        trials: Candidates tried up to the end of each round, rising; the rounds are counted where it is empty.
         exhausted: Whether its strategy has nothing left to suggest.
         flops: Floating-point operations per call, 0 for unknown; only tasks of one family compare.
         family: Tasks with the same name are alike (for instance all 3x3 convolutions); empty for none.
@@ -26,6 +27,7 @@ class TaskProgress:
 
     weight: float
     best_s: tuple[float | None, ...] = ()
+    trials: tuple[int, ...] = ()
     exhausted: bool = False
     flops: float = 0.0
     family: str = ""
@@ -34,6 +36,10 @@ class TaskProgress:
     def rounds(self) -> int:
         """Rounds spent on it."""
         return len(self.best_s)
+
+    def trials_after(self, rounds: int) -> int:
+        """Return the candidates tried in its first rounds, of which there is at least one."""
+        return self.trials[rounds - 1] if self.trials else rounds
 
     @property
     def latest_s(self) -> float | None:
@@ -82,16 +88,20 @@ class GradientScheduler(TaskScheduler):
 
     1. Every task gets one round, and further ones up to ``patience`` until it has a valid candidate.
     2. A task that still has none is served whenever it has less than ``floor`` of a fair share of rounds.
-    3. Else the task with the largest gain of ``f = sum of weight * best`` per round::
+    3. Else the task with the largest gain of ``f = sum of weight * best`` per candidate::
 
-        gain = weight * (alpha * (best[t - w] - best[t]) / w + (1 - alpha) * hope)
-        hope = best / t, or, if larger, best - beta * flops / (fastest flops per second of its family)
+        gain = weight * (alpha * (best[t - w] - best[t]) / (n[t] - n[t - w]) + (1 - alpha) * hope)
+        hope = best / n[t], or, if larger, best - beta * flops / (fastest flops per second of its family)
+
+    With ``n[t]`` candidates after ``t`` rounds. Tasks that share a batch in their first rounds have small ones, and
+    less is known of them than after a whole one.
 
     Args:
         options: Parameters of the gradient.
 
-    Source: Ansor (Zheng et al., OSDI 2020, section 6 and appendix A); MetaSchedule (TVM ``gradient_based.cc``) has it
-    without ``beta`` and gives -1e9 to a task without a valid candidate, which then starves.
+    Source: Ansor (Zheng et al., OSDI 2020, section 6 and appendix A), which counts rounds; MetaSchedule (TVM
+    ``gradient_based.cc``) has it without ``beta`` and gives -1e9 to a task without a valid candidate, which then
+    starves.
     """
 
     def __init__(self, options: GradientOptions | None = None) -> None:
@@ -113,7 +123,7 @@ class GradientScheduler(TaskScheduler):
         return min(invalid, key=lambda index: tasks[index].rounds, default=None)
 
     def gain(self, task: TaskProgress, tasks: Sequence[TaskProgress]) -> float:
-        """Return the seconds by which one more round is expected to shorten the whole, >= 0.
+        """Return the seconds by which one more candidate is expected to shorten the whole, >= 0.
 
         Args:
             task: Has a valid candidate.
@@ -123,13 +133,14 @@ class GradientScheduler(TaskScheduler):
         assert best is not None
         window = min(options.window, task.rounds - 1)
         earlier = task.best_s[-1 - window]
-        past = (earlier - best) / window if window and earlier is not None else 0.0
+        spent = task.trials_after(task.rounds) - task.trials_after(task.rounds - window) if window else 0
+        past = (earlier - best) / spent if spent and earlier is not None else 0.0
         return task.weight * (options.alpha * past + (1 - options.alpha) * self._hope(task, best, tasks))
 
     def _hope(self, task: TaskProgress, best: float, tasks: Sequence[TaskProgress]) -> float:
         rate = max((_rate(other) for other in tasks if task.family and other.family == task.family), default=0.0)
         alike = best - self._options.beta * task.flops / rate if rate else 0.0
-        return max(best / task.rounds, alike if not self._is_outlier(task, rate, tasks) else 0.0)
+        return max(best / task.trials_after(task.rounds), alike if not self._is_outlier(task, rate, tasks) else 0.0)
 
     def _is_outlier(self, task: TaskProgress, rate: float, tasks: Sequence[TaskProgress]) -> bool:
         """Say whether a task had many more rounds than its family and is still slow: it is not alike after all."""

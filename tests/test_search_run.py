@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from replayed_run import TARGET, matmul_dispatch, task_of
-from test_variant_search import Speedups
+from test_variant_search import Factor, Speedups
 
 from mlir_sched.database import RecordStore
 from mlir_sched.options import TuneOptions
@@ -20,7 +21,7 @@ SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
 
 
-def searched(folder: Path, speedups: dict[str, float], trials: int) -> tuple[SearchRun, Speedups]:
+def searched(folder: Path, speedups: Mapping[str, Factor], trials: int) -> tuple[SearchRun, Speedups]:
     """Return a search of so many trials over the three tasks."""
     evaluator = Speedups(speedups)
     tasks = [replace(task_of(n, matmul_dispatch(*shape)), weight=WEIGHTS[n]) for n, shape in SHAPES.items()]
@@ -44,6 +45,15 @@ def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path)
     assert other.best_trace() is not None
     assert light.best_trace() is None, "it is slower than the untuned code"
     assert [search.fitted(found) for search in (heavy, other, light)] == [None] * 3
+
+
+def test_the_best_time_after_a_round_is_of_the_candidates_up_to_it(tmp_path: Path) -> None:
+    run, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=45)
+    heavy = run.searches[0]
+    times = [record.outcome.timing.median_s for record in heavy.records.values() if record.outcome.timing]
+    assert len(heavy.trials) > 2
+    assert heavy.best_s == [min(times[:tried]) for tried in heavy.trials]
+    assert heavy.trials[-1] == heavy.tried == len(times)
 
 
 def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None:

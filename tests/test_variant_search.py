@@ -27,6 +27,7 @@ from mlir_sched.variants import BuiltVariant, contenders
 
 SMALL, LARGE, ODD = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48), matmul_dispatch(60, 84, 36)
 SPACE = Space.default(TARGET)
+Factor = float | Callable[[int], float]
 
 
 def timing(median_s: float, ratio: float) -> Timing:
@@ -47,7 +48,7 @@ class Speedups:
         by_name: The factor, or that of the n-th candidate, from 1, by the task's name.
     """
 
-    def __init__(self, by_name: Mapping[str, float | Callable[[int], float]], stop_after: int | None = None) -> None:
+    def __init__(self, by_name: Mapping[str, Factor], stop_after: int | None = None) -> None:
         self.by_name = dict(by_name)
         self.stop_after = stop_after
         self.measured: list[str] = []

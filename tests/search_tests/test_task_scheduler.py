@@ -52,6 +52,17 @@ def test_a_first_valid_candidate_comes_before_further_gains() -> None:
     assert simulation.chosen == [0, 1, 0, 0, 0]
 
 
+def test_hope_is_per_candidate_so_that_a_task_with_a_short_round_comes_first() -> None:
+    tasks = [
+        TaskProgress(1.0, (80.0, 70.0), (2, 10)),
+        TaskProgress(1.0, (15.0,), (2,)),
+        TaskProgress(1.0, (13.0,), (2,)),
+    ]
+    scheduler = GradientScheduler(GradientOptions(alpha=0.0))
+    assert [scheduler.gain(task, tasks) for task in tasks] == [7.0, 7.5, 6.5]
+    assert scheduler.next_task(tasks) == 1
+
+
 def test_a_task_without_valid_candidates_neither_starves_nor_eats_the_budget() -> None:
     rounds = Simulation(GradientScheduler(), [[None], [10.0], [10.0], [10.0]], [1.0] * 4).run(200)
     assert 20 <= rounds[0] <= 30
