@@ -167,12 +167,12 @@ def test_means_are_over_the_rows_that_have_both() -> None:
     slower = {"TVM MetaSchedule": Tuning(8, 12.0)}
     rows = [replace(tuned[0], tuning={**tuned[0].tuning, **slower}), *tuned[1:]]
     assert means_of(rows) == [
-        "time relative to the best other: 0.79 (geometric mean, 3 rows; faster on 1)",
-        "time relative to the best of IREE: 0.61 (geometric mean, 3 rows; faster on 2)",
-        "time relative to IREE default: 0.48 (geometric mean, 3 rows; faster on 2)",
-        "time relative to IREE O3: 0.50 (geometric mean, 1 rows; faster on 1)",
-        "time relative to TVM MetaSchedule: 0.50 (geometric mean, 2 rows; faster on 1)",
-        "tuning time relative to TVM MetaSchedule: 0.25 (geometric mean, 1 rows)",
+        "time relative to the best other: 0.79 (geometric mean; rows: 3, faster on 1)",
+        "time relative to the best of IREE: 0.61 (geometric mean; rows: 3, faster on 2)",
+        "time relative to IREE default: 0.48 (geometric mean; rows: 3, faster on 2)",
+        "time relative to IREE O3: 0.50 (geometric mean; rows: 1, faster on 1)",
+        "time relative to TVM MetaSchedule: 0.50 (geometric mean; rows: 2, faster on 1)",
+        "tuning time relative to TVM MetaSchedule: 0.25 (geometric mean; rows: 1)",
     ]
 
 

@@ -79,12 +79,13 @@ def means_of(rows: Sequence[Row]) -> list[str]:
         if found:
             faster = sum(against.low > 1 for against in found)
             mean = 1 / geometric_mean([against.median for against in found])
-            lines.append(f"time relative to {name}: {mean:.2f} (geometric mean, {len(found)} rows; faster on {faster})")
+            rows_of_both = f"rows: {len(found)}, faster on {faster}"
+            lines.append(f"time relative to {name}: {mean:.2f} (geometric mean; {rows_of_both})")
     for label in sorted({label for row in rows for label in row.tuning} - {TUNED}):
         both = [row.tuning for row in rows if label in row.tuning and TUNED in row.tuning]
         if both:
             mean = geometric_mean([tuning[TUNED].seconds / tuning[label].seconds for tuning in both])
-            lines.append(f"tuning time relative to {label}: {mean:.2f} (geometric mean, {len(both)} rows)")
+            lines.append(f"tuning time relative to {label}: {mean:.2f} (geometric mean; rows: {len(both)})")
     return lines
 
 
