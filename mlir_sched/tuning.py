@@ -9,6 +9,7 @@ from pathlib import Path
 from mlir_sched.database import RecordStore
 from mlir_sched.emission.export import emit, write_summary
 from mlir_sched.emission.finalists import choose_finalists
+from mlir_sched.emission.interim import interim_times
 from mlir_sched.emission.tuned_folder import refuse_other_target
 from mlir_sched.errors import UserError
 from mlir_sched.evaluate import CompileAndRun
@@ -74,7 +75,15 @@ def tune(
         if not contenders(variants, space, target):
             raise _nothing_to_tune(path, variants[0], space)
         search = VariantSearch(
-            options, target, space, records, lambda flags: CompileAndRun(flags, measuring), start, progress, start_from
+            options,
+            target,
+            space,
+            records,
+            open_evaluator=lambda flags: CompileAndRun(flags, measuring),
+            time_programs=lambda tuned: interim_times(path, [(c.built, c.run.searches) for c in tuned], measuring),
+            start=start,
+            progress=progress,
+            start_from=start_from,
         )
         variant, run = search.run(variants)
         progress(run.state("measuring the finalists"))

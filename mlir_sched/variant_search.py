@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +68,8 @@ class VariantSearch:
 
     Attributes:
         open_evaluator: Makes the evaluator for tasks with these compiler flags; a context manager.
+        time_programs: Times the programs of several contenders with the best scripts so far, by name, relative to one
+            of them; those that fail are missing.
         start: When the run started, by ``time.monotonic()``.
         start_from: Traces that every dispatch whose space knows them tries first.
     """
@@ -77,6 +79,7 @@ class VariantSearch:
     space: Space
     store: RecordStore
     open_evaluator: Callable[[tuple[str, ...]], AbstractContextManager[Evaluator]]
+    time_programs: Callable[[Sequence[Contender]], Mapping[str, float]]
     start: float
     progress: ProgressCallback
     start_from: Sequence[Trace] = ()
@@ -120,8 +123,7 @@ class VariantSearch:
             if _interrupted(all_of_them) or not _has_trials(limit, best.run):
                 break
             search(contender, _rest(limit, contender.run))  # nothing is left to try on the others
-            better = min(best, contender, key=Contender.expected_s)
-            (best,) = self._decided(f"{key}-chosen-{contender.name}", [better], all_of_them)
+            (best,) = self._fastest(f"{key}-chosen-{contender.name}", [best, contender], 1)
         return best
 
     def _affordable(self, all_of_them: Sequence[Contender], limit: Limit) -> tuple[list[Contender], list[Contender]]:
@@ -148,11 +150,8 @@ class VariantSearch:
                 if contender.run.interrupted:
                     break
             rung += 1
-            ranked = sorted(left, key=Contender.expected_s)
             half = math.ceil(len(left) / 2) if self._may_explore(limit, explored, share * rung) else 1
-            near_s = OUT_OF_REACH * ranked[0].expected_s()
-            kept = [contender for contender in ranked[:half] if contender.expected_s() <= near_s]
-            kept = self._decided(f"{key}-rung-{rung}", kept, left)
+            kept = self._fastest(f"{key}-rung-{rung}", left, half)
             dropped = [*(contender for contender in left if contender not in kept), *dropped]
             left = kept
         return left[0], dropped
@@ -170,12 +169,29 @@ class VariantSearch:
             spent = sum(contender.run.trials for contender in explored) / limit.trials
         return spent < EXPLORATION
 
-    def _decided(self, key: str, chosen: list[Contender], among: Sequence[Contender]) -> list[Contender]:
-        """Return what was chosen, the same in a resumed run."""
-        if _interrupted(among):
-            return chosen
-        by_name = {contender.name: contender for contender in among}
-        return [by_name[name] for name in self._remembered(key, [contender.name for contender in chosen])]
+    def _fastest(self, key: str, tuned: Sequence[Contender], most: int) -> list[Contender]:
+        """Return at most so many contenders, the fastest ones; the same in a resumed run.
+
+        Those whose expected times are close are told apart by their programs.
+        """
+        ranked = sorted(tuned, key=Contender.expected_s)
+        near_s = OUT_OF_REACH * ranked[0].expected_s()
+        near = [contender for contender in ranked if contender.expected_s() <= near_s]
+        if _interrupted(tuned):
+            return near[:most]
+        known: dict[str, Any] | None = self.store.run_settings(key)
+        if known is not None:
+            by_name = {contender.name: contender for contender in tuned}
+            return [by_name[name] for name in known["names"]]
+        if len(near) > most:
+            try:
+                times = self.time_programs(near)
+            except KeyboardInterrupt:
+                near[0].run.interrupted = True
+                return near[:most]
+            near.sort(key=lambda contender: times.get(contender.name, math.inf))  # stable: as expected without times
+        self._remembered(key, [contender.name for contender in near[:most]])
+        return near[:most]
 
     def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit) -> SearchRun:
         tasks = [task for task in contender.model.tasks if can_tune(task, self.space, self.target)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from replayed_run import TARGET, matmul_dispatch, task_of
@@ -73,14 +74,21 @@ class Speedups:
 def search(tmp_path: Path) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
     """Return a function that runs a search of variants in one store."""
 
-    def run(variants: Sequence[BuiltVariant], evaluator: Speedups, trials: int = 64) -> tuple[BuiltVariant, SearchRun]:
+    def run(
+        variants: Sequence[BuiltVariant],
+        evaluator: Speedups,
+        trials: int = 64,
+        times: Mapping[str, float] = MappingProxyType({}),
+    ) -> tuple[BuiltVariant, SearchRun]:
         def open_evaluator(flags: tuple[str, ...]) -> AbstractContextManager[Evaluator]:
             assert flags in [v.model.flags for v in variants]
             return nullcontext(evaluator)
 
         options = TuneOptions(trials=trials, batch=8)
         with RecordStore.open(tmp_path / "records.sqlite") as store:
-            search = VariantSearch(options, TARGET, SPACE, store, open_evaluator, time.monotonic(), silent)
+            search = VariantSearch(
+                options, TARGET, SPACE, store, open_evaluator, lambda _: times, time.monotonic(), silent
+            )
             return search.run(variants)
 
     return run
@@ -107,6 +115,22 @@ def test_a_close_second_gets_more_before_one_is_chosen(
     assert evaluator.measured == (
         ["default"] * 8 + ["rewritten"] * 8 + ["O3"] * 8 + ["default"] * 8 + ["rewritten"] * 32
     )
+
+
+def test_close_variants_are_told_apart_by_their_programs(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
+    evaluator = Speedups({"default": 3.0, "rewritten": 2.5})
+    assert search(variants, evaluator, times={"rewritten": 1.0, "default": 1.1})[0].variant.name == "rewritten"
+    again = search(variants, evaluator, times={"rewritten": 1.1, "default": 1.0})[0]
+    assert again.variant.name == "rewritten", "it is remembered"
+
+
+def test_a_program_that_fails_comes_last(search: Callable[..., tuple[BuiltVariant, SearchRun]]) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
+    evaluator = Speedups({"default": 3.0, "rewritten": 2.5})
+    assert search(variants, evaluator, times={"rewritten": 1.0})[0].variant.name == "rewritten"
 
 
 def test_a_variant_out_of_reach_is_dropped_at_once(

@@ -1,0 +1,63 @@
+"""Programs with the best scripts so far, timed as a whole: what decides between variants that are close."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlir_sched.compiler import ModelCompileError, compile_to_bytes
+from mlir_sched.emission.finalists import strategy_symbol
+from mlir_sched.emission.library import Strategy, build_library
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions
+from mlir_sched.task_search import TaskSearch
+from mlir_sched.variants import BuiltVariant, entry_of, program_of, rule_of
+
+
+def interim_times(
+    path: Path, programs: Sequence[tuple[BuiltVariant, Sequence[TaskSearch]]], options: RunnerOptions
+) -> dict[str, float]:
+    """Return the time of every program with its best scripts so far, by variant.
+
+    Args:
+        path: The model.
+        programs: Variants, each with the searches of its tasks.
+        options: How they are run.
+
+    Returns:
+        Times relative to the first program that can be compiled. A program is missing that cannot be, or that fails
+        or computes other numbers than the first one.
+    """
+    compiled: list[tuple[BuiltVariant, bytes]] = []
+    for built, searches in programs:
+        try:
+            compiled.append((built, _compiled(path, built, searches)))
+        except ModelCompileError:
+            continue
+    if not compiled:
+        return {}
+    (first, reference), *others = compiled
+    entry = entry_of(first.model)
+    with Runner(options) as runner:
+        try:
+            candidates = [program_of(entry, vmfb) for _, vmfb in others]
+            _, results = runner.measure(program_of(entry, reference), candidates, rule_of(first.model))
+        except BaselineError:
+            return {}
+    timed = zip((built for built, _ in others), (result.timing for result in results), strict=True)
+    relative = {built.variant.name: 1 / timing.ratio for built, timing in timed if timing is not None}
+    return {first.variant.name: 1.0, **relative}
+
+
+def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> bytes:
+    strategies = [
+        Strategy(strategy_symbol(number, search.task.name), search.task.source, search.space, trace)
+        for number, search in enumerate(searches)
+        if (trace := search.best_trace()) is not None
+    ]
+    if not strategies:
+        return built.vmfb
+    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+        library = Path(folder) / "library.mlir"
+        library.write_text(build_library(strategies, built.variant.rewrite))
+        return compile_to_bytes(path, built.model.flags, library)

@@ -1,0 +1,58 @@
+"""Programs with the best scripts so far are timed as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from payloads import matmul
+
+from mlir_sched.emission.interim import interim_times
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.task import Task
+from mlir_sched.task_search import TaskSearch
+from mlir_sched.trace import Trace
+from mlir_sched.variants import BuiltVariant, build_variants
+
+QUICK = RunnerOptions(budget_s=0.02, min_samples=2)
+
+
+class Found:
+    """What the search of a task has found: a random trace."""
+
+    def __init__(self, task: Task, target: Target) -> None:
+        assert task.dispatch is not None
+        self.task = task
+        self.space = DesignSpace(Space.default(target), task.dispatch, target)
+
+    def best_trace(self) -> Trace:
+        return self.space.sample(np.random.default_rng(3))
+
+
+def test_programs_are_compiled_with_their_scripts_and_timed_in_turns(tmp_path: Path, here: Target) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(matmul(48, 64, 32).text)
+    with Runner(QUICK) as runner:
+        default = build_variants(path, here, runner)[0]
+
+    def named(name: str, *flags: str) -> BuiltVariant:
+        model = replace(default.model, flags=(*default.model.flags, *flags))
+        return replace(default, variant=replace(default.variant, name=name), model=model)
+
+    found = cast("Sequence[TaskSearch]", [Found(task, here) for task in default.model.tasks])
+    programs = [
+        (named("broken", "--no-such-flag"), found),
+        (named("untuned"), ()),
+        (named("scripted"), found),
+    ]
+    times = interim_times(path, programs, QUICK)
+    assert list(times) == ["untuned", "scripted"]
+    assert times["untuned"] == 1.0
+    assert times["scripted"] > 0
+    assert times["scripted"] != 1.0
+    assert interim_times(path, programs[:1], QUICK) == {}
