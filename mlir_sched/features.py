@@ -119,7 +119,7 @@ def _workgroups(nest: TiledOp) -> int:
 
 
 def _footprint(op: LinalgOp, tile: Sequence[int]) -> int:
-    return sum(operand.footprint_bytes(tuple(tile)) for operand in (*op.inputs, *op.outputs))
+    return sum(operand.footprint_bytes(tile) for operand in (*op.inputs, *op.outputs))
 
 
 def _log(number: float) -> float:

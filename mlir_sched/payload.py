@@ -6,6 +6,7 @@ Filled by ``analysis.py`` from IR; read by transform modules, legality checks an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -84,12 +85,24 @@ class Operand:
         """The loops it depends on, ascending."""
         return tuple(sorted({dim for expr in self.indexing_map for dim in expr.dims}))
 
-    def footprint_bytes(self, tile: tuple[int, ...]) -> int:
+    @cached_property
+    def steps(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Per dimension, the loops it depends on, each with how far one iteration moves along it."""
+        return tuple(tuple((dim, abs(expr.coefficients[dim])) for dim in expr.dims) for expr in self.indexing_map)
+
+    def touched(self, tile: Sequence[int]) -> list[int]:
+        """Return how many elements it reads along each dimension while loop ``i`` runs over ``tile[i]`` iterations."""
+        lengths = []
+        for steps in self.steps:
+            length = 1
+            for loop, step in steps:
+                length += step * (tile[loop] - 1)
+            lengths.append(length)
+        return lengths
+
+    def footprint_bytes(self, tile: Sequence[int]) -> int:
         """Return the bytes it touches while each loop ``i`` runs over ``tile[i]`` iterations."""
-        size = ELEMENT_BYTES[self.tensor.element_type]
-        for expr in self.indexing_map:
-            size *= 1 + sum(abs(expr.coefficients[dim]) * (tile[dim] - 1) for dim in expr.dims)
-        return size
+        return ELEMENT_BYTES[self.tensor.element_type] * math.prod(self.touched(tile))
 
     @cached_property
     def is_projected_permutation(self) -> bool:
@@ -237,7 +250,15 @@ class Dispatch:
 
     def consumers(self, index: int) -> tuple[LinalgOp, ...]:
         """Return the ops that read the result of op ``index``."""
-        return tuple(op for op in self.ops if any(o.producer == index for o in (*op.inputs, *op.outputs)))
+        return self._consumers[index]
+
+    @cached_property
+    def _consumers(self) -> tuple[tuple[LinalgOp, ...], ...]:
+        read = [{operand.producer for operand in (*op.inputs, *op.outputs)} for op in self.ops]
+        return tuple(
+            tuple(op for op, producers in zip(self.ops, read, strict=True) if made.index in producers)
+            for made in self.ops
+        )
 
     @property
     def root(self) -> LinalgOp:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import entry_points
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from mlir_sched.transform_scripts.schedule import Schedule
 ENTRY_POINTS = "mlir_sched.transform_modules"
 """Entry-point group through which other distributions register transform modules (a class or a factory)."""
 SAMPLE_ATTEMPTS = 64
-KEPT_ROWS = 20_000
-"""Feature rows that a design space remembers (6 MB): strategies ask for the features of what they just drew."""
+KEPT = 20_000
+"""Feature rows (6 MB) and replayed traces that a design space remembers: strategies ask for the features of what they
+just drew, and evolution makes the same child again and again."""
+T = TypeVar("T")
 
 
 class Space:
@@ -144,6 +147,7 @@ class DesignSpace:
         self._origin = {module.name: type(module).__module__ for module in space.modules}
         self._sketches: dict[str, Sketch] = {sketch.name: sketch for sketch in found}
         self._rows: dict[str, np.ndarray] = {}
+        self._replayed: dict[str, Trace | IllegalTraceError] = {}
 
     @cached_property
     def sketches(self) -> tuple[str, ...]:
@@ -182,7 +186,20 @@ class DesignSpace:
         Raises:
             IllegalTraceError: A rule of the space is broken, or a decision cannot be repaired.
         """
-        rng = rng or np.random.default_rng(int(trace.key, 16))
+        if rng is not None:
+            return self._repaired(trace, rng)
+        if trace.key not in self._replayed:
+            self._replayed = _halved(self._replayed)
+            try:
+                self._replayed[trace.key] = self._repaired(trace, np.random.default_rng(int(trace.key, 16)))
+            except IllegalTraceError as error:
+                self._replayed[trace.key] = error
+        found = self._replayed[trace.key]
+        if isinstance(found, IllegalTraceError):
+            raise found.with_traceback(None)
+        return found
+
+    def _repaired(self, trace: Trace, rng: np.random.Generator) -> Trace:
         return self._remembered(*self.run(trace.sketch, Recorder(trace.values, rng)))
 
     def check(self, trace: Trace) -> Schedule:
@@ -240,8 +257,7 @@ class DesignSpace:
 
     def _remembered(self, trace: Trace, schedule: Schedule) -> Trace:
         """Keep the features of a finished schedule and return its trace."""
-        if len(self._rows) >= KEPT_ROWS:
-            self._rows = dict(list(self._rows.items())[KEPT_ROWS // 2 :])
+        self._rows = _halved(self._rows)
         self._rows[trace.key] = featurise(schedule, trace.sketch)
         return trace
 
@@ -265,6 +281,11 @@ class DesignSpace:
             with _blame(step.module, self._origin[step.module]):
                 step.run(schedule)
         return recorder.finish(name), schedule
+
+
+def _halved(kept: dict[str, T]) -> dict[str, T]:
+    """Return what is kept, without the older half when it has become too much."""
+    return dict(list(kept.items())[KEPT // 2 :]) if len(kept) >= KEPT else kept
 
 
 class _blame:  # noqa: N801 - reads as a statement

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.payload import Dispatch, LinalgOp, Operand, OpKind
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.sampling import (
     Categorical,
     ComputeLocation,
@@ -261,10 +261,8 @@ class Schedule:
         if not consumers:
             return replace(producer, handle=handle)
         consumer = self.ops[consumers[-1].index]
-        levels = tuple(
-            Level(level.kind, producer_tile(replace(consumer, tile=level.tile), producer.op))
-            for level in consumer.levels
-        )
+        tiles = producer_tiles(consumer.op, [level.tile for level in consumer.levels], producer.op)
+        levels = tuple(Level(level.kind, tile) for level, tile in zip(consumer.levels, tiles, strict=True))
         return TiledOp(handle, producer.op, levels[-1].tile if levels else producer.tile, levels)
 
     def _update(self, op: TiledOp) -> TiledOp:
@@ -272,24 +270,23 @@ class Schedule:
         return op
 
 
-def producer_tile(consumer: TiledOp, producer: LinalgOp) -> tuple[int, ...]:
-    """Return the producer's iterations that one tile of a direct consumer needs.
+def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], producer: LinalgOp) -> list[tuple[int, ...]]:
+    """Return the producer's iterations that each tile of a direct consumer needs.
 
     Loops that the consumer does not reach (reductions) are whole.
     """
-    operand = _operand_from(consumer.op, producer)
-    tile = list(producer.extents)
-    if operand is not None:
-        for read, made in zip(operand.indexing_map, producer.outputs[0].indexing_map, strict=True):
-            if made.is_dim():
-                needed = 1 + sum(abs(read.coefficients[d]) * (consumer.tile[d] - 1) for d in read.dims)
-                tile[made.dims[0]] = min(tile[made.dims[0]], needed)
-    return tuple(tile)
-
-
-def _operand_from(consumer: LinalgOp, producer: LinalgOp) -> Operand | None:
     operands = (*consumer.inputs, *consumer.outputs)
-    return next((o for o in operands if o.producer == producer.index), None)
+    operand = next((o for o in operands if o.producer == producer.index), None)
+    if operand is None:
+        return [producer.extents] * len(tiles)
+    made = [(place, expr.dims[0]) for place, expr in enumerate(producer.outputs[0].indexing_map) if expr.is_dim()]
+    needed_by = []
+    for tile in tiles:
+        needed, touched = list(producer.extents), operand.touched(tile)
+        for place, loop in made:
+            needed[loop] = min(needed[loop], touched[place])
+        needed_by.append(tuple(needed))
+    return needed_by
 
 
 def _loops(handles: Sequence[Handle], sizes: Sequence[int], tile: Sequence[int]) -> tuple[Loop, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.transform_scripts.schedule import TiledOp, producer_tile
+from mlir_sched.transform_scripts.schedule import producer_tiles
 
 
 def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) -> dict[int, int]:
@@ -16,8 +16,9 @@ def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) ->
     """
     found: dict[int, int] = {}
     for loop in epilogue.parallel_dims:
-        tile = TiledOp(None, epilogue, tuple(e if d == loop else 1 for d, e in enumerate(epilogue.extents)))
+        consumer, tile = epilogue, tuple(e if d == loop else 1 for d, e in enumerate(epilogue.extents))
         for producer in reversed(dispatch.ops[op.index : epilogue.index]):
-            tile = TiledOp(None, producer, producer_tile(tile, producer))
-        found |= {d: loop for d in op.parallel_dims if tile.tile[d] > 1}
+            (tile,) = producer_tiles(consumer, [tile], producer)
+            consumer = producer
+        found |= {d: loop for d in op.parallel_dims if tile[d] > 1}
     return found
