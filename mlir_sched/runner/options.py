@@ -52,8 +52,8 @@ class RunnerOptions:
     fewest_samples: int = 2
     patience_s: float = 5.0
     pairs_per_baseline: int = 16
-    budget_s: float = 0.25
-    precision: float = 0.01
+    budget_s: float = 0.15
+    precision: float = 0.015
     slow_factor: float = 2.0
     hopeless_factor: float = 4.0
     calibration_tolerance: float = 0.08
