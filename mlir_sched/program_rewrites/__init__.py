@@ -2,6 +2,7 @@
 
 from mlir_sched.program_rewrites.contiguous_filters import ContiguousFilters
 from mlir_sched.program_rewrites.padded_convolution import PaddedConvolution
+from mlir_sched.program_rewrites.reshaped_padding import ReshapedPadding
 from mlir_sched.program_rewrites.rewrite import ProgramRewrite
 from mlir_sched.program_rewrites.single_dispatch import SingleDispatch
 from mlir_sched.program_rewrites.split_reduction import SplitReduction
@@ -12,6 +13,7 @@ __all__ = [
     "ContiguousFilters",
     "PaddedConvolution",
     "ProgramRewrite",
+    "ReshapedPadding",
     "SingleDispatch",
     "SplitReduction",
     "TransposedConvolution",
@@ -23,5 +25,5 @@ __all__ = [
 def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth a try on so many cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
-    convolutions: tuple[ProgramRewrite, ...] = (ContiguousFilters(), PaddedConvolution(), Winograd(), *transposed)
-    return (SingleDispatch(), SplitReduction(cores), *convolutions)
+    padded = (PaddedConvolution(), ReshapedPadding())
+    return (SingleDispatch(), SplitReduction(cores), ContiguousFilters(), *padded, Winograd(), *transposed)

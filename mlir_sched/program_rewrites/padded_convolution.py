@@ -7,7 +7,6 @@ result: IREE makes every one of them a dispatch on a part of one buffer, without
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,20 +17,12 @@ from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program_rewrites.linalg_ops import copied, generic, slice_of
 from mlir_sched.program_rewrites.padded_axis import PaddedAxis, Run
-from mlir_sched.program_rewrites.replacement import (
-    attributes_of,
-    match_dag,
-    match_type,
-    only_op,
-    operand_of,
-    producer_of,
-)
+from mlir_sched.program_rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program_rewrites.site_rewrite import SiteRewrite, told_apart
+from mlir_sched.program_rewrites.tensor_pad import FUSED_PADDING, only_pad, padded, pads_with_zeros, sides_of
 
 MIN_LEFT_OUT = 0.03
 """Share of the products from which leaving them out is tried: less does not pay for the parts' further edges."""
-FUSED_PADDING = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
-"""Without it each part's image would be copied into a padded one."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +91,7 @@ class PaddedConvolution(SiteRewrite[PaddedSite]):
 
     def inputs(self, op: Any, site: PaddedSite) -> list[Any]:
         """Emit handles on image, filter and start; fail unless the image is padded as the site's, with zeros."""
-        pad = only_op(producer_of(op, 0), site.pad.name, {name: site.pad.attributes[name] for name in _SIDES})
-        yielded = only_op(pad, "tensor.yield")
-        match_dag(_padding(site.pad), [], producer_of(yielded, 0))
+        pad = only_pad(producer_of(op, 0), site.pad)
         start = operand_of(producer_of(op, 2), 0) if site.fill else operand_of(op, 2)
         return [operand_of(pad, 0), operand_of(op, 1), start]
 
@@ -117,9 +106,6 @@ class PaddedConvolution(SiteRewrite[PaddedSite]):
             part = _part(site, run, *inputs)
             result = tensor.insert_slice(part, result, [], [], [], offsets, sizes, [1] * len(sizes))
         return result
-
-
-_SIDES = ("static_low", "static_high")
 
 
 def _site(op: Any) -> PaddedSite | None:
@@ -138,32 +124,13 @@ def _site(op: Any) -> PaddedSite | None:
         results=shape[dim + 1],
         stride=strides_of(op, rank)[dim],
         dilation=dilations_of(op, rank)[dim],
-        low=_sides(pad)[0][dim + 1],
+        low=sides_of(pad)[0][dim + 1],
     )
     return PaddedSite(op, pad, _fill(op.operands[2]), dim, axis)
 
 
 def _pads_pixels_with_zeros(pad: Any) -> bool:
-    if pad.name != "tensor.pad" or len(pad.operands) != 1 or not is_static_f32(pad.operands[0]):
-        return False
-    sides, padding = _sides(pad), _padding(pad)
-    if any(side[0] or side[-1] or min(side) < 0 for side in sides):
-        return False
-    return padding is not None and padding.name == "arith.constant" and _is_zero(padding)
-
-
-def _is_zero(constant: Any) -> bool:
-    return bool(ir.FloatAttr(constant.attributes["value"]).value == 0.0)
-
-
-def _sides(pad: Any) -> list[list[int]]:
-    """Return the padding in front of and behind every dim."""
-    return [list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in _SIDES]
-
-
-def _padding(pad: Any) -> Any:
-    """Return the op that makes what the image is padded with, None for none."""
-    return producer(list(pad.regions[0].blocks[0])[-1].operation.operands[0])
+    return pads_with_zeros(pad) and not any(side[0] or side[-1] for side in sides_of(pad))
 
 
 def _fill(init: Any) -> Any:
@@ -214,10 +181,10 @@ def _padded(site: PaddedSite, run: Run, image: Any) -> Any:
     """Return the part of the padded image that a run reads; only what is not all padding is padded."""
     needed, dim = site.axis.pixels_of(run), site.dim + 1
     inside = range(max(0, needed.start), min(site.axis.pixels, needed.stop))
-    low, high = (list(side) for side in _sides(site.pad))
+    low, high = (list(side) for side in sides_of(site.pad))
     low[dim], high[dim] = inside.start - needed.start, needed.stop - inside.stop
     part = _cut(image, dim, inside)
-    return _pad(part, low, high) if any(low) or any(high) else part
+    return padded(part, low, high) if any(low) or any(high) else part
 
 
 def _cut(source: Any, dim: int, run: range) -> Any:
@@ -225,15 +192,3 @@ def _cut(source: Any, dim: int, run: range) -> Any:
     offsets = [0] * len(sizes)
     offsets[dim], sizes[dim] = run.start, len(run)
     return slice_of(source, offsets, sizes)
-
-
-def _pad(source: Any, low: Sequence[int], high: Sequence[int]) -> Any:
-    """Return a tensor with zeros around it."""
-    kind = source.type
-    zero = _zero(kind.element_type)
-    shape = [sum(sizes) for sizes in zip(low, kind.shape, high, strict=True)]
-    padded = tensor.PadOp(ir.RankedTensorType.get(shape, kind.element_type), source, [], [], low, high)
-    block = padded.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))
-    with ir.InsertionPoint(block):
-        tensor.yield_(zero)
-    return padded.result
