@@ -60,8 +60,12 @@ def copied(op: Any, operands: Sequence[Any]) -> Any:
 
 def zeros(shape: Sequence[int], element: Any) -> Any:
     """Return a tensor of zeros."""
-    zero = arith.constant(element, ir.FloatAttr.get(element, 0.0))
-    return linalg.fill(zero, outs=[tensor.empty(shape, element)])
+    return linalg.fill(zero(element), outs=[tensor.empty(shape, element)])
+
+
+def zero(element: Any) -> Any:
+    """Return a zero of a float type."""
+    return arith.constant(element, ir.FloatAttr.get(element, 0.0))
 
 
 def index(value: int) -> Any:

@@ -11,7 +11,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.program_rewrites.axis import Axis, Block
-from mlir_sched.program_rewrites.linalg_ops import generic, index
+from mlir_sched.program_rewrites.linalg_ops import generic, index, zero
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ def overlap_add(axes: Sequence[Axis], products: Sequence[Products], init: Any) -
 
     def body(total: Any) -> Any:
         batch, *results, channel = (linalg.IndexOp(dim).result for dim in range(len(axes) + 2))
-        element = init.type.element_type
-        zero = arith.constant(element, ir.FloatAttr.get(element, 0.0))
+        nothing = zero(init.type.element_type)
         for part in products:
             along = [_operands(*what) for what in zip(axes, part.blocks, results, strict=True)]
             for operands in product(*along):
@@ -58,7 +57,7 @@ def overlap_add(axes: Sequence[Axis], products: Sequence[Products], init: Any) -
                 term = tensor.extract(part.value, place)
                 conditions = [condition for operand in operands for condition in operand.conditions]
                 if conditions:
-                    term = arith.select(_all(conditions), term, zero)
+                    term = arith.select(_all(conditions), term, nothing)
                 total = arith.addf(total, term)
         return total
 

@@ -15,7 +15,7 @@ from iree.compiler.dialects import arith, linalg, tensor, transform
 
 from mlir_sched.compiler.session import producer, walk
 from mlir_sched.program_rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
-from mlir_sched.program_rewrites.linalg_ops import copied, generic, slice_of
+from mlir_sched.program_rewrites.linalg_ops import copied, generic, slice_of, zero
 from mlir_sched.program_rewrites.padded_axis import PaddedAxis, Run
 from mlir_sched.program_rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program_rewrites.site_rewrite import SiteRewrite, told_apart
@@ -147,7 +147,7 @@ def _part(site: PaddedSite, run: Run, image: Any, taps: Any, start: Any) -> Any:
     added = None if site.fill else slice_of(start, offsets, sizes)
     if not run.taps and added is not None:
         return added
-    number = start if site.fill else _zero(image.type.element_type)
+    number = start if site.fill else zero(image.type.element_type)
     init = linalg.fill(number, outs=[tensor.empty(sizes, image.type.element_type)])
     if not run.taps:
         return init
@@ -163,10 +163,6 @@ def _sum(left: Any, right: Any) -> Any:
     init = tensor.empty(list(left.type.shape), left.type.element_type)
     identity = ir.AffineMap.get_identity(rank)
     return generic([left, right], init, [identity] * 3, ["parallel"] * rank, lambda x, y, _: arith.addf(x, y))
-
-
-def _zero(element: Any) -> Any:
-    return arith.constant(element, ir.FloatAttr.get(element, 0.0))
 
 
 def _rows(site: PaddedSite, run: Run) -> tuple[list[int], list[int]]:

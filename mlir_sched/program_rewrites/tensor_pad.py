@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, tensor
+from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.session import producer
 from mlir_sched.program_rewrites.convolution_ops import is_static_f32
+from mlir_sched.program_rewrites.linalg_ops import zero
 from mlir_sched.program_rewrites.replacement import match_dag, only_op, producer_of
 
 PAD = "tensor.pad"
@@ -44,12 +45,12 @@ def only_pad(handle: Any, pad: Any) -> Any:
 def padded(source: Any, low: Sequence[int], high: Sequence[int]) -> Any:
     """Return a tensor with zeros around it."""
     kind = source.type
-    zero = arith.constant(kind.element_type, ir.FloatAttr.get(kind.element_type, 0.0))
+    number = zero(kind.element_type)
     shape = [sum(sizes) for sizes in zip(low, kind.shape, high, strict=True)]
     result = tensor.PadOp(ir.RankedTensorType.get(shape, kind.element_type), source, [], [], low, high)
     block = result.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))
     with ir.InsertionPoint(block):
-        tensor.yield_(zero)
+        tensor.yield_(number)
     return result.result
 
 
