@@ -47,6 +47,7 @@ def test_programs_are_compiled_with_their_scripts_and_timed_in_turns(tmp_path: P
     found = cast("Sequence[TaskSearch]", [Found(task, here) for task in default.model.tasks])
     programs = [
         (named("broken", "--no-such-flag"), found),
+        (named("tiled", "--iree-opt-data-tiling"), found),  # its dispatches are others: no script applies
         (named("untuned"), ()),
         (named("scripted"), found),
     ]

@@ -6,9 +6,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, compile_to_bytes
+from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_to_bytes
 from mlir_sched.emission.finalists import strategy_symbol
-from mlir_sched.emission.library import Strategy, build_library
+from mlir_sched.emission.library import Strategy, build_library, indistinct
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.task_search import TaskSearch
 from mlir_sched.variants import BuiltVariant, entry_of, program_of, rule_of
@@ -25,14 +26,15 @@ def interim_times(
         options: How they are run.
 
     Returns:
-        Times relative to the first program that can be compiled. A program is missing that cannot be, or that fails
-        or computes other numbers than the first one.
+        Times relative to the first program that can be compiled. A program is missing that cannot be, in which a script
+        does not apply, that fails, or that computes other numbers than the first one. They are a ranking: what is
+        emitted is checked against the untuned program.
     """
     compiled: list[tuple[BuiltVariant, bytes]] = []
     for built, searches in programs:
         try:
             compiled.append((built, _compiled(path, built, searches)))
-        except ModelCompileError:
+        except MlirSchedError:
             continue
     if not compiled:
         return {}
@@ -60,4 +62,8 @@ def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -
     with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
         library = Path(folder) / "library.mlir"
         library.write_text(build_library(strategies, built.variant.rewrite))
+        applied = applied_strategies(path, built.model.flags, library)
+        expected = {strategy.symbol for strategy in strategies} - indistinct(strategies).keys()
+        if missing := expected - applied.keys():
+            raise ModelCompileError(f"{path}: {', '.join(sorted(missing))} did not apply in the program")
         return compile_to_bytes(path, built.model.flags, library)
