@@ -14,10 +14,11 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.session import producer, walk
+from mlir_sched.payload import PAD
 from mlir_sched.program_rewrites.linalg_ops import collapse, expand
 from mlir_sched.program_rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program_rewrites.site_rewrite import SiteRewrite, told_apart
-from mlir_sched.program_rewrites.tensor_pad import FUSED_PADDING, PAD, only_pad, padded, pads_with_zeros, sides_of
+from mlir_sched.program_rewrites.tensor_pad import FUSED_PADDING, only_pad, padded, pads_with_zeros, sides_of
 
 COLLAPSE, EXPAND = "tensor.collapse_shape", "tensor.expand_shape"
 

@@ -9,11 +9,11 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.session import producer
+from mlir_sched.payload import PAD
 from mlir_sched.program_rewrites.convolution_ops import is_static_f32
 from mlir_sched.program_rewrites.linalg_ops import zero
 from mlir_sched.program_rewrites.replacement import match_dag, only_op, producer_of
 
-PAD = "tensor.pad"
 FUSED_PADDING = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
 """Without this flag the padded tensor is made by a dispatch of its own."""
 _SIDES = ("static_low", "static_high")
