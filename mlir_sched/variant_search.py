@@ -94,7 +94,7 @@ class VariantSearch:
         key = self._key(built, generation)
         limit = self._limit(built)
         names = self._remembered(
-            f"{key}-contenders", [b.variant.name for b in contenders(built, self.space, self.target)]
+            f"{key}-contenders", lambda: [b.variant.name for b in contenders(built, self.space, self.target)]
         )
         by_name = {b.variant.name: b for b in built}
         tuned = [Contender(by_name[name], self._search_run(by_name[name], generation, limit)) for name in names]
@@ -179,19 +179,19 @@ class VariantSearch:
         near = [contender for contender in ranked if contender.expected_s() <= near_s]
         if _interrupted(tuned):
             return near[:most]
-        known: dict[str, Any] | None = self.store.run_settings(key)
-        if known is not None:
-            by_name = {contender.name: contender for contender in tuned}
-            return [by_name[name] for name in known["names"]]
-        if len(near) > most:
-            try:
+        by_name = {contender.name: contender for contender in tuned}
+
+        def fastest() -> list[str]:
+            if len(near) > most:
                 times = self.time_programs(near)
-            except KeyboardInterrupt:
-                near[0].run.interrupted = True
-                return near[:most]
-            near.sort(key=lambda contender: times.get(contender.name, math.inf))  # stable: as expected without times
-        self._remembered(key, [contender.name for contender in near[:most]])
-        return near[:most]
+                near.sort(key=lambda one: times.get(one.name, math.inf))  # stable: as expected without times
+            return [contender.name for contender in near[:most]]
+
+        try:
+            return [by_name[name] for name in self._remembered(key, fastest)]
+        except KeyboardInterrupt:
+            near[0].run.interrupted = True
+            return near[:most]
 
     def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit) -> SearchRun:
         tasks = [task for task in contender.model.tasks if can_tune(task, self.space, self.target)]
@@ -207,10 +207,12 @@ class VariantSearch:
         tasks = [sum(can_tune(task, self.space, self.target) for task in b.model.tasks) for b in built]
         return Limit(self.options.trials or DEFAULT_TRIALS_PER_TASK * max(1, *tasks))
 
-    def _remembered(self, key: str, names: list[str]) -> list[str]:
-        """Return what an interrupted run decided first, so that a resumed one does the same."""
-        self.store.add_run(key, {"names": names})
-        known: dict[str, Any] = self.store.run_settings(key) or {}
+    def _remembered(self, key: str, decide: Callable[[], list[str]]) -> list[str]:
+        """Return what is decided, or what an interrupted run decided, so that a resumed one does the same."""
+        known: dict[str, Any] | None = self.store.run_settings(key)
+        if known is None:
+            known = {"names": decide()}
+            self.store.add_run(key, known)
         return list(known["names"])
 
     def _key(self, built: Sequence[BuiltVariant], generation: int) -> str:

@@ -63,7 +63,7 @@ def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -
         library = Path(folder) / "library.mlir"
         library.write_text(build_library(strategies, built.variant.rewrite))
         applied = applied_strategies(path, built.model.flags, library)
-        expected = {strategy.symbol for strategy in strategies} - indistinct(strategies).keys()
-        if missing := expected - applied.keys():
+        missing = {strategy.symbol for strategy in strategies} - applied.keys()
+        if missing and (missing := missing - indistinct(strategies).keys()):
             raise ModelCompileError(f"{path}: {', '.join(sorted(missing))} did not apply in the program")
         return compile_to_bytes(path, built.model.flags, library)
