@@ -21,16 +21,12 @@ class TaskProgress:
         best_s: Best seconds per call after each round spent on it, None while no candidate was valid.
         trials: Candidates tried up to the end of each round, rising; the rounds are counted where it is empty.
         exhausted: Whether its strategy has nothing left to suggest.
-        flops: Floating-point operations per call, 0 for unknown; only tasks of one family compare.
-        family: Tasks with the same name are alike (for instance all 3x3 convolutions); empty for none.
     """
 
     weight: float
     best_s: tuple[float | None, ...] = ()
     trials: tuple[int, ...] = ()
     exhausted: bool = False
-    flops: float = 0.0
-    family: str = ""
 
     @property
     def rounds(self) -> int:
@@ -70,7 +66,6 @@ class GradientOptions:
     Attributes:
         alpha: Weight of the past gain against the hoped-for one, 0..1. Source: 0.2 in Ansor and MetaSchedule.
         window: Rounds that the past gain is measured over, >= 1. Source: 3 in Ansor and MetaSchedule.
-        beta: How many times faster than a task of its family a task is hoped to get, at most. Source: 2 in Ansor.
         patience: Rounds in a row that a task without a valid candidate may take at first. Source: 5 empty iterations
             end a task in MetaSchedule.
         floor: Share of a fair number of rounds that such a task gets afterwards, 0..1. Ours: it must not starve.
@@ -78,7 +73,6 @@ class GradientOptions:
 
     alpha: float = 0.2
     window: int = 3
-    beta: float = 2.0
     patience: int = 5
     floor: float = 0.5
 
@@ -90,8 +84,7 @@ class GradientScheduler(TaskScheduler):
     2. A task that still has none is served whenever it has less than ``floor`` of a fair share of rounds.
     3. Else the task with the largest gain of ``f = sum of weight * best`` per candidate::
 
-        gain = weight * (alpha * (best[t - w] - best[t]) / (n[t] - n[t - w]) + (1 - alpha) * hope)
-        hope = best / n[t], or, if larger, best - beta * flops / (fastest flops per second of its family)
+        gain = weight * (alpha * (best[t - w] - best[t]) / (n[t] - n[t - w]) + (1 - alpha) * best[t] / n[t])
 
     With ``n[t]`` candidates after ``t`` rounds. Tasks that share a batch in their first rounds have small ones, and
     less is known of them than after a whole one.
@@ -99,9 +92,9 @@ class GradientScheduler(TaskScheduler):
     Args:
         options: Parameters of the gradient.
 
-    Source: Ansor (Zheng et al., OSDI 2020, section 6 and appendix A), which counts rounds; MetaSchedule (TVM
-    ``gradient_based.cc``) has it without ``beta`` and gives -1e9 to a task without a valid candidate, which then
-    starves.
+    Source: MetaSchedule (TVM ``gradient_based.cc``), which counts rounds and gives -1e9 to a task without a valid
+    candidate, which then starves. Ansor (Zheng et al., OSDI 2020, section 6) also hopes that a task gets as fast as
+    similar ones.
     """
 
     def __init__(self, options: GradientOptions | None = None) -> None:
@@ -119,15 +112,14 @@ class GradientScheduler(TaskScheduler):
             return min(urgent, key=lambda index: tasks[index].rounds)
         valid = [index for index in candidates if tasks[index].latest_s is not None]
         if valid:
-            return max(valid, key=lambda index: self.gain(tasks[index], tasks))
+            return max(valid, key=lambda index: self.gain(tasks[index]))
         return min(invalid, key=lambda index: tasks[index].rounds, default=None)
 
-    def gain(self, task: TaskProgress, tasks: Sequence[TaskProgress]) -> float:
+    def gain(self, task: TaskProgress) -> float:
         """Return the seconds by which one more candidate is expected to shorten the whole, >= 0.
 
         Args:
             task: Has a valid candidate.
-            tasks: All tasks, for those alike.
         """
         options, best = self._options, task.latest_s
         assert best is not None
@@ -135,17 +127,8 @@ class GradientScheduler(TaskScheduler):
         earlier = task.best_s[-1 - window]
         spent = task.trials_after(task.rounds) - task.trials_after(task.rounds - window) if window else 0
         past = (earlier - best) / spent if spent and earlier is not None else 0.0
-        return task.weight * (options.alpha * past + (1 - options.alpha) * self._hope(task, best, tasks))
-
-    def _hope(self, task: TaskProgress, best: float, tasks: Sequence[TaskProgress]) -> float:
-        rate = max((_rate(other) for other in tasks if task.family and other.family == task.family), default=0.0)
-        alike = best - self._options.beta * task.flops / rate if rate else 0.0
-        return max(best / task.trials_after(task.rounds), alike if not self._is_outlier(task, rate, tasks) else 0.0)
-
-    def _is_outlier(self, task: TaskProgress, rate: float, tasks: Sequence[TaskProgress]) -> bool:
-        """Say whether a task had many more rounds than its family and is still slow: it is not alike after all."""
-        others = [t.rounds for t in tasks if t is not task and t.family == task.family]
-        return _rate(task) * self._options.beta < rate and task.rounds > 5 + max(others, default=0)
+        hoped = best / task.trials_after(task.rounds)
+        return task.weight * (options.alpha * past + (1 - options.alpha) * hoped)
 
     def _is_urgent(self, task: TaskProgress, tasks: Sequence[TaskProgress]) -> bool:
         fair_share = sum(other.rounds for other in tasks) / len(tasks)
@@ -154,7 +137,3 @@ class GradientScheduler(TaskScheduler):
 
 def _open(tasks: Sequence[TaskProgress]) -> list[int]:
     return [index for index, task in enumerate(tasks) if not task.exhausted]
-
-
-def _rate(task: TaskProgress) -> float:
-    return task.flops / task.latest_s if task.latest_s else 0.0
