@@ -10,16 +10,18 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.wall_clock import LONG_CALL_S
 from mlir_sched.runner.workspace import Workspace
 
+KEPT_BYTES = 2**30
+"""Inputs and references that are kept for tasks which may come back."""
+
 
 class Bench(ABC):
-    """Holds the workspace of the current task and its loaded programs."""
+    """Holds the loaded programs of the current task, and a workspace of it and of those before it."""
 
     def __init__(self) -> None:
-        self._baseline: protocol.Prepare | None = None
-        self._workspace: Workspace | None = None
+        self._current: protocol.Prepare | None = None
+        self._workspaces: dict[protocol.Prepare, Workspace] = {}  # the current one last
         self._programs: dict[int, Program] = {}
         self._loaded: dict[int, LoadedProgram] = {}
-        self._call_s = 0.0
 
     def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
         """Forget all programs, load the baseline and find out what the checks of candidates need.
@@ -28,20 +30,16 @@ class Bench(ABC):
         takes :data:`LONG_CALL_S`: were the workspace damaged, right candidates would fail, and then it is checked.
         """
         self._forget()
-        if request != self._baseline:
-            self._workspace = None
-            self._call_s = 0.0
-        self._baseline = request
+        known = request in self._workspaces
         try:
-            checked = self._workspace is None or self._call_s >= LONG_CALL_S
-            self._workspace = self._workspace or Workspace(self.device(), request.baseline, request.rule)
+            workspace = self._enter(request)
             self.load(protocol.BASELINE, request.baseline)
-            error = None if checked else self.verify(protocol.BASELINE, 0)
-            if self._call_s < LONG_CALL_S:
-                self._call_s = self.rough_s(protocol.BASELINE, 1e-3)
+            error = self.verify(protocol.BASELINE, 0) if known and workspace.call_s < LONG_CALL_S else None
+            if workspace.call_s < LONG_CALL_S:
+                workspace.call_s = self.rough_s(protocol.BASELINE, 1e-3)
         except Exception as exception:
             return protocol.Prepared(0.0, 0.0, str(exception))
-        return protocol.Prepared(self._call_s, self._workspace.check_s, error)
+        return protocol.Prepared(workspace.call_s, workspace.check_s, error)
 
     def load(self, handle: int, program: Program) -> None:
         """Load a program under a handle.
@@ -77,11 +75,29 @@ class Bench(ABC):
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline back to back."""
 
+    def _enter(self, request: protocol.Prepare) -> Workspace:
+        """Return the open workspace of a task, which is the current one from now on."""
+        if request != self._current:
+            self._leave()
+        self._current = None  # until its workspace is there
+        workspace = self._workspaces.pop(request, None) or Workspace(self.device(), request.baseline, request.rule)
+        workspace.open(self.device())
+        self._workspaces[request] = workspace
+        self._current = request
+        while len(self._workspaces) > 1 and sum(w.bytes for w in self._workspaces.values()) > KEPT_BYTES:
+            del self._workspaces[next(iter(self._workspaces))]
+        return workspace
+
+    def _leave(self) -> None:
+        """Release what only the current task needs."""
+        if self._current is not None:
+            self._ready().close()
+
     def _forget(self) -> None:
         self._loaded.clear()
         self._programs.clear()
 
     def _ready(self) -> Workspace:
-        if self._workspace is None:
+        if self._current is None:
             raise RuntimeError("no baseline was prepared")
-        return self._workspace
+        return self._workspaces[self._current]

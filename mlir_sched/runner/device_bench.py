@@ -45,9 +45,7 @@ class DeviceBench(Bench):
         return self._device
 
     def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
-        """Forget all programs and prepare another baseline."""
-        if request != self._baseline:
-            self._arguments = ()
+        """Forget all programs and prepare a baseline."""
         prepared = super().prepare(request)
         self._close()
         return prepared
@@ -104,12 +102,16 @@ class DeviceBench(Bench):
         self._sampler.forget()
         super()._forget()
 
+    def _leave(self) -> None:
+        super()._leave()
+        self._arguments = ()
+
     def _close(self) -> None:
         """Release the device and all that lives on it."""
         if self._device is None:
             return
-        if self._workspace is not None:
-            self._workspace.close()
+        if self._current is not None:
+            self._ready().close()
         self._loaded.clear()
         self._device = None
         gc.collect()

@@ -36,12 +36,6 @@ class LocalBench(Bench):
         """Return the device on the cores of timing."""
         return self._device
 
-    def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
-        """Forget all programs and prepare a baseline; the workspace of a known one stays."""
-        if request != self._baseline:
-            self._race_workspace = None
-        return super().prepare(request)
-
     def verify_races(self, handle: int, check: int) -> str | None:
         """Run a check on all race cores."""
         workspace, device = self._for_races()
@@ -71,10 +65,12 @@ class LocalBench(Bench):
         super()._forget()
         self._sampler.forget()
 
+    def _leave(self) -> None:
+        super()._leave()
+        self._race_workspace = None
+
     def _for_races(self) -> tuple[Workspace, Device]:
-        """Return the workspace on several threads, made on first use because it doubles the memory."""
-        assert self._baseline is not None
+        """Return the workspace on several threads, made on first use because it doubles the buffers."""
         self._race_device = self._race_device or LocalDevice(self._instance, "local-task")
-        if self._race_workspace is None:
-            self._race_workspace = Workspace(self._race_device, self._baseline.baseline, self._baseline.rule)
+        self._race_workspace = self._race_workspace or self._ready().on(self._race_device)
         return self._race_workspace, self._race_device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +57,7 @@ class Workspace:
 
     Attributes:
         check_s: Longest seconds that one check of the baseline took.
+        call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until that is known.
 
     Raises:
         RuntimeError: The baseline fails, leaves poison or is not the same twice.
@@ -76,12 +78,24 @@ class Workspace:
                 self._overwritten |= self._changed_inputs(index).keys()
             if any(holds_poison(r, s) for r, s in zip(case.references, baseline.outputs, strict=True)):
                 raise RuntimeError("the baseline leaves elements of its output unwritten")
-        self.check_s = 0.0
+        self.check_s = self.call_s = 0.0
         for index in range(len(self._cases)):
             start = time.perf_counter()
             if error := self.verify(loaded, index):
                 raise RuntimeError(f"the baseline does not reproduce its own result: {error}")
             self.check_s = max(self.check_s, time.perf_counter() - start)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the inputs and references, which it holds also while it is closed."""
+        return sum(array.nbytes for case in self._cases for array in (*case.inputs, *case.references))
+
+    def on(self, device: Device) -> Workspace:
+        """Return one for the same checks, with the same references, and buffers on another device."""
+        other = copy(self)
+        other.close()
+        other.open(device)
+        return other
 
     def open(self, device: Device) -> None:
         """Have the buffers on a device; nothing changes when they are on one."""

@@ -1,0 +1,123 @@
+"""What the runner process keeps from task to task, on a device of NumPy arrays that counts the calls of programs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner import bench, protocol
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.verify import Check, InputKind, Rule
+from mlir_sched.runner.wall_clock import LONG_CALL_S
+from mlir_sched.runner.workspace import Workspace
+
+VECTOR = TensorSpec((1000,), "f32")
+RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
+NEW = 2 * len(RULE.checks)
+"""Calls of a baseline that is new: its results and their repetition."""
+
+
+class View(np.ndarray[Any, Any]):
+    """A buffer view."""
+
+    @property
+    def byte_length(self) -> int:
+        return self.nbytes
+
+
+class CopyProgram:
+    """Copies its input, or writes zeros, and counts its calls."""
+
+    def __init__(self, name: str, calls: Counter[str]) -> None:
+        self._name, self._calls = name, calls
+
+    def call(self, inputs: Sequence[View], destinations: Sequence[View]) -> list[View]:
+        self._calls[self._name] += 1
+        destinations[0][...] = 0 if self._name == "zeros" else inputs[0]
+        return list(destinations)
+
+
+class ArrayDevice:
+    """Its memory is NumPy's."""
+
+    def __init__(self) -> None:
+        self.calls = Counter[str]()
+
+    def buffer(self, array: Any, spec: TensorSpec) -> View:
+        return np.array(array).view(np.float32).reshape(spec.shape).view(View)
+
+    def read(self, view: View, spec: TensorSpec) -> Any:
+        return np.asarray(view)
+
+    def write(self, view: View, spec: TensorSpec, array: Any) -> None:
+        view.view(np.uint32)[...] = array.view(np.uint32)
+
+    def load(self, program: Program) -> CopyProgram:
+        return CopyProgram(program.entry, self.calls)
+
+
+class ArrayBench(bench.Bench):
+    """Says of every program that a call takes ``call_s``."""
+
+    def __init__(self, call_s: float = 1e-3) -> None:
+        super().__init__()
+        self.array_device = ArrayDevice()
+        self.call_s = call_s
+
+    def device(self) -> Any:
+        return self.array_device
+
+    def rough_s(self, handle: int, sample_s: float) -> float:
+        return self.call_s
+
+    def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
+        raise NotImplementedError
+
+    def calls_to_prepare(self, name: str) -> int:
+        before = self.array_device.calls[name]
+        prepared = self.prepare(protocol.Prepare(Program(b"", name, (VECTOR,), (VECTOR,), True), RULE))
+        assert (prepared.error, prepared.call_s) == (None, self.call_s)
+        return self.array_device.calls[name] - before
+
+
+def test_a_task_that_comes_back_is_checked_once() -> None:
+    tasks = ArrayBench()
+    assert [tasks.calls_to_prepare(name) for name in ("a", "b", "a", "a", "b")] == [NEW, NEW, 1, 1, 1]
+
+
+def test_a_slow_task_that_comes_back_is_not_called() -> None:
+    tasks = ArrayBench(call_s=LONG_CALL_S)
+    assert [tasks.calls_to_prepare(name) for name in ("a", "b", "a", "a")] == [NEW, NEW, 0, 0]
+
+
+def test_only_so_much_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_tasks = 2 * len(RULE.checks) * 2 * VECTOR.bytes  # an input and a reference per check
+    monkeypatch.setattr(bench, "KEPT_BYTES", two_tasks)
+    tasks = ArrayBench()
+    assert [tasks.calls_to_prepare(name) for name in ("a", "b", "a", "c", "a", "b")] == [NEW, NEW, 1, NEW, 1, NEW]
+    monkeypatch.setattr(bench, "KEPT_BYTES", 0)
+    assert [tasks.calls_to_prepare(name) for name in ("c", "c", "a")] == [NEW, 1, NEW]
+
+
+def test_a_task_whose_baseline_fails_leaves_the_others() -> None:
+    tasks = ArrayBench()
+    tasks.calls_to_prepare("a")
+    bad = protocol.Prepare(Program(b"", "bad", (VECTOR,), (TensorSpec((10,), "f32"),), True), RULE)
+    assert tasks.prepare(bad).error is not None
+    with pytest.raises(RuntimeError, match="no baseline was prepared"):
+        tasks.verify(protocol.BASELINE, 0)
+    assert tasks.calls_to_prepare("a") == 1
+
+
+def test_another_device_checks_against_the_same_references() -> None:
+    one, other = ArrayDevice(), ArrayDevice()
+    baseline, zeros = (Program(b"", name, (VECTOR,), (VECTOR,), True) for name in ("a", "zeros"))
+    first: Any = Workspace(one, baseline, RULE)  # type: ignore[arg-type]
+    there = first.on(other)
+    assert (one.calls["a"], other.calls["a"]) == (NEW, 0)
+    assert there.verify(other.load(baseline), 0) is None
+    assert "elements" in there.verify(other.load(zeros), 0)
+    assert first.verify(one.load(baseline), 1) is None
