@@ -33,10 +33,10 @@ def request(pairs: int, pairs_per_baseline: int, seed: int = 0) -> SamplePairs:
 
 def test_a_short_baseline_is_sampled_for_every_pair_in_random_order() -> None:
     clock = FakeClock()
-    pairs = PairSampler(clock).pairs(0.5, 0.1, request(20, pairs_per_baseline=8))
-    assert clock.sampled.count(0.5) == 20
+    pairs = PairSampler(clock).pairs(0.05, 0.01, request(20, pairs_per_baseline=8))
+    assert clock.sampled.count(0.05) == 20
     assert len(pairs) == 20
-    assert {tuple(clock.sampled[i : i + 2]) for i in range(0, 40, 2)} == {(0.5, 0.1), (0.1, 0.5)}
+    assert {tuple(clock.sampled[i : i + 2]) for i in range(0, 40, 2)} == {(0.05, 0.01), (0.01, 0.05)}
 
 
 def test_a_long_baseline_sample_serves_pairs_of_several_programs() -> None:
@@ -46,6 +46,12 @@ def test_a_long_baseline_sample_serves_pairs_of_several_programs() -> None:
     assert clock.sampled.count(2.0) == 2
     assert {pair.baseline_s for pair in (*first, *second)} == {2.02}
     assert [pair.own_s for pair in second] == pytest.approx([0.202] * 4)
+
+
+def test_a_long_baseline_sample_serves_no_longer_than_it_took() -> None:
+    clock = FakeClock()
+    PairSampler(clock).pairs(2.0, 1.0, request(8, pairs_per_baseline=8))
+    assert clock.sampled.count(2.0) == 3  # one for a pair and the two samples of a second that follow
 
 
 def test_a_disturbed_sample_serves_its_own_pair_only() -> None:

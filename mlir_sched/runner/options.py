@@ -27,7 +27,7 @@ class RunnerOptions:
         min_samples: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
         fewest_samples: The same where min_samples would take longer than ``patience_s``.
         patience_s: Seconds that the pairs of a candidate may take before fewer will do.
-        pairs_per_baseline: Pairs that one sample of the baseline serves where it takes a second or more.
+        pairs_per_baseline: Most pairs that one sample of the baseline serves where a call takes 0.1 s or more.
         budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
         precision: Relative width of the interval of the ratio at which a candidate is known well enough.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.

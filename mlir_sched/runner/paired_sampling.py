@@ -12,8 +12,9 @@ from mlir_sched.runner.protocol import Pair, SamplePairs
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
-LONG_SAMPLE_S = 1.0
-"""A baseline sample this long serves several pairs: what it waited out in one second it would meet in the next."""
+SHARED_CALL_S = 0.1
+"""Seconds per call from which a sample of the baseline serves several pairs. Their samples of the program may together
+take as long as it did: then no two that are compared are farther apart than in a pair of equally slow programs."""
 
 
 class Clock(Protocol[T_contra]):
@@ -31,10 +32,11 @@ class Clock(Protocol[T_contra]):
 
 @dataclass
 class _Kept:
-    """A long sample of the baseline, and the pairs it served."""
+    """A long sample of the baseline, the pairs it served, and the seconds for which it may serve more."""
 
     seconds: float
     pairs: int
+    left_s: float
 
 
 class PairSampler(Generic[T]):
@@ -55,8 +57,8 @@ class PairSampler(Generic[T]):
     def pairs(self, baseline: T, own: T, request: SamplePairs) -> tuple[Pair, ...]:
         """Return ``request.pairs`` pairs; in each, chance decides which of the two programs runs first.
 
-        An undisturbed baseline sample of :data:`LONG_SAMPLE_S` or more serves ``request.pairs_per_baseline`` pairs in
-        a row, whoever's they are.
+        An undisturbed sample of a baseline of :data:`SHARED_CALL_S` or more serves up to ``request.pairs_per_baseline``
+        pairs in a row, whoever's they are.
         """
         own_first = np.random.default_rng(request.seed).integers(0, 2, request.pairs)
         return tuple(self._pair(baseline, own, request, bool(first)) for first in own_first)
@@ -64,10 +66,12 @@ class PairSampler(Generic[T]):
     def _pair(self, baseline: T, own: T, request: SamplePairs, own_first: bool) -> Pair:
         clock = self._clock
         clock.settle()
-        if self._kept is not None and self._kept.pairs < request.pairs_per_baseline:
-            self._kept.pairs += 1
+        kept = self._kept
+        if kept is not None and kept.pairs < request.pairs_per_baseline and kept.left_s > 0:
             own_s, own_alone = clock.sample(own, request.calls)
-            return Pair(self._kept.seconds, own_s, own_alone and clock.was_quiet())
+            kept.pairs += 1
+            kept.left_s -= own_s * request.calls
+            return Pair(kept.seconds, own_s, own_alone and clock.was_quiet())
         if own_first:
             own_s, own_alone = clock.sample(own, request.calls)
             baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
@@ -75,6 +79,6 @@ class PairSampler(Generic[T]):
             baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
             own_s, own_alone = clock.sample(own, request.calls)
         quiet = own_alone and baseline_alone and clock.was_quiet()
-        is_long = baseline_s * request.baseline_calls >= LONG_SAMPLE_S
-        self._kept = _Kept(baseline_s, pairs=1) if quiet and is_long else None
+        keep = quiet and baseline_s >= SHARED_CALL_S
+        self._kept = _Kept(baseline_s, pairs=1, left_s=baseline_s * request.baseline_calls) if keep else None
         return Pair(baseline_s, own_s, quiet)

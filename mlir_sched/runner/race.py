@@ -27,7 +27,12 @@ MAX_BUDGETS = 6.0
 
 @dataclass
 class Contender:
-    """A candidate during timing; it collects pairs until it is known, lost or out of budget; one pair if hopeless."""
+    """A candidate during timing; it collects pairs until it is known, lost or out of budget.
+
+    Attributes:
+        call_s: Rough seconds per call; one that is known is not found out again.
+        once: One pair is all it gets.
+    """
 
     handle: int
     program: Program
@@ -35,7 +40,7 @@ class Contender:
     pairs: list[Pair] = field(default_factory=list)
     spent_s: float = 0.0
     failure: Failure | None = None
-    hopeless: bool = False
+    once: bool = False
 
     @property
     def quiet(self) -> int:
@@ -82,7 +87,7 @@ class Race:
 
     def run(self, contenders: Sequence[Contender], *, decide: bool) -> None:
         """Fill the contenders with pairs, or with a failure where one hangs or crashes on the way."""
-        self._round(contenders, lambda c: 1 if c.hopeless else FIRST_PAIRS)
+        self._round(contenders, lambda c: 1 if c.once else FIRST_PAIRS)
         pool_s = self._options.budget_s * len(contenders)
         limit_s = self._options.budget_s
         while active := self._active(contenders, limit_s):
@@ -104,7 +109,7 @@ class Race:
             contender.spent_s += time.perf_counter() - start
 
     def _sample(self, contender: Contender, pairs_of: Callable[[Contender], int]) -> None:
-        if not contender.pairs:
+        if not contender.call_s:
             contender.call_s = self._warm(contender)
         request = SamplePairs(
             handle=contender.handle,
@@ -149,7 +154,7 @@ class Race:
 
     def _is_lost(self, contender: Contender, best: Contender) -> bool:
         """Say whether it is a clear loser: decided against the best, or far slower from the first quiet pairs on."""
-        if contender.hopeless:
+        if contender.once:
             return True
         if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._enough(contender):
             return False

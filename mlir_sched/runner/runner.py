@@ -20,8 +20,9 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
 from mlir_sched.runner.verify import Rule
+from mlir_sched.runner.wall_clock import LONG_CALL_S
 
-LONG_CALL_S = 2e-3
+SHORT_CALL_S = 2e-3
 """Seconds per call of the baseline from which the calls of a hopeless program are worth saving."""
 
 
@@ -94,13 +95,14 @@ class Runner:
         """
         failures = self._check_all(baseline, candidates, rule)
         right = [i for i in range(len(candidates)) if i not in failures]
-        contenders = {i: Contender(i + 1, candidates[i], hopeless=i + 1 in self._hopeless) for i in right}
+        contenders = {i: Contender(i + 1, candidates[i], once=i + 1 in self._hopeless) for i in right}
         race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
         race.run(list(contenders.values()), decide=decide)
         for contender in contenders.values():
-            if not contender.hopeless:
+            if not contender.once:
                 contender.failure = contender.failure or self._check_once_more(contender)
-        own = Contender(protocol.BASELINE, baseline)
+        call_s = self._prepared.call_s
+        own = Contender(protocol.BASELINE, baseline, call_s, once=call_s >= LONG_CALL_S)
         if not any(contender.pairs for contender in contenders.values()):
             race.run([own], decide=False)
             if own.failure is not None:
@@ -229,7 +231,7 @@ class Runner:
     def _is_hopeless(self, handle: int, check_s: float) -> bool:
         """Say whether a check, and then a call, took so long that the program cannot win: one pair will time it."""
         limit_s = self.options.hopeless_factor * self._prepared.call_s
-        if self._prepared.call_s < LONG_CALL_S or check_s - self._prepared.check_s < limit_s:
+        if self._prepared.call_s < SHORT_CALL_S or check_s - self._prepared.check_s < limit_s:
             return False
         call_s: float = self._client.ask(protocol.Warm(handle, 0.0), 4 * self.options.timeout_s(self._prepared.call_s))
         return call_s > limit_s

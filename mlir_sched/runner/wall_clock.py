@@ -15,7 +15,8 @@ WAKE_UP_NS = 10_000
 """What a worker thread that wakes up for a call waits for its core even on a quiet machine (6 us were seen)."""
 
 LONG_CALL_S = 1.0
-"""A first call this long tells how long a call takes: warming up is a small part of it."""
+"""Seconds of a call that is made as seldom as can be; the first one tells how long it takes: warming up is little of
+that."""
 
 WAIT_RUNS = 40
 """Calibration runs (some 50 us each) to wait for a quiet moment before a pair is taken all the same."""
