@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner import bench, protocol
+from mlir_sched.runner import bench, protocol, workspace
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Check, InputKind, Rule
 from mlir_sched.runner.wall_clock import LONG_CALL_S
@@ -91,6 +91,11 @@ def test_a_task_that_comes_back_is_checked_once() -> None:
 def test_a_slow_task_that_comes_back_is_not_called() -> None:
     tasks = ArrayBench(call_s=LONG_CALL_S)
     assert [tasks.calls_to_prepare(name) for name in ("a", "b", "a", "a")] == [NEW, NEW, 0, 0]
+
+
+def test_a_baseline_whose_check_is_slow_repeats_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
+    assert ArrayBench().calls_to_prepare("a") == len(RULE.checks) + 1
 
 
 def test_only_so_much_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.wall_clock import LONG_CALL_S
 from mlir_sched.runner.workspace import Workspace
 
-KEPT_BYTES = 2**30
-"""Inputs and references that are kept for tasks which may come back."""
+KEPT_BYTES = 2**28
+"""Inputs and references that a process keeps for tasks which may come back; a run has a process per program variant."""
 
 
 class Bench(ABC):
