@@ -23,6 +23,7 @@ from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.common.convolution import match, row_loops, vector_loops
+from mlir_sched.transform_scripts.llvm_cpu import convolution
 from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
@@ -134,6 +135,38 @@ def test_rule_refuses(space_for: SpaceFor, name: str, values: dict[str, Value], 
         except IllegalTraceError as error:
             messages.add(str(error))
     assert any(rule in message for message in messages), messages
+
+
+HALVES = named(NHWC, (1, 26, 32, 22), (1, 7, 22, 38), (1, 26, 26, 38))
+ONE_VECTOR: dict[str, Value] = {
+    "workgroup_1": (26,), "workgroup_2": (38,), "edges": "peel", "vector": 32, "rows_0": (1,), "rows_1": (1,),
+    "innermost": "filter", "unrolled_loops": 0,
+}  # fmt: skip
+"""Two vectors of the 38 channels of :data:`HALVES` at once; the other six are peeled."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "order", "refused"),
+    [(13, ("2", "1", "0"), True), (13, ("1", "0", "2"), False), (26, ("2", "1", "0"), False)],
+)
+def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(
+    task_for: TaskFor, here: Target, monkeypatch: pytest.MonkeyPatch, rows: int, order: tuple[str, ...], refused: bool
+) -> None:
+    task = task_for(HALVES)
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(here), task.dispatch, here)
+    values = ONE_VECTOR | {"workgroup_0": (rows,), "order": order}
+
+    def script() -> str:
+        return space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
+
+    if refused:
+        with pytest.raises(IllegalTraceError, match="a part of 51376 bytes is above 32768"):
+            script()
+        monkeypatch.setattr(convolution, "_check_single_iterations", lambda *_: None)
+    with CompilerPool(task.flags) as pool:
+        ((_, result),) = pool.compile(task, [script()])
+    assert (result.failure is not None and "stack allocation limit" in result.failure.message) == refused
 
 
 def test_a_result_in_another_layout_is_transposed_in_registers(space_for: SpaceFor) -> None:

@@ -29,6 +29,7 @@ from mlir_sched.transform_scripts.common.clean_up import CLEAN_UP, clean_up
 from mlir_sched.transform_scripts.common.convolution import Nest, match, row_loops, vector_loops
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
+    element_bytes,
     innermost_output_loop,
     sizes_for,
     vector_elements,
@@ -162,10 +163,28 @@ def _sample_tile(s: Schedule, nest: Nest, may_peel: bool) -> RegisterTile:
     s.notes["accumulator_registers"] = registers
     s.notes["edges_peel"] = peel
     order = s.sample_permutation("order", [str(loop) for loop in (*rows, vector)]) if rows else (str(vector),)
+    _check_single_iterations(s, op, [(tile[int(loop)], sizes[int(loop)]) for loop in order])
     copies = 2 ** sum(tile[loop] % size != 0 for loop, size in sizes.items())
     summed, unrolled = _sample_reductions(s, op, registers * copies)
     side_by_side = _sample_side_by_side(s, op, vector, [loop for loop in rows if sizes[loop] > 1])
     return RegisterTile(sizes, tuple(map(int, order)), vector, lanes, side_by_side, summed, unrolled)
+
+
+def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[int, int]]) -> None:
+    """Refuse temporaries above the stack, where peeling leaves one iteration of a loop.
+
+    IREE 3.13 unwraps such a loop, and what the loops inside of it compute may be put together on the stack, unless it
+    is the whole result.
+
+    Args:
+        s: The schedule.
+        op: The convolution.
+        loops: Extent in the workgroup and size of the tile of each loop, outermost first.
+    """
+    for place, (extent, size) in enumerate(loops):
+        if size < extent < 2 * size:
+            part, most = math.prod(inner for inner, _ in loops[place:]) * element_bytes(op), s.target.stack_bytes
+            s.require(part <= most or part == op.outputs[0].tensor.bytes, f"a part of {part} bytes is above {most}")
 
 
 def _sample_peel(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> bool:
