@@ -138,11 +138,11 @@ def test_rule_refuses(space_for: SpaceFor, name: str, values: dict[str, Value], 
 
 
 HALVES = named(NHWC, (1, 26, 32, 22), (1, 7, 22, 38), (1, 26, 26, 38))
-ONE_VECTOR: dict[str, Value] = {
+ONE_ITERATION: dict[str, Value] = {
     "workgroup_1": (26,), "workgroup_2": (38,), "edges": "peel", "vector": 32, "rows_0": (1,), "rows_1": (1,),
     "innermost": "filter", "unrolled_loops": 0,
 }  # fmt: skip
-"""Two vectors of the 38 channels of :data:`HALVES` at once; the other six are peeled."""
+"""One iteration over 32 of the 38 channels of :data:`HALVES`; the other six are peeled."""
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(
     task = task_for(HALVES)
     assert task.dispatch is not None
     space = DesignSpace(Space.default(here), task.dispatch, here)
-    values = ONE_VECTOR | {"workgroup_0": (rows,), "order": order}
+    values = ONE_ITERATION | {"workgroup_0": (rows,), "order": order}
 
     def script() -> str:
         return space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
