@@ -145,28 +145,49 @@ ONE_ITERATION: dict[str, Value] = {
 """One iteration over 32 of the 38 channels of :data:`HALVES`; the other six are peeled."""
 
 
+SCATTERED = named(NCHW, (1, 3, 49, 49), (32, 3, 3, 3), (1, 32, 24, 24), stride=2, epilogue="d0, d1, d2, d3")
+IN_PLACE = named(NCHW, (1, 3, 49, 49), (32, 3, 3, 3), (1, 32, 24, 24), stride=2)
+ACROSS: dict[str, Value] = {
+    "workgroup_0": (32,), "workgroup_1": (12,), "workgroup_2": (24,), "vector": (16,), "rows_1": (4,),
+    "order": ("0", "1", "2"), "innermost": "filter", "unrolled_loops": 0,
+}  # fmt: skip
+"""Vectors across the channels of :data:`SCATTERED`, whose image lies row by row: 36,864 bytes of 73,728."""
+
+
 @pytest.mark.parametrize(
-    ("rows", "order", "refused"),
-    [(13, ("2", "1", "0"), True), (13, ("1", "0", "2"), False), (26, ("2", "1", "0"), False)],
+    ("payload", "values", "rule"),
+    [
+        (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("2", "1", "0")}, "a part of 51376 bytes"),
+        (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("1", "0", "2")}, ""),
+        (HALVES, ONE_ITERATION | {"workgroup_0": (26,), "order": ("2", "1", "0")}, ""),
+        (SCATTERED, ACROSS | {"rows_2": (2,)}, "a part of 36864 bytes"),
+        (SCATTERED, ACROSS | {"rows_2": (1,)}, ""),
+        (SCATTERED, ACROSS | {"rows_2": (2,), "workgroup_1": (24,)}, ""),
+        (IN_PLACE, ACROSS | {"rows_2": (2,)}, ""),
+    ],
 )
 def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(
-    task_for: TaskFor, here: Target, monkeypatch: pytest.MonkeyPatch, rows: int, order: tuple[str, ...], refused: bool
+    task_for: TaskFor,
+    here: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    payload: Payload,
+    values: dict[str, Value],
+    rule: str,
 ) -> None:
-    task = task_for(HALVES)
+    task = task_for(payload)
     assert task.dispatch is not None
     space = DesignSpace(Space.default(here), task.dispatch, here)
-    values = ONE_ITERATION | {"workgroup_0": (rows,), "order": order}
 
     def script() -> str:
         return space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
 
-    if refused:
-        with pytest.raises(IllegalTraceError, match="a part of 51376 bytes is above 32768"):
+    if rule:
+        with pytest.raises(IllegalTraceError, match=f"{rule} is above 32768"):
             script()
-        monkeypatch.setattr(convolution, "_check_single_iterations", lambda *_: None)
+        monkeypatch.setattr(convolution, "_require_on_stack", lambda *_: None)
     with CompilerPool(task.flags) as pool:
         ((_, result),) = pool.compile(task, [script()])
-    assert (result.failure is not None and "stack allocation limit" in result.failure.message) == refused
+    assert (result.failure is not None and "stack allocation limit" in result.failure.message) == bool(rule)
 
 
 def test_a_result_in_another_layout_is_transposed_in_registers(space_for: SpaceFor) -> None:

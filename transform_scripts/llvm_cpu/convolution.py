@@ -18,7 +18,7 @@ al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectur
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
@@ -164,6 +164,7 @@ def _sample_tile(s: Schedule, nest: Nest, may_peel: bool) -> RegisterTile:
     s.notes["edges_peel"] = peel
     order = s.sample_permutation("order", [str(loop) for loop in (*rows, vector)]) if rows else (str(vector),)
     _check_single_iterations(s, op, [(tile[int(loop)], sizes[int(loop)]) for loop in order])
+    _check_scattered_rows(s, nest, vector, sizes)
     copies = 2 ** sum(tile[loop] % size != 0 for loop, size in sizes.items())
     summed, unrolled = _sample_reductions(s, op, registers * copies)
     side_by_side = _sample_side_by_side(s, op, vector, [loop for loop in rows if sizes[loop] > 1])
@@ -183,8 +184,31 @@ def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[in
     """
     for place, (extent, size) in enumerate(loops):
         if size < extent < 2 * size:
-            part, most = math.prod(inner for inner, _ in loops[place:]) * element_bytes(op), s.target.stack_bytes
-            s.require(part <= most or part == op.outputs[0].tensor.bytes, f"a part of {part} bytes is above {most}")
+            _require_on_stack(s, op, math.prod(inner for inner, _ in loops[place:]))
+
+
+def _check_scattered_rows(s: Schedule, nest: Nest, vector: int, sizes: Mapping[int, int]) -> None:
+    """Refuse a workgroup's tile above the stack, where rows stand along the result and vectors across it.
+
+    IREE 3.13 does not see that what such a vector writes is not what the next row reads. The sums stay in a tensor,
+    for which it takes the result's own; an epilogue writes there, too, so a copy of the workgroup's tile is made.
+
+    Args:
+        s: The schedule.
+        nest: The ops.
+        vector: The vector loop.
+        sizes: Sizes of the register tile.
+    """
+    op, tile = s.dispatch.ops[nest.convolution], s.ops[nest.convolution].tile
+    along = innermost_output_loop(op)
+    if nest.epilogues and along is not None and along != vector and sizes.get(along, 1) > 1:
+        _require_on_stack(s, op, math.prod(tile[loop] for loop in op.parallel_dims))
+
+
+def _require_on_stack(s: Schedule, op: LinalgOp, elements: int) -> None:
+    """Refuse a temporary part of the result above the stack; a whole one is no temporary."""
+    part, most = elements * element_bytes(op), s.target.stack_bytes
+    s.require(part <= most or part == op.outputs[0].tensor.bytes, f"a part of {part} bytes is above {most}")
 
 
 def _sample_peel(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> bool:
