@@ -13,6 +13,7 @@ from benchmarks.operators.peer import Peer, Prepared, Way, serve
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.device import LoadedProgram, LocalDevice
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.spinning_threads import yield_to_workers
 
 
 class IreePeer(Peer):
@@ -22,6 +23,8 @@ class IreePeer(Peer):
         super().__init__(cores)
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, cores)))
         self._device = LocalDevice(rt.VmInstance(), "local-sync" if len(cores) == 1 else "local-task")
+        if len(cores) > 1:
+            yield_to_workers()
         self._empty: Callable[[int], None] | None = None
 
     def empty_call(self) -> Callable[[int], None]:
