@@ -424,6 +424,16 @@ SHAPES = (
         stride=(2, 2),
         kernel=(5, 5),
     ),
+    _shape(
+        "depthwise_nchw_strided",
+        convolution,
+        (1, 44, 49, 53),
+        (1, 20, 11, 13),
+        relu,
+        op="depthwise_conv_2d_nchw_chw",
+        stride=(2, 2),
+        padding=PADDED,
+    ),
     _shape("depthwise_3", convolution, (1, 112, 112, 3), (1, 14, 14, 3), op=DEPTHWISE),
     _shape(
         "depthwise_multiplier",

@@ -76,6 +76,7 @@ def _named(dims: str, spatial: str) -> str:
     return "".join(next(rest) if dim == "s" else dim for dim in dims)
 
 
+CHANNELS = {"n": 2, "g": 18}
 STRIDED = Case("conv_2d_nchw_fchw", (2, 2), (1, 1), (3, 3), (4, 5))
 CASES = {
     "line": Case("conv_1d_ncw_fcw", (2,), (1,), (3,), (9,)),
@@ -86,6 +87,9 @@ CASES = {
     "groups inside": Case("conv_2d_ngchw_fgchw", (2, 2), (1, 1), (1, 3), (4, 5)),
     "groups, channels last": Case("conv_2d_nhwgc_gfhwc", (1, 1), (1, 1), (3, 3), (4, 5)),
     "space": Case("conv_3d_ncdhw_fcdhw", (2, 1, 2), (1, 1, 1), (2, 2, 3), (2, 3, 4)),
+    "depthwise line": Case("depthwise_conv_1d_ncw_cw", (2,), (1,), (3,), (9,), CHANNELS),
+    "depthwise": Case("depthwise_conv_2d_nchw_chw", (1, 2), (1, 2), (3, 2), (4, 5), CHANNELS),
+    "depthwise space": Case("depthwise_conv_3d_ncdhw_cdhw", (1, 2, 2), (1, 1, 1), (2, 2, 3), (2, 3, 4), CHANNELS),
 }
 
 
@@ -119,6 +123,8 @@ def test_a_constant_filter_is_transposed_by_the_compiler(tmp_path: Path) -> None
 REFUSED = {
     "few output channels": Case("conv_2d_nchw_fchw", (2, 2), (1, 1), (3, 3), (4, 5), {"n": 1, "g": 1, "c": 4, "f": 15}),
     "no window": Case("conv_2d_nchw_fchw", (2, 2), (1, 1), (1, 1), (4, 5)),
+    "depthwise, few channels": Case("depthwise_conv_2d_nchw_chw", (2, 2), (1, 1), (3, 3), (4, 5), {"n": 1, "g": 15}),
+    "depthwise, adjacent pixels": Case("depthwise_conv_2d_nchw_chw", (2, 1), (1, 1), (3, 3), (4, 5), CHANNELS),
 }
 
 
