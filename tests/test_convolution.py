@@ -146,12 +146,18 @@ ONE_ITERATION: dict[str, Value] = {
 
 
 SCATTERED = named(NCHW, (1, 3, 49, 49), (32, 3, 3, 3), (1, 32, 24, 24), stride=2, epilogue="d0, d1, d2, d3")
+UNEVEN = named(NCHW, (1, 3, 51, 55), (44, 3, 3, 3), (1, 44, 25, 27), stride=2, epilogue="d0, d1, d2, d3")
 IN_PLACE = named(NCHW, (1, 3, 49, 49), (32, 3, 3, 3), (1, 32, 24, 24), stride=2)
 ACROSS: dict[str, Value] = {
     "workgroup_0": (32,), "workgroup_1": (12,), "workgroup_2": (24,), "vector": (16,), "rows_1": (4,),
     "order": ("0", "1", "2"), "innermost": "filter", "unrolled_loops": 0,
 }  # fmt: skip
 """Vectors across the channels of :data:`SCATTERED`, whose image lies row by row: 36,864 bytes of 73,728."""
+UNEVEN_ACROSS: dict[str, Value] = {
+    "workgroup_0": (44,), "workgroup_1": (5,), "workgroup_2": (27,), "edges": "peel", "vector": 32, "rows_1": (1,),
+    "order": ("0", "2", "1"), "innermost": "filter", "unrolled_loops": 0,
+}  # fmt: skip
+"""The same with 32 of 44 channels: copies of the tile of 23,760 bytes and of the 17,280 in front of what is peeled."""
 
 
 @pytest.mark.parametrize(
@@ -164,6 +170,8 @@ ACROSS: dict[str, Value] = {
         (SCATTERED, ACROSS | {"rows_2": (1,)}, ""),
         (SCATTERED, ACROSS | {"rows_2": (2,), "workgroup_1": (24,)}, ""),
         (IN_PLACE, ACROSS | {"rows_2": (2,)}, ""),
+        (UNEVEN, UNEVEN_ACROSS | {"rows_2": (9,)}, "a part of 47520 bytes"),
+        (UNEVEN, UNEVEN_ACROSS | {"rows_2": (1,)}, ""),
     ],
 )
 def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(

@@ -191,7 +191,8 @@ def _check_scattered_rows(s: Schedule, nest: Nest, vector: int, sizes: Mapping[i
     """Refuse a workgroup's tile above the stack, where rows stand along the result and vectors across it.
 
     IREE 3.13 does not see that what such a vector writes is not what the next row reads. The sums stay in a tensor,
-    for which it takes the result's own; an epilogue writes there, too, so a copy of the workgroup's tile is made.
+    for which it takes the result's own; an epilogue writes there, too, so a copy of the workgroup's tile is made, and
+    one of the part of it that each peeled loop leaves.
 
     Args:
         s: The schedule.
@@ -202,7 +203,8 @@ def _check_scattered_rows(s: Schedule, nest: Nest, vector: int, sizes: Mapping[i
     op, tile = s.dispatch.ops[nest.convolution], s.ops[nest.convolution].tile
     along = innermost_output_loop(op)
     if nest.epilogues and along is not None and along != vector and sizes.get(along, 1) > 1:
-        _require_on_stack(s, op, math.prod(tile[loop] for loop in op.parallel_dims))
+        peeled = sum(tile[loop] % size != 0 for loop, size in sizes.items())
+        _require_on_stack(s, op, (1 + peeled) * math.prod(tile[loop] for loop in op.parallel_dims))
 
 
 def _require_on_stack(s: Schedule, op: LinalgOp, elements: int) -> None:
