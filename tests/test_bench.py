@@ -1,16 +1,7 @@
-"""What the runner process keeps from task to task, and which of its threads have the cores.
+"""What the runner process keeps from task to task, on a device of NumPy arrays that counts the calls of programs."""
 
-The device is one of NumPy arrays that counts the calls of programs.
-"""
-
-import os
-import subprocess
-import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +10,8 @@ import pytest
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import bench, protocol, workspace
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.spinning_threads import yield_to_workers
 from mlir_sched.runner.verify import Check, InputKind, Rule
-from mlir_sched.runner.wall_clock import LONG_CALL_S, workers_delay_ns
+from mlir_sched.runner.wall_clock import LONG_CALL_S
 from mlir_sched.runner.workspace import Workspace
 
 VECTOR = TensorSpec((1000,), "f32")
@@ -136,48 +126,3 @@ def test_another_device_checks_against_the_same_references() -> None:
     assert there.verify(other.load(baseline), 0) is None
     assert "elements" in there.verify(other.load(zeros), 0)
     assert first.verify(one.load(baseline), 1) is None
-
-
-def test_the_calling_thread_alone_yields_to_workers() -> None:
-    policies: dict[str, int] = {}
-
-    def work() -> None:
-        yielded.wait()
-        policies["worker"] = os.sched_getscheduler(0)
-
-    def call() -> None:
-        worker.start()
-        yield_to_workers()
-        policies["caller"] = os.sched_getscheduler(0)
-        yielded.set()
-        worker.join()
-
-    yielded, worker, caller = threading.Event(), threading.Thread(target=work), threading.Thread(target=call)
-    caller.start()
-    caller.join()
-    assert policies == {"worker": os.SCHED_OTHER, "caller": os.SCHED_IDLE}
-
-
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not tell who waits for a core")
-def test_waiting_for_a_core_counts_for_workers_alone() -> None:
-    core = min(os.sched_getaffinity(0))
-    seen = {"caller": 0}
-
-    def work() -> None:
-        os.sched_setaffinity(0, {core})
-        before, end = workers_delay_ns(), time.monotonic() + 0.3
-        while time.monotonic() < end:
-            pass
-        seen["worker itself"] = workers_delay_ns() - before
-
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as rival:
-        os.sched_setaffinity(rival.pid, {core})
-        worker = threading.Thread(target=work)
-        worker.start()
-        before = workers_delay_ns()
-        while worker.is_alive():  # a thread that has ended is not counted any more
-            seen["caller"] = max(seen["caller"], workers_delay_ns() - before)
-            time.sleep(0.01)
-        worker.join()
-        rival.kill()
-    assert seen["caller"] > 5 * seen["worker itself"]

@@ -13,7 +13,6 @@ from benchmarks.operators.peer import Peer, Prepared, Way, serve
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.device import LoadedProgram, LocalDevice
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.spinning_threads import yield_to_workers
 
 
 class IreePeer(Peer):
@@ -22,9 +21,7 @@ class IreePeer(Peer):
     def __init__(self, cores: Sequence[int]) -> None:
         super().__init__(cores)
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, cores)))
-        self._device = LocalDevice(rt.VmInstance(), "local-sync" if len(cores) == 1 else "local-task")
-        if len(cores) > 1:
-            yield_to_workers()
+        self._device = LocalDevice.for_timing(rt.VmInstance(), len(cores))
         self._empty: Callable[[int], None] | None = None
 
     def empty_call(self) -> Callable[[int], None]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.spinning_threads import yield_to_workers
 from mlir_sched.runner.verify import Array, dtype_of
 
 _ELEMENT_TYPES = {
@@ -92,6 +93,15 @@ class LocalDevice(Device):
 
     def __init__(self, instance: Any, driver: str) -> None:
         super().__init__(instance, rt.get_driver(driver).create_default_device(allocators=["caching"]))
+
+    @classmethod
+    def for_timing(cls, instance: Any, threads: int) -> LocalDevice:
+        """Return the device that programs are timed on; on several threads the calling one yields to them for good."""
+        if threads == 1:
+            return cls(instance, "local-sync")
+        device = cls(instance, "local-task")
+        yield_to_workers()
+        return device
 
     def read(self, view: Any, spec: TensorSpec) -> Array:
         """Return the memory of a buffer view, without a copy."""

@@ -12,7 +12,6 @@ from mlir_sched.runner.bench import Bench
 from mlir_sched.runner.calibration import Calibration
 from mlir_sched.runner.device import Device, LocalDevice
 from mlir_sched.runner.paired_sampling import PairSampler
-from mlir_sched.runner.spinning_threads import yield_to_workers
 from mlir_sched.runner.wall_clock import WallClock, call_seconds
 from mlir_sched.runner.workspace import Workspace
 
@@ -27,9 +26,7 @@ class LocalBench(Bench):
         workers = setup.cores if len(setup.cores) > 1 else setup.race_cores
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, workers)))
         self._instance = rt.VmInstance()
-        self._device = LocalDevice(self._instance, "local-sync" if len(setup.cores) == 1 else "local-task")
-        if len(setup.cores) > 1:
-            yield_to_workers()
+        self._device = LocalDevice.for_timing(self._instance, len(setup.cores))
         self._race_device: LocalDevice | None = None
         self._race_workspace: Workspace | None = None
         self._calibration = Calibration(setup.cores, setup.calibration_tolerance)

@@ -164,9 +164,9 @@ def _sample_tile(s: Schedule, nest: Nest, may_peel: bool) -> RegisterTile:
     s.notes["edges_peel"] = peel
     order = s.sample_permutation("order", [str(loop) for loop in (*rows, vector)]) if rows else (str(vector),)
     _check_single_iterations(s, op, [(tile[int(loop)], sizes[int(loop)]) for loop in order])
-    _check_scattered_rows(s, nest, vector, sizes)
-    copies = 2 ** sum(tile[loop] % size != 0 for loop, size in sizes.items())
-    summed, unrolled = _sample_reductions(s, op, registers * copies)
+    peeled = sum(tile[loop] % size != 0 for loop, size in sizes.items())
+    _check_scattered_rows(s, nest, vector, sizes, peeled)
+    summed, unrolled = _sample_reductions(s, op, registers * 2**peeled)
     side_by_side = _sample_side_by_side(s, op, vector, [loop for loop in rows if sizes[loop] > 1])
     return RegisterTile(sizes, tuple(map(int, order)), vector, lanes, side_by_side, summed, unrolled)
 
@@ -187,7 +187,7 @@ def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[in
             _require_on_stack(s, op, math.prod(inner for inner, _ in loops[place:]))
 
 
-def _check_scattered_rows(s: Schedule, nest: Nest, vector: int, sizes: Mapping[int, int]) -> None:
+def _check_scattered_rows(s: Schedule, nest: Nest, vector: int, sizes: Mapping[int, int], peeled: int) -> None:
     """Refuse a workgroup's tile above the stack, where rows stand along the result and vectors across it.
 
     IREE 3.13 does not see that what such a vector writes is not what the next row reads. The sums stay in a tensor,
@@ -199,18 +199,19 @@ def _check_scattered_rows(s: Schedule, nest: Nest, vector: int, sizes: Mapping[i
         nest: The ops.
         vector: The vector loop.
         sizes: Sizes of the register tile.
+        peeled: How many of the loops around it are peeled.
     """
     op, tile = s.dispatch.ops[nest.convolution], s.ops[nest.convolution].tile
     along = innermost_output_loop(op)
     if nest.epilogues and along is not None and along != vector and sizes.get(along, 1) > 1:
-        peeled = sum(tile[loop] % size != 0 for loop, size in sizes.items())
-        _require_on_stack(s, op, (1 + peeled) * math.prod(tile[loop] for loop in op.parallel_dims))
+        _require_on_stack(s, op, math.prod(tile[loop] for loop in op.parallel_dims), 1 + peeled)
 
 
-def _require_on_stack(s: Schedule, op: LinalgOp, elements: int) -> None:
-    """Refuse a temporary part of the result above the stack; a whole one is no temporary."""
+def _require_on_stack(s: Schedule, op: LinalgOp, elements: int, copies: int = 1) -> None:
+    """Refuse temporary copies of a part of the result above the stack; a single whole one is no temporary."""
     part, most = elements * element_bytes(op), s.target.stack_bytes
-    s.require(part <= most or part == op.outputs[0].tensor.bytes, f"a part of {part} bytes is above {most}")
+    fits = copies * part <= most or (copies == 1 and part == op.outputs[0].tensor.bytes)
+    s.require(fits, f"a part of {copies * part} bytes is above {most}")
 
 
 def _sample_peel(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> bool:
