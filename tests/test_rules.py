@@ -121,6 +121,16 @@ def test_model_rule_has_no_negative_indices_and_a_tolerance_of_its_widest_epsilo
     assert all(check.tolerance > 2.0**-7 for check in rule.checks)
 
 
+def test_integer_inputs_of_a_model_are_0_or_1_until_their_ranges_are_known() -> None:
+    outputs, tokens = (TensorSpec((4,), "f32"),), (TensorSpec((1000,), "i64"),)
+    for check in rule_for_model(outputs).checks:
+        assert set(make_inputs(tokens, check)[0]) == {0, 1}
+    for check in rule_for_model(outputs, integer_ranges=((0, 9),)).checks:
+        assert set(make_inputs(tokens, check)[0]) == set(range(10))
+    for check in rule_for_model(outputs, integer_ranges=(None,)).checks:
+        assert min(make_inputs(tokens, check)[0]) < 0
+
+
 @pytest.mark.parametrize("element_type", ["f64", "f32", "f16", "bf16"])
 @pytest.mark.parametrize("kind", [InputKind.RANDOM, InputKind.POSITIVE])
 @pytest.mark.parametrize("k", [64, 1000])

@@ -50,6 +50,26 @@ def test_integers_that_may_be_indices_are_not_negative(kind: InputKind) -> None:
     assert sorted(np.unique(values)) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("kind", InputKind)
+def test_integer_inputs_fill_the_range_at_their_position(kind: InputKind) -> None:
+    ranges = ((0, 30_000), None, (-7, -7), None, (5, 6))
+    specs = [spec(element_type, (300, 300)) for element_type in ("i64", "i8", "i32", "i16", "f32")]
+    token, byte, fixed, wide, real = make_inputs(specs, Check(kind, 0, integer_ranges=ranges))
+    assert 0 <= token.min() < 100
+    assert 29_900 < token.max() <= 30_000
+    assert (byte.min(), byte.max()) == (-128, 127)
+    assert set(fixed.flat) == {-7}
+    assert (wide.min(), wide.max()) == (-1000, 1000)
+    assert len(np.unique(real)) > 2
+    assert (real < 5).any()
+
+
+def test_one_integer_range_per_input_that_its_type_can_hold() -> None:
+    for ranges in (((0, 1), None), ((0, 300),)):
+        with pytest.raises(ValueError, match=r"ranges|out of bounds"):
+            make_inputs([spec("i8")], Check(InputKind.RANDOM, 0, integer_ranges=ranges))
+
+
 def test_random_floats_have_both_signs_and_positive_floats_one() -> None:
     (random,) = make_inputs([spec("f32", (100,))], Check(InputKind.RANDOM, 0))
     (positive,) = make_inputs([spec("f32", (100,))], Check(InputKind.POSITIVE, 0))

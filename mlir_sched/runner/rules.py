@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
-from mlir_sched.runner.verify import DTYPES, Check, InputKind, Rule
+from mlir_sched.runner.verify import DTYPES, Check, InputKind, IntegerRange, Rule
 
 SIGNIFICAND_BITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
 """Integers up to 2 to this power are exact in the type (IEEE 754; bfloat16 has 8)."""
@@ -70,13 +70,30 @@ def rule_for_dispatch(dispatch: Dispatch) -> Rule:
     )
 
 
-def rule_for_model(outputs: Sequence[TensorSpec], dispatches: Iterable[Dispatch] = ()) -> Rule:
-    """Return the checks for a whole program; its integer inputs are small and non-negative, as indices must be."""
+def rule_for_model(
+    outputs: Sequence[TensorSpec],
+    dispatches: Iterable[Dispatch] = (),
+    *,
+    integer_ranges: tuple[IntegerRange | None, ...] | None = None,
+) -> Rule:
+    """Return the checks for a whole program.
+
+    Args:
+        outputs: What the program returns.
+        dispatches: What the program consists of.
+        integer_ranges: See :class:`Check`: what integer inputs may hold, by position of the input. Where that is not
+            known, they are 0 or 1, as any of them may be an index.
+    """
     epsilon = max((_epsilon(spec.element_type) for spec in outputs), default=0.0)
     terms = max((_reduction_length(op) for dispatch in dispatches for op in dispatch.ops), default=0)
     tolerance = SAFETY * epsilon * _sum_terms(max(terms, MODEL_TERMS), epsilon)
     kinds = ((InputKind.RANDOM, 1), (InputKind.POSITIVE, 2))
-    return Rule(tuple(Check(kind, seed, bound=1, signed_integers=False, tolerance=tolerance) for kind, seed in kinds))
+    return Rule(
+        tuple(
+            Check(kind, seed, bound=1, signed_integers=False, integer_ranges=integer_ranges, tolerance=tolerance)
+            for kind, seed in kinds
+        )
+    )
 
 
 def dispatch_tolerance(dispatch: Dispatch) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -42,6 +42,15 @@ _POISON = {
 }
 """Bits an output holds before a call: quiet NaNs with a payload, which arithmetic hands on, and rare integers."""
 
+IntegerRange: TypeAlias = tuple[int, int]
+"""Lowest and highest value of an integer input, both included."""
+
+BYTE_RANGE: IntegerRange = (-128, 127)
+"""All bytes: sign extension and saturation show."""
+
+WIDE_RANGE: IntegerRange = (-1000, 1000)
+"""Values of an integer input wider than a byte: of both signs, of more than one byte, and far from overflow."""
+
 
 class InputKind(StrEnum):
     """What the input tensors of one check hold."""
@@ -59,8 +68,11 @@ class Check:
         kind: EXACT is non-zero integers of magnitude 1 to ``bound``, in floats too; RANDOM is floats of both
             signs; POSITIVE is floats in [0.5, 1.5], for programs that take roots or logarithms.
         seed: Seed of the inputs.
-        bound: Largest magnitude of an EXACT value and of every integer input, >= 1.
-        signed_integers: Whether integer inputs may be negative; False where they may be indices.
+        bound: Largest magnitude of an EXACT value and of every integer input without a range, >= 1.
+        signed_integers: Whether integer inputs without a range may be negative; False where they may be indices.
+        integer_ranges: Range of the values of each input, by its position, for integer inputs; None at a position is
+            the useful range of the element type (:data:`BYTE_RANGE` or :data:`WIDE_RANGE`). Inputs of other types, and
+            i1, have no use for theirs. None in place of all of them leaves it to ``bound`` and ``signed_integers``.
         tolerance: Allowed difference relative to the larger of the element and the root mean square of the
             reference; 0 asks for equal values.
         inexact_tolerance: Used instead of 0 where the reference on EXACT inputs turns out not to be whole numbers.
@@ -70,6 +82,7 @@ class Check:
     seed: int
     bound: int = 4
     signed_integers: bool = True
+    integer_ranges: tuple[IntegerRange | None, ...] | None = None
     tolerance: float = 0.0
     inexact_tolerance: float = 1e-4
 
@@ -100,15 +113,25 @@ def dtype_of(spec: TensorSpec) -> np.dtype[Any]:
 
 
 def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
-    """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine."""
+    """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine.
+
+    Raises:
+        ValueError: The check has integer ranges for another number of inputs, or one that its element type cannot hold.
+    """
     rng = np.random.default_rng(check.seed)
-    return tuple(_make_input(spec, check, rng) for spec in specs)
+    ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
+    if len(ranges) != len(specs):
+        raise ValueError(f"{len(specs)} inputs, but {len(ranges)} integer ranges")
+    return tuple(_make_input(spec, check, limits, rng) for spec, limits in zip(specs, ranges, strict=True))
 
 
-def _make_input(spec: TensorSpec, check: Check, rng: np.random.Generator) -> Array:
+def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Array:
     dtype = dtype_of(spec)
     if dtype.kind == "b":
         values: Any = rng.integers(0, 2, spec.shape, dtype=np.int8)
+    elif dtype.kind == "i" and check.integer_ranges is not None:
+        low, high = limits or (BYTE_RANGE if dtype.itemsize == 1 else WIDE_RANGE)
+        values = rng.integers(low, high, spec.shape, dtype=dtype, endpoint=True)
     elif dtype.kind == "i" and not check.signed_integers:
         values = rng.integers(0, check.bound, spec.shape, dtype=np.int8, endpoint=True)
     elif dtype.kind == "i" or check.kind == InputKind.EXACT:
