@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.enumeration import enumerate_traces
 from mlir_sched.database import RecordStore
 from mlir_sched.evaluate import CompileAndRun, seconds_against
-from mlir_sched.record import StoredTask, context_key
+from mlir_sched.record import StoredTask, measuring_context
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
 from mlir_sched.search import ReplaySearch
@@ -114,7 +114,7 @@ def record(name: str, case: Case, store: RecordStore) -> None:
     space = DesignSpace(Space.default(target), task.dispatch, target)
     traces = list(enumerate_traces(space, case.sketch, case.pinned))
     print(f"{name}: {len(traces)} points", flush=True)
-    context = context_key(threads=target.cores)
+    context = measuring_context(target)
     store.add_task(StoredTask.of(task, target))
     with CompileAndRun(task.flags, RunnerOptions()) as evaluator:
         untuned = untuned_timing(task, store, context, 0, evaluator)

@@ -37,6 +37,24 @@ class FailureClass(StrEnum):
     RUN_CRASH = "run_crash"
     WRONG_RESULT = "wrong_result"
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the script is to blame, so that another try ends the same.
+
+        A crash, a run that raises or a limit that was passed may come from the machine at that moment.
+        """
+        return self in LASTING
+
+
+LASTING = (
+    FailureClass.ILLEGAL_TRACE,
+    FailureClass.SCRIPT_ERROR,
+    FailureClass.NOT_APPLIED,
+    FailureClass.COMPILE_ERROR,
+    FailureClass.WRONG_RESULT,
+)
+"""The classes of failures that are properties of a script (:attr:`FailureClass.is_lasting`)."""
+
 
 @dataclass(frozen=True)
 class Failure:

@@ -59,3 +59,8 @@ class Outcome:
     def __post_init__(self) -> None:
         if (self.timing is None) == (self.failure is None):
             raise ValueError("an outcome has a timing or a failure, and not both")
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether later runs need not try again: a timing, or a failure that the script is to blame for."""
+        return self.failure is None or self.failure.kind.is_lasting

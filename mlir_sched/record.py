@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ class Origin(StrEnum):
     """Who made the code of a candidate."""
 
     UNTUNED = "untuned"
-    """The compiler alone, under the record's flags."""
+    """The compiler alone, under the task's flags."""
     SCRIPT = "script"
     """A transform script."""
 
@@ -37,6 +38,21 @@ def context_key(**parts: str | int) -> str:
     The parts are sorted by name, so that the order of the arguments does not matter.
     """
     return ", ".join(f"{name}={parts[name]}" for name in sorted(parts))
+
+
+def measuring_context(target: Target, *, generation: int = 0) -> str:
+    """Return the context key of what is measured by this version of mlir-sched on this machine.
+
+    Args:
+        target: Says on how many threads of which machine programs run.
+        generation: How often the user asked for a fresh start.
+    """
+    return context_key(**dict(target.machine), threads=target.cores, tool=__version__, generation=generation)
+
+
+def script_key(script: str) -> str:
+    """Return the candidate key of a script: a digest of its text."""
+    return hashlib.sha256(script.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -84,20 +100,20 @@ def describe(dispatch: Dispatch) -> str:
 class Record:
     """One candidate that was compiled, run and checked, or failed on the way.
 
-    Task, context and candidate key together are unique in a store: that is what "measured once" means.
+    Task, context and candidate key together say what was measured. They are unique in a store, but for candidates that
+    were tried again because their failure might have been the machine's.
 
     Attributes:
         task_key: The task it implements.
-        context_key: What its timing depends on beside the task (:func:`context_key`).
-        candidate_key: Equal for candidates that are the same program by construction (``Trace.key`` of a script).
+        context_key: What its timing depends on beside the task (:func:`measuring_context`).
+        candidate_key: :func:`script_key` of a script; ``Trace.key`` of a trace that is illegal and has none.
         origin: Who made its code.
         trace: Its decisions; None when there are none to speak of.
         script: Its transform script as text, empty when it has none.
         outcome: Its timing or its failure.
         batch: The round of its run that measured it, from 0.
         seed: The seed of its run, in [-2**63, 2**63).
-        flags: Compiler flags of this candidate beside those of its task.
-        compiler: IREE compiler version that compiled it.
+        attempt: How often the candidate had been tried before; not 0 only after failures that do not last.
         tool: Version of mlir-sched that measured it.
         created: When it was measured, ISO 8601 in UTC.
     """
@@ -111,15 +127,14 @@ class Record:
     outcome: Outcome
     batch: int
     seed: int
-    flags: tuple[str, ...] = ()
-    compiler: str = ""
+    attempt: int = 0
     tool: str = __version__
     created: str = field(default_factory=utc_now)
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str, int]:
         """What is unique in a store."""
-        return self.task_key, self.context_key, self.candidate_key
+        return self.task_key, self.context_key, self.candidate_key, self.attempt
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON data; floats keep every bit."""
@@ -127,7 +142,6 @@ class Record:
         return data | {
             "origin": self.origin.value,
             "trace": self.trace.to_json() if self.trace else None,
-            "flags": list(self.flags),
             "outcome": outcome_to_json(self.outcome),
         }
 
@@ -143,7 +157,6 @@ class Record:
             return Record(
                 origin=Origin(data["origin"]),
                 trace=None if data["trace"] is None else Trace.from_json(data["trace"]),
-                flags=tuple(data["flags"]),
                 outcome=outcome_from_json(data["outcome"]),
                 **{name: data[name] for name in _PLAIN_FIELDS},
             )
@@ -158,7 +171,7 @@ _PLAIN_FIELDS = (
     "script",
     "batch",
     "seed",
-    "compiler",
+    "attempt",
     "tool",
     "created",
 )

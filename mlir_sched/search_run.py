@@ -20,7 +20,7 @@ from mlir_sched.evaluate import Evaluator, UntunedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.options import TuneOptions
 from mlir_sched.progress import Progress, ProgressCallback
-from mlir_sched.record import StoredTask, context_key
+from mlir_sched.record import StoredTask, measuring_context
 from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearch, Strategy
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
@@ -149,7 +149,7 @@ class SearchRun:
                 tried += 1
 
     def _start(self, evaluator: Evaluator) -> None:
-        context = context_key(threads=self.options.threads, generation=self.generation)
+        context = measuring_context(self.target, generation=self.generation)
         self._model = SharedCostModel(XGBoostModel())
         for index, task in enumerate(self.tasks):
             self.store.add_task(StoredTask.of(task, self.target))
@@ -202,16 +202,11 @@ class SearchRun:
         A resumed run then sees what the interrupted one saw, suggests the same candidates and finds their records.
         """
         self._run_key = self._key(context)
+        self.store.add_run(self._run_key, {"last_record": self.store.last_record()})
         settings = self.store.run_settings(self._run_key)
-        if settings is None:
-            known = {
-                search.task.key: [r.candidate_key for r in self.store.records(search.task.key, context) if r.trace]
-                for search in self.searches
-            }
-            settings = {"known": known}
-            self.store.add_run(self._run_key, settings)
+        assert settings is not None
         for search in self.searches:
-            search.warm_start(settings["known"].get(search.task.key, []))
+            search.warm_start(settings["last_record"])
         rounds = self.store.rounds(self._run_key)
         self._stored_rounds = len(rounds)
         self._earlier_s = float(rounds[-1]["seconds"]) if rounds else 0.0

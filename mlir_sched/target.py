@@ -46,6 +46,8 @@ class Target:
         l1_bytes, l2_bytes, l3_bytes: Data cache sizes seen by one core; 0 when unknown.
         stack_bytes: Largest sum of stack temporaries IREE accepts in a dispatch; 0 where there is no such limit.
         gpu: Limits of a workgroup's threads; None where a workgroup is one thread.
+        machine: What times depend on beside the generated code, as (name, value), ordered by name: processor, caches
+            and runtime, or a device.
     """
 
     name: str
@@ -63,10 +65,14 @@ class Target:
     l3_bytes: int = 0
     stack_bytes: int = 0
     gpu: GpuLimits | None = None
+    machine: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
-        """A short hash of what decides the generated code: backend, description, compiler and flags."""
+        """A short hash of what decides the generated code: backend, description, compiler and flags.
+
+        Machines with equal keys get the same code; how fast it is there depends on ``machine``.
+        """
         text = "\n".join((self.backend, self.description, self.compiler, *self.flags))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -10,7 +10,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
 from mlir_sched.evaluate import Evaluator, as_untuned, seconds_against
 from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record
+from mlir_sched.record import Origin, Record, script_key
 from mlir_sched.search import Observation, Strategy, TaskProgress
 from mlir_sched.space import DesignSpace
 from mlir_sched.task import Task
@@ -18,6 +18,26 @@ from mlir_sched.trace import Trace
 
 UNTUNED_KEY = "untuned"
 """Candidate key of the untuned code in the record store."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trace with the script that it produces.
+
+    Attributes:
+        trace: The decisions.
+        script: The script's text; empty when the trace is not legal.
+        problem: The rule that the trace breaks; empty when it is legal.
+    """
+
+    trace: Trace
+    script: str
+    problem: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its key in the record store."""
+        return script_key(self.script) if self.script else self.trace.key
 
 
 @dataclass
@@ -32,13 +52,14 @@ class TaskSearch:
         context: Context key of its records.
         seed: Seed of the run.
         untuned: Timing of the untuned code.
-        records: Every record seen by this run, by candidate key, in order.
+        records: Every record seen by this run, by the key of its trace, in order.
         best_s: Best time after each round, on the scale of the untuned timing.
         trials: Candidates tried up to the end of each round.
         exhausted: Whether the strategy has nothing left.
         measured: Candidates evaluated now, not found in the store.
         tried: Candidates tried so far.
         start_from: Traces that are tried before the strategy's own.
+        since: Number of the last record from before the run: failures up to it that may not last are tried again.
     """
 
     task: Task
@@ -55,13 +76,20 @@ class TaskSearch:
     measured: int = 0
     tried: int = 0
     start_from: list[Trace] = field(default_factory=list)
+    since: int = 0
 
-    def warm_start(self, candidate_keys: Sequence[str]) -> None:
-        """Learn from records of earlier runs; none of their candidates is tried again."""
-        for key in candidate_keys:
-            record = self.store.find(self.task.key, self.context, key)
-            if record is not None and record.trace is not None:
-                self._learn([record])
+    def warm_start(self, last_record: int) -> None:
+        """Learn from the records of earlier runs; what they know of a candidate is not measured again.
+
+        Records of scripts that their decisions do not produce any more (a transform module was changed) are left out,
+        and failures that may not last.
+
+        Args:
+            last_record: Number of the last record from before this run.
+        """
+        self.since = last_record
+        records = self.store.records(self.task.key, self.context, until=last_record)
+        self._learn([r for r in records if r.trace and r.outcome.is_lasting and self._produces(r.trace, r.script)])
 
     def run_round(self, batch_size: int, limit: int, evaluator: Evaluator) -> int:
         """Try the first ``limit`` of up to ``batch_size`` new candidates and return how many were tried.
@@ -135,13 +163,14 @@ class TaskSearch:
         return Counter(failure.kind.value for failure in failures if failure is not None)
 
     def _try(self, traces: Sequence[Trace], evaluator: Evaluator) -> None:
-        """Have traces evaluated that are not in the store, and learn from all."""
+        """Have candidates evaluated that are not in the store, and learn from all."""
         self.strategy.exclude(traces)
-        batch = len(self.best_s)
-        known = {t.key: r for t in traces if (r := self.store.find(self.task.key, self.context, t.key)) is not None}
-        new = [trace for trace in traces if trace.key not in known]
-        known |= {record.candidate_key: record for record in self._evaluate(new, batch, evaluator)}
-        self._learn([known[trace.key] for trace in traces])
+        candidates = [self._candidate(trace) for trace in traces]
+        found = {candidate.key: self._find(candidate) for candidate in candidates}
+        known = {key: record for key, record in found.items() if record is not None}
+        new = [candidate for candidate in candidates if candidate.key not in known]
+        known |= {record.candidate_key: record for record in self._evaluate(new, evaluator)}
+        self._learn([known[candidate.key] for candidate in candidates])
         self.tried += len(traces)
 
     def _next_traces(self, count: int) -> list[Trace]:
@@ -149,31 +178,39 @@ class TaskSearch:
         self.strategy.exclude(first)
         return [*first, *self.strategy.suggest(count - len(first))]
 
-    def _evaluate(self, traces: Sequence[Trace], batch: int, evaluator: Evaluator) -> list[Record]:
-        """Evaluate traces and store every outcome as soon as it is known."""
-        scripts: dict[int, str] = {}
-        records: list[Record] = []
-        for index, trace in enumerate(traces):
-            try:
-                scripts[index] = self.space.script(trace)
-            except IllegalTraceError as error:
-                failure = Failure(FailureClass.ILLEGAL_TRACE, str(error))
-                records.append(self._add(trace, "", Outcome(None, failure), batch))
-        order = sorted(scripts)
+    def _candidate(self, trace: Trace) -> Candidate:
+        try:
+            return Candidate(trace, self.space.script(trace))
+        except IllegalTraceError as error:
+            return Candidate(trace, "", str(error))
+
+    def _produces(self, trace: Trace, script: str) -> bool:
+        """Say whether a trace is legal and the script is the one it produces."""
+        return bool(script) and self._candidate(trace).script == script
+
+    def _find(self, candidate: Candidate) -> Record | None:
+        return self.store.find(self.task.key, self.context, candidate.key, since=self.since)
+
+    def _evaluate(self, candidates: Sequence[Candidate], evaluator: Evaluator) -> list[Record]:
+        """Evaluate candidates and store every outcome as soon as it is known."""
+        illegal = [candidate for candidate in candidates if candidate.problem]
+        legal = [candidate for candidate in candidates if not candidate.problem]
+        records = [self._settle(c, Outcome(None, Failure(FailureClass.ILLEGAL_TRACE, c.problem))) for c in illegal]
         binaries = {r.outcome.binary_hash: r.outcome for r in self.records.values() if r.outcome.binary_hash}
-        for position, outcome in evaluator.evaluate(self.task, [scripts[index] for index in order], binaries):
-            index = order[position]
-            records.append(self._add(traces[index], scripts[index], outcome, batch))
+        for index, outcome in evaluator.evaluate(self.task, [candidate.script for candidate in legal], binaries):
+            records.append(self._settle(legal[index], outcome))
         return records
 
-    def _add(self, trace: Trace, script: str, outcome: Outcome, batch: int) -> Record:
-        record = Record(self.task.key, self.context, trace.key, Origin.SCRIPT, trace, script, outcome, batch, self.seed)
-        self.store.add([record])
+    def _settle(self, candidate: Candidate, outcome: Outcome) -> Record:
+        """Return what is stored of a candidate that was measured now: this outcome, or that of a faster process."""
         self.measured += 1
-        return record
+        trace, script, batch = candidate.trace, candidate.script, len(self.best_s)
+        key = self.task.key, self.context, candidate.key
+        record = Record(*key, Origin.SCRIPT, trace, script, outcome, batch, self.seed)
+        return self.store.settle(record, since=self.since)
 
     def _learn(self, records: Sequence[Record]) -> None:
-        self.records |= {record.candidate_key: record for record in records}
+        self.records |= {record.trace.key: record for record in records if record.trace is not None}
         self.strategy.observe(
             [
                 Observation(record.trace, seconds_against(record.outcome, self.untuned))
@@ -194,7 +231,6 @@ def untuned_timing(task: Task, store: RecordStore, context: str, seed: int, eval
         outcome = evaluator.untuned(task)
         assert outcome.timing is not None
         outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
-        record = Record(task.key, context, UNTUNED_KEY, Origin.UNTUNED, None, "", outcome, 0, seed)
-        store.add([record])
+        record = store.settle(Record(task.key, context, UNTUNED_KEY, Origin.UNTUNED, None, "", outcome, 0, seed))
     assert record.outcome.timing is not None
     return record.outcome.timing

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from mlir_sched.database import schema as database_schema
 from mlir_sched.database.schema import SCHEMA_VERSION
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record, StoredTask, context_key
+from mlir_sched.record import Origin, Record, StoredTask, context_key, script_key
 from mlir_sched.sampling import Categorical, ComputeLocation, IntRange, PerfectTile, Permutation, PowerOfTwo
 from mlir_sched.trace import Recorder, Trace
 
@@ -64,8 +65,6 @@ def make_record(candidate: str, outcome: Outcome | None = None, **changes: objec
         outcome=outcome or timed(seed),
         batch=3,
         seed=-(2**63),
-        flags=("--iree-opt-level=O3",),
-        compiler="3.13.0",
     )
     return replace(record, **changes)  # type: ignore[arg-type]
 
@@ -88,7 +87,7 @@ def store(path: Path) -> Iterator[RecordStore]:
 def test_records_come_back_exactly_and_in_insertion_order(store: RecordStore, path: Path) -> None:
     records = [make_record(f"{index:x}") for index in (7, 3, 5, 1)]
     records += [make_record(str(kind), failed(kind, "line 1\nline 2 ü \t")) for kind in FailureClass]
-    records += [make_record("plain", origin=Origin.UNTUNED, trace=None, script="", flags=())]
+    records += [make_record("plain", origin=Origin.UNTUNED, trace=None, script="")]
     assert store.add(records) == tuple(records)
     assert store.records(TASK.key, CONTEXT) == tuple(records)
     with RecordStore.open(path, read_only=True) as again:
@@ -140,6 +139,39 @@ def test_a_candidate_is_stored_once_per_task_and_context(store: RecordStore) -> 
     assert store.find(TASK.key, CONTEXT, "b") is None
 
 
+def test_what_answers_for_a_candidate_is_lasting_or_new_and_stays_the_same(store: RecordStore) -> None:
+    passing, other = failed(FailureClass.RUN_TIMEOUT), failed(FailureClass.COMPILE_CRASH)
+    first = store.settle(make_record("a", passing))
+    assert store.settle(make_record("a", timed(1))) == first
+    since = store.last_record()
+    assert store.find(TASK.key, CONTEXT, "a", since=since) is None
+    second = store.settle(make_record("a", other), since=since)
+    third = store.settle(make_record("a", timed(2)), since=store.last_record())
+    assert [(r.attempt, r.outcome) for r in (first, second, third)] == [(0, passing), (1, other), (2, timed(2))]
+    assert store.settle(make_record("a", timed(3)), since=store.last_record()) == third
+    assert [store.find(TASK.key, CONTEXT, "a", since=n) for n in (0, since, since + 1)] == [first, second, third]
+    assert store.records(TASK.key, CONTEXT) == (first, second, third)
+    assert store.records(TASK.key, CONTEXT, until=since) == (first,)
+    with pytest.raises(ValueError, match="has no task 'unknown'"):
+        store.settle(make_record("a", task_key="unknown"))
+
+
+def test_of_processes_that_settle_one_candidate_at_once_all_get_one_record(path: Path) -> None:
+    with RecordStore.open(path) as store:
+        store.add_task(TASK)
+
+    def settle(number: int) -> Record:
+        with RecordStore.open(path) as own:
+            return own.settle(make_record("a", timed(number)))
+
+    with ThreadPoolExecutor(8) as threads:
+        settled = list(threads.map(settle, range(8)))
+    with RecordStore.open(path) as store:
+        assert [*{record.outcome.binary_hash for record in settled}] == [
+            record.outcome.binary_hash for record in store.records(TASK.key, CONTEXT)
+        ]
+
+
 def test_many_records_of_one_call_are_compared_with_all_that_are_stored(store: RecordStore) -> None:
     records = [make_record(f"{index:05}", failed(FailureClass.NOT_APPLIED)) for index in range(1300)]
     assert store.add(records[::2]) == tuple(records[::2])
@@ -182,8 +214,8 @@ def test_context_key_does_not_depend_on_the_order_of_its_parts() -> None:
 
 def test_runs_keep_settings_and_the_last_state_of_every_round(store: RecordStore) -> None:
     settings = {"seed": 2**70, "trials": 64, "share": 0.1, "nested": {"model": "ü"}}
-    store.add_run("run", settings)
-    store.add_run("run", {"seed": 1})
+    assert store.add_run("run", settings)
+    assert not store.add_run("run", {"seed": 1})
     assert store.runs() == ("run",)
     assert store.run_settings("run") == settings
     assert store.run_settings("none") is None
@@ -289,25 +321,33 @@ def test_an_older_schema_without_a_migration_is_refused(path: Path) -> None:
 
 def test_an_older_schema_is_migrated_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_store(path, 2)
-    set_version(path, 0)
+    set_version(path, SCHEMA_VERSION - 1)
     with pytest.raises(UserError, match="a tuning run with this store brings it up to date"):
         RecordStore.open(path, read_only=True)
     rename = "UPDATE tasks SET name = name || '!'"
-    monkeypatch.setitem(database_schema.MIGRATIONS, 0, lambda connection: connection.exec_driver_sql(rename))
+    step = SCHEMA_VERSION - 1
+    monkeypatch.setitem(database_schema.MIGRATIONS, step, lambda connection: connection.exec_driver_sql(rename))
     for _ in range(2):
         with RecordStore.open(path) as store:
             assert [task.name for task in store.tasks()] == [TASK.name + "!"]
             assert len(store.records(TASK.key, CONTEXT)) == 2
 
 
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION + 1))
+def test_a_store_of_every_schema_version_gets_the_tables_of_this_one(path: Path, version: int) -> None:
+    restore(path, version)
+    RecordStore.open(path).close()
+    RecordStore.open(path.with_name("new.db")).close()
+    assert tables_of(path) == tables_of(path.with_name("new.db"))
+
+
 def test_a_store_of_schema_version_1_can_be_read(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.executescript((HERE / "data" / "store_v1.sql").read_text())
+    restore(path, 1)
     with RecordStore.open(path) as store:
         (task,) = store.tasks()
         untuned, script, failure = store.records(task.key, "threads=1")
         assert store.best(task.key, "threads=1") == script
-        assert (untuned.origin, untuned.trace, untuned.flags) == (Origin.UNTUNED, None, ("--iree-opt-level=O3",))
+        assert (untuned.origin, untuned.trace, untuned.attempt) == (Origin.UNTUNED, None, 0)
         assert script.trace is not None
         assert script.trace.values == {"tile": (32, 8), "order": ("j", "i")}
         assert script.outcome.timing == Timing(1 / 3000, 1 / 3001, 1 / 2999, 24, 4 / 3, 1.25, 1.5, 2)
@@ -315,7 +355,23 @@ def test_a_store_of_schema_version_1_can_be_read(path: Path) -> None:
         assert store.run_settings("run") == {"seed": 7}
         assert store.rounds("run") == ({"chosen": ["c1", "c2"]},)
         assert store.load_model("model") == b"\x00\x01"
+        assert store.find(task.key, "threads=1", "c1") == script
         assert store.add([replace(script, candidate_key="new")])
+        assert store.last_record() == 4
+
+
+def test_a_store_of_schema_version_2_can_be_read(path: Path) -> None:
+    restore(path, 2)
+    with RecordStore.open(path) as store:
+        (task,) = store.tasks()
+        (context,) = store.contexts(task.key)
+        assert context == "caches=32K/1024K/32768K, cpu=A/25/17, generation=0, runtime=3.13.0, threads=1, tool=0.1.0"
+        untuned, stopped, script = store.records(task.key, context)
+        assert (untuned.origin, untuned.trace, untuned.candidate_key) == (Origin.UNTUNED, None, "untuned")
+        assert stopped.outcome.failure == Failure(FailureClass.RUN_TIMEOUT, "no result after 3 s")
+        assert (stopped.candidate_key, script.candidate_key) == (script_key(script.script),) * 2
+        assert (stopped.attempt, script.attempt) == (0, 1)
+        assert store.run_settings("run-0123456789abcdef") == {"last_record": 2}
 
 
 @pytest.mark.parametrize(
@@ -469,6 +525,19 @@ def fill_store(path: Path, count: int) -> None:
     with RecordStore.open(path) as store:
         store.add_task(TASK)
         store.add([make_record(f"{index:x}", script="x" * 2000) for index in range(count)])
+
+
+def restore(path: Path, version: int) -> None:
+    """Make the store that a schema version wrote."""
+    with sqlite3.connect(path) as connection:
+        connection.executescript((HERE / "data" / f"store_v{version}.sql").read_text())
+
+
+def tables_of(path: Path) -> dict[str, str]:
+    """Return what makes every table and index, without the way it is laid out."""
+    with sqlite3.connect(path) as connection:
+        made = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    return {name: " ".join(sql.replace('"', "").split()) for name, sql in made.items()}
 
 
 def set_version(path: Path, version: int) -> None:

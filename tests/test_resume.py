@@ -11,13 +11,15 @@ import time
 from pathlib import Path
 
 import pytest
+from replayed_run import TARGET
 
 from mlir_sched.database import RecordStore
 from mlir_sched.models import XGBoostModel
-from mlir_sched.record import Record
+from mlir_sched.record import Record, measuring_context
 
 SCRIPT = Path(__file__).parent / "replayed_run.py"
 TRIALS = 40
+Key = tuple[str, str, str, int]
 
 
 def start(store: Path, log: Path, trials: int = TRIALS) -> subprocess.Popen[str]:
@@ -26,9 +28,9 @@ def start(store: Path, log: Path, trials: int = TRIALS) -> subprocess.Popen[str]
     )
 
 
-def records_of(path: Path) -> dict[tuple[str, str, str], tuple[object, ...]]:
+def records_of(path: Path) -> dict[Key, tuple[object, ...]]:
     with RecordStore.open(path) as store:
-        found = [r for task in store.tasks() for r in store.records(task.key, "generation=0, threads=1")]
+        found = [r for task in store.tasks() for r in store.records(task.key, measuring_context(TARGET))]
     return {record.key: essence(record) for record in found}
 
 
@@ -37,7 +39,7 @@ def essence(record: Record) -> tuple[object, ...]:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], tuple[object, ...]]:
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, tuple[object, ...]]:
     folder = tmp_path_factory.mktemp("uninterrupted")
     process = start(folder / "records.sqlite", folder / "log")
     assert process.communicate()[0].strip() == f"{TRIALS} tried, {TRIALS} measured"
@@ -47,13 +49,13 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, s
 
 
 def test_a_run_killed_at_random_moments_ends_with_the_same_records(
-    uninterrupted: dict[tuple[str, str, str], tuple[object, ...]], tmp_path: Path
+    uninterrupted: dict[Key, tuple[object, ...]], tmp_path: Path
 ) -> None:
     store, log = tmp_path / "records.sqlite", tmp_path / "log"
     log.touch()
     rng = random.Random(0)
     kills = 0
-    kept: dict[tuple[str, str, str], tuple[object, ...]] = {}
+    kept: dict[Key, tuple[object, ...]] = {}
     while kills < 10:
         process = start(store, log)
         seen = log.stat().st_size
@@ -76,9 +78,7 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_records(
     assert_none_measured_twice_after_recording(log, uninterrupted)
 
 
-def assert_none_measured_twice_after_recording(
-    log: Path, uninterrupted: dict[tuple[str, str, str], tuple[object, ...]]
-) -> None:
+def assert_none_measured_twice_after_recording(log: Path, uninterrupted: dict[Key, tuple[object, ...]]) -> None:
     """Each process may lose at most the one candidate whose record was under way when it was killed."""
     lines = [line.split() for line in log.read_text().splitlines()]
     processes = {pid for pid, _ in lines}
@@ -109,7 +109,7 @@ def test_the_cost_model_is_stored_with_its_run(tmp_path: Path) -> None:
 
 
 def test_a_larger_budget_goes_on_where_the_smaller_one_ended(
-    uninterrupted: dict[tuple[str, str, str], tuple[object, ...]], tmp_path: Path
+    uninterrupted: dict[Key, tuple[object, ...]], tmp_path: Path
 ) -> None:
     store, log = tmp_path / "records.sqlite", tmp_path / "log"
     start(store, log, trials=TRIALS // 2).communicate()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from mlir_sched.errors import UserError
 from mlir_sched.targets import detect_target, llvm_cpu
 from mlir_sched.targets.llvm_cpu import data_cache_bytes
+from mlir_sched.targets.machine import cpu_identity, cpu_model
 
 
 def test_this_machine_is_described_for_llvm_cpu() -> None:
@@ -23,6 +25,35 @@ def test_this_machine_is_described_for_llvm_cpu() -> None:
 
 def test_detection_gives_the_same_key_each_time() -> None:
     assert detect_target("llvm-cpu", 1).key == detect_target("llvm-cpu", 1).key
+
+
+def test_a_key_changes_with_what_decides_the_code_and_with_nothing_else() -> None:
+    target = detect_target("llvm-cpu", 1)
+    changes = ({"compiler": "3.13.9"}, {"flags": (*target.flags, "--x")}, {"description": "avx"}, {"backend": "cuda"})
+    assert len({target.key, *(replace(target, **change).key for change in changes)}) == 5
+    assert replace(target, machine=(("cpu", "another"),), cores=9).key == target.key
+
+
+def test_this_machine_is_told_from_others_by_processor_caches_and_runtime() -> None:
+    machine = dict(detect_target("llvm-cpu", 1).machine)
+    assert list(machine) == ["caches", "cpu", "runtime"]
+    assert machine["cpu"].startswith(cpu_model())
+    assert machine["caches"].count("K") == 3
+    assert machine["runtime"].startswith("3.13")
+
+
+X86 = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel\t: 9\n"
+ARM = "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "identity"),
+    [(X86, "AMD EPYC", "AMD EPYC/26/2"), (ARM, "", "0x41/8/0x1/0xd40"), ("nothing of the kind", "", "")],
+)
+def test_a_processor_is_known_by_what_the_kernel_says(tmp_path: Path, text: str, name: str, identity: str) -> None:
+    (tmp_path / "cpuinfo").write_text(text)
+    assert cpu_model(tmp_path / "cpuinfo") == (name or cpu_model(tmp_path / "missing"))
+    assert cpu_identity(tmp_path / "cpuinfo") == (identity or cpu_model(tmp_path / "missing"))
 
 
 def test_an_unknown_target_is_refused_with_the_known_ones() -> None:

@@ -17,7 +17,7 @@ from mlir_sched.emission.finalists import MIN_GAIN
 from mlir_sched.evaluate import CompileAndRun, Evaluator, UntunedError
 from mlir_sched.measurement import Timing
 from mlir_sched.models import SharedCostModel, XGBoostModel
-from mlir_sched.record import Record, StoredTask, context_key
+from mlir_sched.record import Record, StoredTask, measuring_context
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.search import EvolutionarySearch, GradientScheduler
 from mlir_sched.space import DesignSpace
@@ -88,7 +88,7 @@ def compose(path: Path, setting: Setting, say: Callable[[str], None]) -> Row:
 def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting, evaluator: Evaluator) -> Found:
     """Search all tasks of a program in one space, as a tuning run does."""
     target, store = setting.target, setting.store
-    context = context_key(threads=target.cores)
+    context = measuring_context(target)
     model = SharedCostModel(XGBoostModel())
     searches: list[TaskSearch] = []
     for index, task in enumerate(tasks):

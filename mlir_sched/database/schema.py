@@ -31,14 +31,15 @@ from sqlalchemy import (
     update,
 )
 
+from mlir_sched.database.migrations import to_version_2
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.record import Origin, Record, StoredTask, utc_now
 from mlir_sched.trace import Trace
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: to_version_2}
 """From a version to the step that makes the next one of it, run inside the transaction that changes the version."""
 
 METADATA = MetaData()
@@ -68,6 +69,7 @@ RECORDS = Table(
     Column("task_key", _KEY, ForeignKey("tasks.key"), nullable=False),
     Column("context_key", _KEY, nullable=False),
     Column("candidate_key", _KEY, nullable=False),
+    Column("attempt", Integer, nullable=False),
     Column("origin", Text, nullable=False),
     Column("median_s", Float(53)),
     Column("ratio", Float(53)),
@@ -77,13 +79,11 @@ RECORDS = Table(
     Column("binary_hash", Text, nullable=False),
     Column("batch", Integer, nullable=False),
     Column("seed", BigInteger, nullable=False),
-    Column("compiler", Text, nullable=False),
     Column("tool", Text, nullable=False),
     Column("created", Text, nullable=False),
-    Column("flags", Text, nullable=False),
     Column("trace", Text),
     Column("script", Text, nullable=False),
-    UniqueConstraint("task_key", "context_key", "candidate_key"),
+    UniqueConstraint("task_key", "context_key", "candidate_key", "attempt"),
     Index("records_in_order", "task_key", "context_key", "id"),
 )
 
@@ -185,6 +185,7 @@ def record_row(record: Record) -> dict[str, Any]:
         "task_key": record.task_key,
         "context_key": record.context_key,
         "candidate_key": record.candidate_key,
+        "attempt": int(record.attempt),
         "origin": record.origin.value,
         "median_s": _column(timing.median_s) if timing else None,
         "ratio": _column(timing.ratio) if timing else None,
@@ -194,10 +195,8 @@ def record_row(record: Record) -> dict[str, Any]:
         "binary_hash": record.outcome.binary_hash,
         "batch": int(record.batch),
         "seed": int(record.seed),
-        "compiler": record.compiler,
         "tool": record.tool,
         "created": record.created,
-        "flags": dump_json(record.flags),
         "trace": dump_json(record.trace.to_json()) if record.trace else None,
         "script": record.script,
     }
@@ -217,8 +216,7 @@ def row_record(row: RowMapping) -> Record:
         outcome=Outcome(timing, failure, row["binary_hash"]),
         batch=row["batch"],
         seed=row["seed"],
-        flags=tuple(json.loads(row["flags"])),
-        compiler=row["compiler"],
+        attempt=row["attempt"],
         tool=row["tool"],
         created=row["created"],
     )

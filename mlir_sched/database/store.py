@@ -1,20 +1,22 @@
 """The record store: every measured candidate, kept in a database that outlives kill -9 and can be read meanwhile.
 
-What ``add`` returned from is on the disk. A record is never changed; a second record of the same task, context and
-candidate is not stored, so that a candidate has one measurement.
+What ``add`` and ``settle`` returned from is on the disk. A record is never changed; a second record of the same task,
+context and candidate is stored only where the first is a failure that may not last, so that a candidate has one
+measurement.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, delete, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.database.engine import (
@@ -42,11 +44,12 @@ from mlir_sched.database.schema import (
     task_row,
 )
 from mlir_sched.database.statements import Row, insert_missing, replace_row
-from mlir_sched.errors import UserError
+from mlir_sched.errors import LASTING, UserError
 from mlir_sched.record import Record, StoredTask, utc_now
 
 _RACES = 3
 """How often an insertion is tried again when another process inserts the same key at the same moment."""
+T = TypeVar("T")
 
 
 class RecordStore:
@@ -114,20 +117,48 @@ class RecordStore:
     def add(self, records: Iterable[Record]) -> tuple[Record, ...]:
         """Store records, all or none, and return those that were new, in order; they are on the disk by then.
 
-        A record whose task, context and candidate are stored already, or come earlier in the same call, is left out.
+        A record whose key (:attr:`Record.key`) is stored already, or comes earlier in the same call, is left out.
 
         Raises:
             ValueError: A task is not in the store.
         """
         records = tuple(records)
         self._check_tasks(records)
-        keys = ("task_key", "context_key", "candidate_key")
+        keys = ("task_key", "context_key", "candidate_key", "attempt")
         new = self._insert_missing(RECORDS, keys, [record_row(record) for record in records])
         return tuple(records[index] for index in new)
 
-    def records(self, task_key: str, context_key: str) -> tuple[Record, ...]:
-        """Return the records of a task in a context, in insertion order."""
+    def settle(self, record: Record, *, since: int = 0) -> Record:
+        """Return what answers for the candidate of a record: what is stored (:meth:`find`), or else this one.
+
+        Of processes that measured one candidate at the same time all get the record of the first. This one is stored
+        when it is returned, as a further attempt where failures that do not last came before.
+
+        Args:
+            record: What was just measured.
+            since: Number of a record, as in :meth:`find`.
+
+        Raises:
+            ValueError: Its task is not in the store.
+        """
+        self._check_tasks([record])
+        return self._in_turn(lambda connection: _settled(connection, record, since))
+
+    def last_record(self) -> int:
+        """Return the number of the last record of the store, 0 when there is none; later ones get larger numbers."""
+        with self._read() as connection:
+            return connection.scalar(select(func.max(RECORDS.c.id))) or 0
+
+    def records(self, task_key: str, context_key: str, *, until: int | None = None) -> tuple[Record, ...]:
+        """Return the records of a task in a context, in insertion order.
+
+        Args:
+            task_key, context_key: What to look for.
+            until: Number of the last record to return; by default all are.
+        """
         query = select(RECORDS).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
+        if until is not None:
+            query = query.where(RECORDS.c.id <= until)
         with self._read() as connection:
             return tuple(row_record(row) for row in connection.execute(query).mappings())
 
@@ -137,10 +168,16 @@ class RecordStore:
         with self._read() as connection:
             return tuple(connection.scalars(query.order_by(func.min(RECORDS.c.id))))
 
-    def find(self, task_key: str, context_key: str, candidate_key: str) -> Record | None:
-        """Return the record of one candidate, or None when it was never measured in this context."""
-        query = select(RECORDS).where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
-        return self._first_record(query)
+    def find(self, task_key: str, context_key: str, candidate_key: str, *, since: int = 0) -> Record | None:
+        """Return the record that answers for a candidate, or None when nothing does in this context.
+
+        It stays the same whatever is added later: the first record whose outcome lasts or that is newer than ``since``.
+
+        Args:
+            task_key, context_key, candidate_key: What to look for.
+            since: Number of a record. Failures up to it that may not last (:attr:`Outcome.is_lasting`) are no answer.
+        """
+        return self._first_record(_answers(task_key, context_key, candidate_key, since))
 
     def best(self, task_key: str, context_key: str) -> Record | None:
         """Return the valid record that is fastest against its baseline (largest ``ratio``), the first of equals.
@@ -156,15 +193,17 @@ class RecordStore:
 
     # Runs
 
-    def add_run(self, key: str, settings: Mapping[str, Any]) -> None:
-        """Store the settings of a run unless its key is known.
+    def add_run(self, key: str, settings: Mapping[str, Any]) -> bool:
+        """Store the settings of a run unless its key is known, and return whether they were stored.
+
+        Of several processes that add a run of one key, one stores its settings; all find them in ``run_settings``.
 
         Args:
             key: Anything that tells runs apart, such as a hash of model, target and seed.
             settings: JSON data.
         """
         row = {"key": key, "settings": dump_json(settings), "created": utc_now()}
-        self._insert_missing(RUNS, ("key",), [row])
+        return bool(self._insert_missing(RUNS, ("key",), [row]))
 
     def run_settings(self, key: str) -> dict[str, Any] | None:
         """Return the settings of a run, or None when there is no such run."""
@@ -242,15 +281,42 @@ class RecordStore:
             raise ValueError(f"{self.name} has no task {unknown[0]!r}: call add_task first")
 
     def _insert_missing(self, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
+        return self._in_turn(lambda connection: insert_missing(connection, table, keys, rows))
+
+    def _in_turn(self, write: Callable[[Connection], T]) -> T:
+        """Return what a writing transaction returns, begun anew when another process inserted the same key."""
         for _ in range(_RACES):
             with contextlib.suppress(IntegrityError), self._write() as connection:
-                return insert_missing(connection, table, keys, rows)
+                return write(connection)
         with self._write() as connection:
-            return insert_missing(connection, table, keys, rows)
+            return write(connection)
 
 
 def _in_context(task_key: str, context_key: str) -> tuple[ColumnElement[bool], ...]:
     return RECORDS.c.task_key == task_key, RECORDS.c.context_key == context_key
+
+
+def _answers(task_key: str, context_key: str, candidate_key: str, since: int) -> Select[Any]:
+    """Return the query for the records that may answer for a candidate; the first of them does."""
+    lasts = or_(RECORDS.c.failure.is_(None), RECORDS.c.failure.in_([kind.value for kind in LASTING]))
+    return (
+        select(RECORDS)
+        .where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
+        .where(or_(lasts, RECORDS.c.id > since))
+        .order_by(RECORDS.c.id)
+        .limit(1)
+    )
+
+
+def _settled(connection: Connection, record: Record, since: int) -> Record:
+    found = connection.execute(_answers(*record.key[:3], since)).mappings().first()
+    if found is not None:
+        return row_record(found)
+    task_key, context_key, candidate_key, _ = record.key
+    earlier = select(func.count()).where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
+    stored = replace(record, attempt=connection.scalar(earlier) or 0)
+    connection.execute(insert(RECORDS), [record_row(stored)])
+    return stored
 
 
 def _prepare(engine: Engine, *, read_only: bool, timeout_s: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.target import LOCAL, Target
 from mlir_sched.targets.kind import DEFAULT, TargetKind, Variant, integer, resolve
+from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 
 NAME = "llvm-cpu"
 FLAGS = (
@@ -38,6 +38,7 @@ def detect(threads: int) -> Target:
 
 def describe(resolved: str, threads: int) -> Target:
     """Return the target from the text of its ``#hal.executable.target``."""
+    caches = data_cache_bytes(1), data_cache_bytes(2), data_cache_bytes(3)
     return Target(
         name=NAME,
         backend="llvm-cpu",
@@ -49,10 +50,15 @@ def describe(resolved: str, threads: int) -> Target:
         cores=threads,
         vector_bytes=integer(resolved, "native_vector_size"),
         vector_registers=_vector_registers(resolved),
-        l1_bytes=data_cache_bytes(1),
-        l2_bytes=data_cache_bytes(2),
-        l3_bytes=data_cache_bytes(3),
+        l1_bytes=caches[0],
+        l2_bytes=caches[1],
+        l3_bytes=caches[2],
         stack_bytes=integer(resolved, "max_stack_allocation_size"),
+        machine=(
+            ("caches", "/".join(f"{size >> 10}K" for size in caches)),
+            ("cpu", cpu_identity()),
+            ("runtime", runtime_version()),
+        ),
     )
 
 
@@ -70,15 +76,6 @@ def facts(target: Target) -> tuple[tuple[str, str], ...]:
 def available_cpus() -> int:
     """Return the number of CPUs that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def cpu_model() -> str:
-    """Return the name of the processor."""
-    try:
-        found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found.group(1) if found else platform.processor() or platform.machine()
 
 
 def used_features(target: Target) -> tuple[str, ...]:

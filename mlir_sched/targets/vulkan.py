@@ -13,6 +13,7 @@ from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.target import GpuLimits, Target
 from mlir_sched.targets.kind import DEFAULT, TargetKind, Variant, integer, resolve
+from mlir_sched.targets.machine import cpu_identity, runtime_version
 
 NAME = "vulkan"
 DEVICE_FLAG = "--iree-hal-target-device=vulkan"
@@ -94,6 +95,11 @@ def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Tar
         vector_bytes=VECTOR_BYTES,
         vector_registers=VECTOR_REGISTERS,
         gpu=_both(_limits(resolved), device.limits),
+        machine=(
+            *((("cpu", cpu_identity()),) if device.is_cpu else ()),
+            ("device", device.name),
+            ("runtime", runtime_version()),
+        ),
     )
 
 
