@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.emission.export import emit, write_summary
 from mlir_sched.emission.finalists import choose_finalists
 from mlir_sched.emission.interim import interim_times
-from mlir_sched.emission.tuned_folder import refuse_other_target
 from mlir_sched.errors import UserError
 from mlir_sched.evaluate import CompileAndRun
 from mlir_sched.options import TuneOptions
+from mlir_sched.output_folder import open_folder
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.report import Curve, write_report
 from mlir_sched.result import TuneResult
@@ -57,61 +58,45 @@ def tune(
         no slower than the untuned one.
 
     Raises:
-        UserError: The input is at fault; nothing that was measured is lost.
+        UserError: The input is at fault, or another run writes into the output folder; nothing that was measured is
+            lost.
     """
     options = options or TuneOptions()
     path = require_program(model)
-    folder = None if output is None else prepare_folder(Path(output), options.target)
     start = time.monotonic()
-    progress(Progress("detecting the target"))
-    target = detect_target(options.target, options.threads)
-    space = Space([*modules, *(space or Space.default(target)).modules]).for_target(target)
-    measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
-    final = RunnerOptions.final(target.driver, threads=options.threads)
-    with RecordStore.open(store or default_store(folder)) as records:
-        progress(Progress("compiling and timing the untuned program"))
-        with Runner(measuring) as runner:
-            variants = build_variants(path, target, runner)
-        if not contenders(variants, space, target):
-            raise _nothing_to_tune(path, variants[0], space)
-        search = VariantSearch(
-            options,
-            target,
-            space,
-            records,
-            open_evaluator=lambda flags: CompileAndRun(flags, measuring),
-            time_programs=lambda tuned: interim_times(path, [(c.built, c.run.searches) for c in tuned], measuring),
-            start=start,
-            progress=progress,
-            start_from=start_from,
-        )
-        variant, run = search.run(variants)
-        progress(run.state("measuring the finalists"))
-        finalists = choose_finalists([s for s in run.searches if s.records], final)
-        progress(run.state("emitting and measuring the program"))
-        emission = emit(folder, path, variants, variant, finalists, final, target)
-        result = summarise(run, path, variant, emission, folder)
-        if folder is not None:
-            write_summary(folder, result)
-            write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
-        return result
-
-
-def prepare_folder(folder: Path, target: str) -> Path:
-    """Make the output folder and prove that results for a target can be written there.
-
-    Raises:
-        UserError: They cannot, or it holds results for another target.
-    """
-    refuse_other_target(folder, target)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UserError(f"{folder}: cannot write the output folder: {error.strerror or error}") from error
-    return folder.resolve()
+    with nullcontext() if output is None else open_folder(Path(output), options.target) as folder:
+        progress(Progress("detecting the target"))
+        target = detect_target(options.target, options.threads)
+        space = Space([*modules, *(space or Space.default(target)).modules]).for_target(target)
+        measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
+        final = RunnerOptions.final(target.driver, threads=options.threads)
+        with RecordStore.open(store or default_store(folder)) as records:
+            progress(Progress("compiling and timing the untuned program"))
+            with Runner(measuring) as runner:
+                variants = build_variants(path, target, runner)
+            if not contenders(variants, space, target):
+                raise _nothing_to_tune(path, variants[0], space)
+            search = VariantSearch(
+                options,
+                target,
+                space,
+                records,
+                open_evaluator=lambda flags: CompileAndRun(flags, measuring),
+                time_programs=lambda tuned: interim_times(path, [(c.built, c.run.searches) for c in tuned], measuring),
+                start=start,
+                progress=progress,
+                start_from=start_from,
+            )
+            variant, run = search.run(variants)
+            progress(run.state("measuring the finalists"))
+            finalists = choose_finalists([s for s in run.searches if s.records], final)
+            progress(run.state("emitting and measuring the program"))
+            emission = emit(folder, path, variants, variant, finalists, final, target)
+            result = summarise(run, path, variant, emission, folder)
+            if folder is not None:
+                write_summary(folder, result)
+                write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
+            return result
 
 
 def default_store(folder: Path | None) -> Path:

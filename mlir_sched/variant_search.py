@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from mlir_sched.database import RecordStore
 from mlir_sched.evaluate import Evaluator
@@ -208,11 +207,11 @@ class VariantSearch:
         return Limit(self.options.trials or DEFAULT_TRIALS_PER_TASK * max(1, *tasks))
 
     def _remembered(self, key: str, decide: Callable[[], list[str]]) -> list[str]:
-        """Return what is decided, or what an interrupted run decided, so that a resumed one does the same."""
-        known: dict[str, Any] | None = self.store.run_settings(key)
-        if known is None:
-            known = {"names": decide()}
-            self.store.add_run(key, known)
+        """Return what is decided, or what an interrupted run or another process decided first: all do the same."""
+        if self.store.run_settings(key) is None:
+            self.store.add_run(key, {"names": decide()})
+        known = self.store.run_settings(key)
+        assert known is not None
         return list(known["names"])
 
     def _key(self, built: Sequence[BuiltVariant], generation: int) -> str:
@@ -224,12 +223,13 @@ class VariantSearch:
         return "variants-" + hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
     def _generation(self) -> int:
-        """Return how often the user asked for a fresh start in this store."""
-        fresh = [key for key in self.store.runs() if key.startswith("fresh-")]
+        """Return how often the user asked for a fresh start in this store; no two fresh starts have one number."""
+        generation = sum(key.startswith("fresh-") for key in self.store.runs())
         if self.options.fresh:
-            self.store.add_run(f"fresh-{len(fresh)}", {})
-            return len(fresh) + 1
-        return len(fresh)
+            while not self.store.add_run(f"fresh-{generation}", {}):
+                generation += 1  # another process was faster
+            generation += 1
+        return generation
 
 
 def _interrupted(tuned: Iterable[Contender]) -> bool:

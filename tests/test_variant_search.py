@@ -79,15 +79,21 @@ def search(tmp_path: Path) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
         evaluator: Speedups,
         trials: int = 64,
         times: Mapping[str, float] = MappingProxyType({}),
+        meanwhile: Callable[[], object] = lambda: None,
+        fresh: bool = False,
     ) -> tuple[BuiltVariant, SearchRun]:
         def open_evaluator(flags: tuple[str, ...]) -> AbstractContextManager[Evaluator]:
             assert flags in [v.model.flags for v in variants]
             return nullcontext(evaluator)
 
-        options = TuneOptions(trials=trials, batch=8)
+        def time_programs(_: object) -> Mapping[str, float]:
+            meanwhile()
+            return times
+
+        options = TuneOptions(trials=trials, batch=8, fresh=fresh)
         with RecordStore.open(tmp_path / "records.sqlite") as store:
             search = VariantSearch(
-                options, TARGET, SPACE, store, open_evaluator, lambda _: times, time.monotonic(), silent
+                options, TARGET, SPACE, store, open_evaluator, time_programs, time.monotonic(), silent
             )
             return search.run(variants)
 
@@ -125,6 +131,35 @@ def test_close_variants_are_told_apart_by_their_programs(
     assert search(variants, evaluator, times={"rewritten": 1.0, "default": 1.1})[0].variant.name == "rewritten"
     again = search(variants, evaluator, times={"rewritten": 1.1, "default": 1.0})[0]
     assert again.variant.name == "rewritten", "it is remembered"
+
+
+def test_of_two_processes_with_one_store_both_do_what_one_decided(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
+    evaluator = Speedups({"default": 3.0, "rewritten": 2.5})
+    faster: list[str] = []
+
+    def other_process() -> None:
+        chosen, _ = search(variants, evaluator, times={"rewritten": 1.0, "default": 1.1})
+        faster.append(chosen.variant.name)
+
+    times = {"rewritten": 1.1, "default": 1.0}
+    chosen, _ = search(variants, evaluator, times=times, meanwhile=other_process)
+    assert [chosen.variant.name, *faster] == ["rewritten"] * 2
+    assert len(evaluator.measured) == 64, "nothing is measured twice"
+
+
+def test_fresh_starts_at_the_same_time_have_generations_of_their_own(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variants, evaluator = [built("default", SMALL, 1.0)], Speedups({"default": 1.1})
+    with monkeypatch.context() as stale:
+        stale.setattr(RecordStore, "runs", lambda _: ())  # all look before the first writes
+        found = [search(variants, evaluator, trials=8, fresh=True)[1].generation for _ in range(3)]
+    assert found == [1, 2, 3]
+    assert search(variants, evaluator, trials=8)[1].generation == 3
+    assert len(evaluator.measured) == 3 * 8
 
 
 def test_a_program_that_fails_comes_last(search: Callable[..., tuple[BuiltVariant, SearchRun]]) -> None:
