@@ -20,6 +20,7 @@ from mlir_sched import __version__
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.options import TuneOptions
+from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import TARGETS, available_cpus, detect_target, target_kind
 
@@ -121,6 +122,8 @@ def _machine() -> Iterator[Finding]:
     status = Status.WARNING if usable == 1 else Status.OK
     yield Finding("cores", f"{usable} usable of {logical} logical, {physical} physical", status, advice)
     yield Finding("load", f"{os.getloadavg()[0]:.1f} processes in the last minute")
+    total, most = machine_memory_bytes(), child_memory_bytes()
+    yield Finding("memory", f"{mebibytes(total)}; a process that compiles or runs may take {mebibytes(most)}")
     if _GOVERNOR.is_file():
         governor = _GOVERNOR.read_text().strip()
         fixed = governor == "performance"

@@ -24,7 +24,10 @@ class ScriptError(MlirSchedError):
 
 
 class FailureClass(StrEnum):
-    """Why a candidate has no valid measurement; the value is what the record store keeps."""
+    """Why a candidate has no valid measurement; the value is what the record store keeps.
+
+    ``INTERNAL_ERROR`` is a mistake of mlir-sched, not of the candidate.
+    """
 
     ILLEGAL_TRACE = "illegal_trace"
     SCRIPT_ERROR = "script_error"
@@ -32,10 +35,13 @@ class FailureClass(StrEnum):
     COMPILE_ERROR = "compile_error"
     COMPILE_TIMEOUT = "compile_timeout"
     COMPILE_CRASH = "compile_crash"
+    COMPILE_MEMORY = "compile_memory"
     RUN_ERROR = "run_error"
     RUN_TIMEOUT = "run_timeout"
     RUN_CRASH = "run_crash"
+    RUN_MEMORY = "run_memory"
     WRONG_RESULT = "wrong_result"
+    INTERNAL_ERROR = "internal_error"
 
     @property
     def is_lasting(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder, req
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
 from mlir_sched.options import TuneOptions
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
@@ -216,7 +216,7 @@ class _Replay:
     def _measure_program(
         self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner
     ) -> tuple[list[ReplayedStrategy], Timing, Timing]:
-        with tempfile.TemporaryDirectory(prefix="mlir-sched-") as scratch:
+        with temporary_folder() as scratch:
             file = Path(scratch) / LIBRARY if library else None
             counts: dict[str, int] = {}
             if file is not None:

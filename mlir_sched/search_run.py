@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.evaluate import Evaluator, UntunedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.options import TuneOptions
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.progress import Progress, ProgressCallback
 from mlir_sched.record import StoredTask, measuring_context
 from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearch, Strategy
@@ -238,7 +238,7 @@ class SearchRun:
         """Keep the cost model beside the records it was fitted to, under the key of the run."""
         if self._model is None or not self._model.fitted:
             return
-        with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+        with temporary_folder() as folder:
             path = Path(folder) / "model"
             self._model.save(path)
             self.store.save_model(self._run_key, path.read_bytes())

@@ -6,7 +6,6 @@ of their own are tuned (``variant_search.py``), and all of them compete once mor
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from mlir_sched.compiler.workers import run_isolated
 from mlir_sched.emission.library import build_library
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.runner import BaselineError, Runner
 from mlir_sched.runner.program import Program
@@ -127,7 +127,7 @@ def _build(path: Path, target: Target, variant: Variant) -> BuiltVariant:
         return BuiltVariant(variant, model, compile_to_bytes(path, model.flags), None)
     text = build_library([], variant.rewrite)
     model = extract(path, target, variant.flags, text)
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+    with temporary_folder() as folder:
         library = Path(folder) / "library.mlir"
         library.write_text(text)
         if not applied_rewrites(path, model.flags, library):

@@ -18,6 +18,7 @@ import pytest
 
 from mlir_sched import __version__
 from mlir_sched.cli import main
+from mlir_sched.cli.tune import failure_lines
 from mlir_sched.compiler import version as compiler_version_module
 from mlir_sched.database import RecordStore
 
@@ -127,6 +128,14 @@ def test_an_error_of_ours_is_one_line_and_a_log(cli: Cli, monkeypatch: pytest.Mo
     assert ended.message.startswith("internal error: ZeroDivisionError: division by zero\n")
     assert "Traceback" not in ended.err
     assert "Traceback" in (cli.folder / "mlir-sched-error.log").read_text()
+
+
+def test_a_mistake_of_ours_is_shown_apart_from_candidates_that_fail() -> None:
+    assert failure_lines({}) == []
+    assert failure_lines({"run_memory": 2}) == ["failed candidates: run_memory 2"]
+    ours = failure_lines({"internal_error": 1, "run_memory": 2})
+    assert ours[0] == "failed candidates: run_memory 2, internal_error 1"
+    assert "a mistake of mlir-sched" in ours[1]
 
 
 # What tune refuses

@@ -15,10 +15,17 @@ import numpy as np
 import psutil
 import pytest
 
-from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, applied_strategies, compile_model
+from mlir_sched.compiler import (
+    CompilerPool,
+    ModelCompileError,
+    WorkerLimits,
+    applied_strategies,
+    compile_model,
+    workers,
+)
 from mlir_sched.compiler.binary_hash import machine_code
 from mlir_sched.compiler.result import CompileResult
-from mlir_sched.compiler.workers import Worker
+from mlir_sched.compiler.workers import Worker, WorkerTimeoutError
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.task import Task
 
@@ -175,7 +182,7 @@ def test_a_candidate_that_takes_too_much_memory_is_stopped(big_matmul: Task) -> 
     with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(timeout_s=60, memory_bytes=400 << 20)) as pool:
         result = one(pool, big_matmul, cases.ENDLESS_SCRIPT)
     assert result.failure is not None
-    assert result.failure.kind is FailureClass.COMPILE_CRASH
+    assert result.failure.kind is FailureClass.COMPILE_MEMORY
     assert "more than 400 MiB of memory" in result.failure.message
 
 
@@ -227,7 +234,7 @@ def test_a_task_without_a_program_is_refused(pool: CompilerPool, matmul: Task) -
 def test_an_unexpected_error_in_a_worker_is_that_candidates_failure(pool: CompilerPool, matmul: Task) -> None:
     result = one(pool, replace(matmul, source="junk"), None)
     assert result.failure is not None
-    assert result.failure.kind is FailureClass.COMPILE_ERROR
+    assert result.failure.kind is FailureClass.INTERNAL_ERROR
     assert one(pool, matmul, NOT_A_SCRIPT).failure is not None
 
 
@@ -250,8 +257,7 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         from mlir_sched.compiler.workers import Worker, WorkerLimits
         worker = Worker({cases.FLAGS!r})
         worker.submit("time:sleep", 600)
-        while not worker.connection.poll(): time.sleep(0.01)
-        worker.is_done(WorkerLimits())
+        while not worker._ready: worker.is_done(WorkerLimits())
         print(worker.pid, flush=True)
         time.sleep(600)
     """
@@ -270,6 +276,15 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
 def test_an_interrupt_from_the_keyboard_does_not_reach_the_workers() -> None:
     with Worker(cases.FLAGS) as worker:
         assert os.getpgid(worker.pid) != os.getpgid(0)
+
+
+def test_a_worker_that_does_not_finish_its_message_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import os, sys, time; os.write(int(sys.argv[1]), bytes([5])); time.sleep(600)"
+    monkeypatch.setattr(workers, "python_command", lambda _, *arguments: [sys.executable, "-c", program, *arguments])
+    with Worker(cases.FLAGS) as worker:
+        worker.submit("time:sleep", 0)
+        with pytest.raises(WorkerTimeoutError, match="stopped after 1 s"):
+            worker.wait(WorkerLimits(timeout_s=1.0))
 
 
 LIBRARY_ENTRY = """
@@ -355,3 +370,12 @@ def test_a_worker_makes_the_machine_code_that_iree_compile_makes(
     code = machine_code(result.vmfb)
     assert code
     assert code == machine_code((tmp_path / "program.vmfb").read_bytes())
+
+
+def test_a_model_that_needs_too_much_memory_is_the_users_to_know(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlir_sched.compiler.model.child_memory_bytes", lambda: 20 << 20)
+    with pytest.raises(UserError, match=r"model\.mlir: stopped: it used more than 20 MiB of memory"):
+        compile_model(model, cases.FLAGS, None, tmp_path / "model.vmfb")
+    assert not (tmp_path / "model.vmfb").exists()

@@ -17,8 +17,9 @@ from iree.compiler.tools import compile_str
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, choose_cores
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, choose_cores, client
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Check, InputKind, Rule
 
@@ -196,6 +197,41 @@ def test_whole_programs_return_their_results(runner: Runner, model: Compiled) ->
     assert only(runner, model("model_scale"), model("model_scale"), rule).failure is None
     failure = failure_of(only(runner, model("model_scale"), model("model_scale_part"), rule))
     assert failure.kind == FailureClass.WRONG_RESULT
+
+
+def test_a_program_that_needs_too_much_memory_is_stopped(model: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "child_memory_bytes", lambda: 600 << 20)
+    with Runner(FAST) as runner:
+        failure = failure_of(only(runner, model("model_scale"), model("hungry"), rule_for_model((VECTOR,))))
+        assert failure == Failure(FailureClass.RUN_MEMORY, "it used more than 600 MiB of memory")
+        assert only(runner, model("model_scale"), model("model_scale"), rule_for_model((VECTOR,))).failure is None
+
+
+def test_a_mistake_of_ours_is_told_from_a_programs_failure(runner: Runner) -> None:
+    with pytest.raises(RequestFailed) as failed:
+        runner._client.ask("no request", 10)
+    assert failed.value.failure.kind == FailureClass.INTERNAL_ERROR
+    assert failed.value.failure.message.endswith("TypeError: unknown request str\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("bytes([5])", "no result after 1 s"),
+        ("(90).to_bytes(8, 'little') + b'half'", "no result after 1 s"),
+        ("(4).to_bytes(8, 'little') + b'junk'", "the runner process is damaged"),
+    ],
+)
+def test_a_process_that_does_not_finish_its_message_is_given_up(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, said: str, message: str
+) -> None:
+    program = f"import os, time; os.write(1, {said}); time.sleep(600)"
+    monkeypatch.setattr(client, "python_command", lambda _: [sys.executable, "-c", program])
+    monkeypatch.setattr(client, "START_TIMEOUT_S", 1.0)
+    broken = client.RunnerClient(runner._client._setup)
+    with pytest.raises(client.RunnerStartError, match=message):
+        broken.start()
+    assert broken.pid is None
 
 
 @pytest.mark.parametrize("name", ["missing_fill", "endless_loop", "out_of_bounds", "overwritten_input"])

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mlir_sched import __version__
-from mlir_sched.cli.exit import USER_FAULT, command
+from mlir_sched.cli.exit import INTERRUPTED, USER_FAULT, command, termination_as_interrupt
 
 app = typer.Typer(
     name="mlir-sched",
@@ -38,15 +38,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Command-line arguments; those of the process by default.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        return app(args=arguments, prog_name="mlir-sched", standalone_mode=False) or 0
-    except Exception as error:  # a usage error; the classes have another home in every release of typer
-        if not hasattr(error, "format_message"):
-            raise
-        error.show()  # type: ignore[attr-defined]
-        if "--json" in arguments:
-            print(json.dumps({"error": error.format_message(), "exit_code": USER_FAULT}, indent=2))
-        return USER_FAULT
+    with termination_as_interrupt():
+        try:
+            return app(args=arguments, prog_name="mlir-sched", standalone_mode=False) or 0
+        except Exception as error:  # the classes have another home in every release of typer
+            if type(error).__name__ == "Abort":  # an interrupt outside of a command's body
+                return INTERRUPTED
+            if not hasattr(error, "format_message"):
+                raise
+            error.show()  # type: ignore[attr-defined]
+            if "--json" in arguments:
+                print(json.dumps({"error": error.format_message(), "exit_code": USER_FAULT}, indent=2))
+            return USER_FAULT
 
 
 def _print_version(wanted: bool) -> None:

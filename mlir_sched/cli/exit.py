@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -36,6 +38,19 @@ class Output:
         """Write the one JSON document of a command."""
         self.stdout.write(json.dumps(data, indent=2) + "\n")
         self.stdout.flush()
+
+
+@contextmanager
+def termination_as_interrupt() -> Iterator[None]:
+    """Have SIGTERM do what Ctrl-C does; outside of the main thread, which alone may decide that, change nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -10,6 +10,7 @@ from rich.table import Table
 from mlir_sched.cli.exit import DONE, INTERRUPTED, Output
 from mlir_sched.cli.progress import progress_view
 from mlir_sched.cli.text import console, decisions, duration, failures, median, seconds, speedup, table
+from mlir_sched.errors import FailureClass
 from mlir_sched.options import TuneOptions
 from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.tuning import tune
@@ -69,8 +70,7 @@ def summary_lines(result: TuneResult) -> list[str]:
     for dispatch in result.dispatches:
         for name, count in (dispatch.failures or {}).items():
             failed[name] = failed.get(name, 0) + count
-    if failed:
-        lines.append(f"failed candidates: {failures(failed)}")
+    lines += failure_lines(failed)
     checked = "numbers checked" if program.verified else "NUMBERS NOT CHECKED"
     lines.append(
         f"whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}, "
@@ -81,4 +81,12 @@ def summary_lines(result: TuneResult) -> list[str]:
     if result.output is not None:
         lines.append(f"written: {result.output} (report.html shows the run)")
         lines.append(f"use it: iree-compile @{result.output}/flags.txt {result.model} -o model.vmfb")
+    return lines
+
+
+def failure_lines(failed: Mapping[str, int]) -> list[str]:
+    """Return the lines on failed candidates, given their number by class."""
+    lines = [f"failed candidates: {failures(failed)}"] if failed else []
+    if ours := failed.get(FailureClass.INTERNAL_ERROR):
+        lines.append(f"{ours} of them failed by a mistake of mlir-sched; the record store has the texts; please report")
     return lines

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.processes.exit_status import signal_name
+from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.program import LimitError, run_program
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.rewrite_script import rewrites_in
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
@@ -26,6 +28,10 @@ _TIMEOUT_S = 3600.0
 
 class ModelCompileError(MlirSchedError):
     """``iree-compile`` failed, or printed an error and went on; the message is its diagnostics."""
+
+
+class ModelLimitError(ModelCompileError, UserError):
+    """``iree-compile`` needs more time or memory for the program than this machine can give."""
 
 
 def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path | None, output: Path) -> None:
@@ -49,7 +55,7 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
 
 def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Path | None = None) -> bytes:
     """Return a compiled model; the arguments and errors are those of :func:`compile_model`."""
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+    with temporary_folder() as folder:
         output = Path(folder) / "model.vmfb"
         compile_model(model_path, flags, library, output)
         return output.read_bytes()
@@ -96,16 +102,20 @@ def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path 
     of_library = () if library is None else library_flags(library)
     command = [str(iree_compile_path()), *flags, *of_library, str(model_path), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise ModelCompileError(f"iree-compile {model_path}: stopped after {_TIMEOUT_S:g} s") from None
-    messages = done.stderr.decode(errors="replace")
-    if done.returncode != 0 or _ERROR.search(messages):
-        raise ModelCompileError(_summary(model_path, done.returncode, messages))
-    return done.stdout.decode(errors="replace")
+        done = run_program(command, timeout_s=_TIMEOUT_S, memory_bytes=child_memory_bytes())
+    except LimitError as error:
+        raise ModelLimitError(f"iree-compile {model_path}: {error}") from None
+    messages = done.errors.decode(errors="replace")
+    if done.code != 0 or _ERROR.search(messages):
+        raise ModelCompileError(_summary(model_path, done.code, messages))
+    return done.output.decode(errors="replace")
 
 
 def _summary(model_path: str | Path, code: int, messages: str) -> str:
     lines = messages.strip().splitlines()
     first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), 0)
-    return "\n".join([f"iree-compile {model_path} failed (exit code {code}):", *lines[first : first + _MESSAGE_LINES]])
+    return "\n".join([f"iree-compile {model_path} failed ({_how(code)}):", *lines[first : first + _MESSAGE_LINES]])
+
+
+def _how(code: int) -> str:
+    return f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}"

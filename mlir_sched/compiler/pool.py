@@ -1,4 +1,4 @@
-"""Compiles candidates in worker processes, and models the way a user does."""
+"""Compiles candidates in warm worker processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from multiprocessing.connection import wait
 from types import TracebackType
 
 from mlir_sched.compiler.result import CompileResult, failed
-from mlir_sched.compiler.workers import POLL_S, JobError, Worker, WorkerCrashError, WorkerLimits, WorkerTimeoutError
+from mlir_sched.compiler.workers import (
+    POLL_S,
+    JobError,
+    Worker,
+    WorkerCrashError,
+    WorkerLimits,
+    WorkerMemoryError,
+    WorkerTimeoutError,
+    candidate_memory_bytes,
+)
 from mlir_sched.errors import FailureClass
 from mlir_sched.task import Task
 
@@ -42,10 +51,10 @@ class CompilerPool:
             limits: What one candidate may take.
         """
         self.flags = flags
-        self.limits = limits or WorkerLimits()
         count = workers if workers is not None else len(os.sched_getaffinity(0))
         if count < 1:
             raise ValueError(f"a pool needs at least 1 worker, got {count}")
+        self.limits = limits or WorkerLimits(memory_bytes=candidate_memory_bytes(count))
         self._slots = [_Slot(Worker(flags)) for _ in range(count)]
 
     def compile(self, task: Task, scripts: Sequence[str | None]) -> Generator[tuple[int, CompileResult], None, None]:
@@ -97,7 +106,7 @@ class CompilerPool:
     def _finished(self) -> list[tuple[int, CompileResult]]:
         """Wait a moment and return the candidates that are done."""
         busy = [slot for slot in self._slots if slot.index is not None]
-        wait([slot.worker.connection for slot in busy], POLL_S)
+        wait([slot.worker.fileno() for slot in busy], POLL_S)
         results = []
         for slot in busy:
             result = self._look_at(slot)
@@ -111,15 +120,18 @@ class CompilerPool:
         try:
             if not slot.worker.is_done(self.limits):
                 return None
-            result: CompileResult = slot.worker.receive()
+            result: CompileResult = slot.worker.receive(self.limits)
         except WorkerTimeoutError as error:
             self._replace(slot)
             return failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds)
+        except WorkerMemoryError as error:
+            self._replace(slot)
+            return failed(FailureClass.COMPILE_MEMORY, str(error), seconds)
         except WorkerCrashError as error:
             self._replace(slot)
             return failed(FailureClass.COMPILE_CRASH, str(error), seconds)
         except JobError as error:
-            return failed(FailureClass.COMPILE_ERROR, str(error)[-_MESSAGE_CHARACTERS:], seconds)
+            return failed(FailureClass.INTERNAL_ERROR, str(error)[-_MESSAGE_CHARACTERS:], seconds)
         if slot.worker.memory_bytes() > self.limits.recycle_bytes:
             self._replace(slot)
         return result

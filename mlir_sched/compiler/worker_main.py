@@ -9,23 +9,23 @@ import os
 import signal
 import sys
 import traceback
-from multiprocessing.connection import Connection
 from typing import Any
 
 from mlir_sched.compiler.workers import JobError
 from mlir_sched.errors import UserError
+from mlir_sched.processes.frames import read_frame, write_frame
 
 
 def main() -> None:
     """Serve jobs until the parent closes its end."""
-    connection = Connection(int(sys.argv[1]))
+    connection = int(sys.argv[1])
     die_with_parent(int(sys.argv[2]))
     with contextlib.suppress(EOFError, ConnectionError):
-        started, error = run("mlir_sched.compiler.session:set_up", (connection.recv(),))
-        connection.send(error)
+        started, error = run("mlir_sched.compiler.session:set_up", (read_frame(connection),))
+        write_frame(connection, error)
         while started:
-            job, arguments = connection.recv()
-            connection.send(run(job, arguments))
+            job, arguments = read_frame(connection)
+            write_frame(connection, run(job, arguments))
 
 
 def die_with_parent(lifeline: int) -> None:

@@ -8,33 +8,43 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
+import select
+import socket
 import subprocess
-import sys
 import tempfile
 import time
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from pathlib import Path
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-import psutil
-
 from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.processes.exit_status import signal_name
+from mlir_sched.processes.frames import FrameError, Wait, is_ready, read_frame, write_frame
+from mlir_sched.processes.memory import child_memory_bytes, mebibytes, resident_bytes
+from mlir_sched.processes.program import kill_group
+from mlir_sched.processes.python_child import child_environment, python_command
+from mlir_sched.processes.temporary import temporary_folder
 
 POLL_S = 0.05
 """Seconds between two looks at a busy worker's deadline and memory."""
 STDERR_TAIL = 600
 """Characters of a dead worker's stderr that its error message keeps."""
+END_S = 5.0
+"""Seconds that a worker may take to end after it closed its connection."""
+MOST_CANDIDATE_BYTES = 4 << 30
+"""Most memory that a candidate may take; those that compile take about 300 MB."""
 
 
 class WorkerCrashError(MlirSchedError):
-    """The worker died, or went over its memory limit and was killed."""
+    """The worker died."""
 
 
 class WorkerTimeoutError(MlirSchedError):
     """The job did not end in time; the worker was killed."""
+
+
+class WorkerMemoryError(WorkerCrashError):
+    """The worker went over its memory limit and was killed."""
 
 
 class JobError(MlirSchedError):
@@ -53,8 +63,17 @@ class WorkerLimits:
     """
 
     timeout_s: float = 60.0
-    memory_bytes: int = 4 << 30
+    memory_bytes: int = field(default_factory=lambda: candidate_memory_bytes(1))
     recycle_bytes: int = 1 << 30
+
+
+def candidate_memory_bytes(workers: int) -> int:
+    """Return the memory in bytes that one candidate may take: 4 GiB, less on small machines and with many workers."""
+    return min(MOST_CANDIDATE_BYTES, child_memory_bytes(workers))
+
+
+STARTING = WorkerLimits(timeout_s=120.0, memory_bytes=MOST_CANDIDATE_BYTES)
+"""Limits until a worker has taken its flags or a job: it starts within 0.5 s on a quiet machine."""
 
 
 class Worker:
@@ -62,19 +81,20 @@ class Worker:
 
     def __init__(self, flags: tuple[str, ...]) -> None:
         self.flags = flags
-        self.started_s = 0.0
+        self.started_s = time.monotonic()
         self._ready = False
+        self._folder = temporary_folder()
         self._stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the worker)
-        ours, theirs = _connection_pair()
+        self._socket, theirs = socket.socketpair()
+        self._socket.setblocking(False)
         lifeline, self._lifeline = os.pipe()
-        self.connection = ours
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "mlir_sched.compiler.worker_main", str(theirs.fileno()), str(lifeline)],
+            python_command("mlir_sched.compiler.worker_main", str(theirs.fileno()), str(lifeline)),
             stdin=subprocess.DEVNULL,
             stdout=self._stderr,
             stderr=self._stderr,
             pass_fds=(theirs.fileno(), lifeline),
-            env=_environment(),
+            env=child_environment(self._folder.name),
             start_new_session=True,
         )
         theirs.close()
@@ -86,12 +106,19 @@ class Worker:
         """Its process id."""
         return self._process.pid
 
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when there is something to receive."""
+        return self._socket.fileno()
+
     def submit(self, job: str, *arguments: Any) -> None:
         """Start a job.
 
         Args:
             job: The function to call in the worker, as ``package.module:function``.
             arguments: Its arguments; they and the result must be picklable.
+
+        Raises:
+            WorkerTimeoutError: The worker does not take the job; it was killed.
         """
         self.started_s = time.monotonic()
         os.ftruncate(self._stderr.fileno(), 0)
@@ -102,28 +129,26 @@ class Worker:
 
         Raises:
             WorkerTimeoutError: The job took longer than the limit; the worker was killed.
-            WorkerCrashError: The worker died, or took more memory than the limit and was killed.
+            WorkerMemoryError: The job took more memory than the limit; the worker was killed.
+            WorkerCrashError: The worker died.
             UserError: The compiler does not know one of the flags.
         """
-        if not self._ready and self.connection.poll():
-            self._receive_ready()
-        if self._ready and self.connection.poll():
+        if not self._ready and self._is_readable():
+            self._receive_ready(limits)
+        if self._ready and self._is_readable():
             return True
         self._enforce(limits)
         return False
 
-    def receive(self) -> Any:
+    def receive(self, limits: WorkerLimits) -> Any:
         """Return the result of a job that is done.
 
         Raises:
             UserError: The job raised it.
             JobError: The job raised something else.
-            WorkerCrashError: The worker died.
+            WorkerTimeoutError, WorkerMemoryError, WorkerCrashError: As ``is_done``.
         """
-        try:
-            succeeded, value = self.connection.recv()
-        except (EOFError, OSError):
-            raise WorkerCrashError(self._obituary()) from None
+        succeeded, value = self._read(limits)
         if not succeeded:
             raise value
         return value
@@ -131,8 +156,8 @@ class Worker:
     def wait(self, limits: WorkerLimits) -> Any:
         """Wait for the job's result and return it; raises what ``is_done`` and ``receive`` raise."""
         while not self.is_done(limits):
-            self.connection.poll(POLL_S)
-        return self.receive()
+            is_ready(self.fileno(), select.POLLIN, POLL_S)
+        return self.receive(limits)
 
     def _enforce(self, limits: WorkerLimits) -> None:
         if self.seconds() > limits.timeout_s:
@@ -140,29 +165,27 @@ class Worker:
             raise WorkerTimeoutError(f"stopped after {limits.timeout_s:g} s")
         if self.memory_bytes() > limits.memory_bytes:
             self.kill()
-            raise WorkerCrashError(f"stopped: it used more than {limits.memory_bytes >> 20} MiB of memory")
+            raise WorkerMemoryError(f"stopped: it used more than {mebibytes(limits.memory_bytes)} of memory")
 
     def seconds(self) -> float:
         """Return the seconds since its job was submitted."""
         return time.monotonic() - self.started_s
 
     def memory_bytes(self) -> int:
-        """Return its resident memory in bytes; 0 once it is dead."""
-        try:
-            return int(psutil.Process(self._process.pid).memory_info().rss)
-        except psutil.Error:
-            return 0
+        """Return its resident memory in bytes, that of a linker that it runs included; 0 once it is dead."""
+        return resident_bytes(self._process.pid)
 
     def kill(self) -> None:
-        """End the worker at once."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-        self.connection.close()
+        """End the worker, with what it has started, at once; harmless when it has ended."""
+        if self.fileno() < 0:
+            return
+        kill_group(self._process)
+        self._socket.close()
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
         self._stderr.close()
+        self._folder.cleanup()
 
     def __enter__(self) -> Worker:
         return self
@@ -174,13 +197,31 @@ class Worker:
 
     def _send(self, message: Any) -> None:
         with contextlib.suppress(OSError):  # that a worker died is found out when its answer is due
-            self.connection.send(message)
+            write_frame(self.fileno(), message, self._waiting(STARTING))
 
-    def _receive_ready(self) -> None:
+    def _read(self, limits: WorkerLimits) -> Any:
+        try:
+            return read_frame(self.fileno(), self._waiting(limits))
+        except (EOFError, OSError, FrameError):
+            raise WorkerCrashError(self._obituary()) from None
+
+    def _waiting(self, limits: WorkerLimits) -> Wait:
+        """Return how to wait for the worker to read or write on: within the limits."""
+
+        def wait(descriptor: int, event: int) -> None:
+            while not is_ready(descriptor, event, POLL_S):
+                self._enforce(limits)
+
+        return wait
+
+    def _is_readable(self) -> bool:
+        return is_ready(self.fileno(), select.POLLIN, 0.0)
+
+    def _receive_ready(self, limits: WorkerLimits) -> None:
         """Take the worker's first message: None, or why it cannot work."""
         try:
-            error = self.connection.recv()
-        except (EOFError, OSError):
+            error = read_frame(self.fileno(), self._waiting(limits))
+        except (EOFError, OSError, FrameError):
             raise self._startup_error() from None
         if error is not None:
             raise error
@@ -189,17 +230,25 @@ class Worker:
 
     def _startup_error(self) -> MlirSchedError:
         """Return why the worker ended before it was ready: LLVM ends a process that is given a wrong flag."""
-        code = self._process.wait()
+        code = self._wait_for_end()
         text = self._stderr_text().replace("mlir-sched: ", "").strip()
         if code == 1 and "command line" in text:
             return UserError(f"the compiler rejects the flags {' '.join(self.flags)}: {text}")
         return WorkerCrashError(self._obituary())
 
     def _obituary(self) -> str:
-        code = self._process.wait()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        code = self._wait_for_end()
+        how = signal_name(-code) if code < 0 else f"exit code {code}"
         tail = self._stderr_text().strip()[-STDERR_TAIL:]
         return f"the compiler process died ({how})" + (f": {tail}" if tail else "")
+
+    def _wait_for_end(self) -> int:
+        """Return the exit code of a worker that has closed its connection, or that must not go on."""
+        try:
+            return self._process.wait(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
 
     def _stderr_text(self) -> str:
         self._stderr.seek(0)
@@ -211,17 +260,3 @@ def run_isolated(flags: tuple[str, ...], job: str, *arguments: Any, limits: Work
     with Worker(flags) as worker:
         worker.submit(job, *arguments)
         return worker.wait(limits or WorkerLimits())
-
-
-def _connection_pair() -> tuple[Connection, Connection]:
-    from multiprocessing import Pipe
-
-    ours, theirs = Pipe()
-    return ours, theirs
-
-
-def _environment() -> dict[str, str]:
-    """Return the child's environment: it finds this very package, wherever it was imported from."""
-    package_parent = str(Path(__file__).resolve().parent.parent)
-    path = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": package_parent + (os.pathsep + path if path else "")}

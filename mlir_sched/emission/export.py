@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from mlir_sched.emission.final_measurement import measure_program
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.library import Strategy, build_library, indistinct
 from mlir_sched.emission.rivals import rivals_of
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.record import describe
 from mlir_sched.result import ProgramResult, TuneResult
 from mlir_sched.runner import Runner, RunnerOptions
@@ -69,7 +69,7 @@ def emit(
         options: How programs are run and timed.
         target: What was tuned for.
     """
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as scratch, Runner(options) as runner:
+    with temporary_folder() as scratch, Runner(options) as runner:
         attempt = _Attempt(folder or Path(scratch), model, variants, target, runner)
         winners, notes = dict(finalists.winners), dict(finalists.notes)
         program, complaints = attempt.prove(tuned, winners)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_t
 from mlir_sched.emission.finalists import strategy_symbol
 from mlir_sched.emission.library import Strategy, build_library, indistinct
 from mlir_sched.errors import MlirSchedError
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.task_search import TaskSearch
 from mlir_sched.variants import BuiltVariant, entry_of, program_of, rule_of
@@ -59,7 +59,7 @@ def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -
     ]
     if not strategies:
         return built.vmfb
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-") as folder:
+    with temporary_folder() as folder:
         library = Path(folder) / "library.mlir"
         library.write_text(build_library(strategies, built.variant.rewrite))
         applied = applied_strategies(path, built.model.flags, library)

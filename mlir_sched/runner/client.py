@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-import select
-import signal
 import subprocess
-import sys
 import tempfile
 import time
-from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
+from mlir_sched.processes.exit_status import STDERR_TAIL_BYTES, describe_exit
+from mlir_sched.processes.frames import FrameError, Wait, is_ready, read_frame, write_frame
+from mlir_sched.processes.memory import child_memory_bytes, mebibytes, resident_bytes
+from mlir_sched.processes.program import kill_group
+from mlir_sched.processes.python_child import child_environment, python_command
+from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner import protocol
-from mlir_sched.runner.exit_status import STDERR_TAIL_BYTES, describe_exit
 from mlir_sched.runner.protocol import RequestFailed
 
+POLL_S = 0.1
+"""Seconds between two looks at the memory of a process that is awaited; a look takes 50 us of another core."""
 START_TIMEOUT_S = 120.0
 """Patience for the process to start; it takes about 0.3 s on a quiet machine."""
 
@@ -46,6 +49,7 @@ class RunnerClient:
 
     def __init__(self, setup: protocol.Setup) -> None:
         self._setup = setup
+        self._memory_bytes = child_memory_bytes()
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -72,8 +76,9 @@ class RunnerClient:
         """Return the reply to a request.
 
         Raises:
-            RequestFailed: It raised (RUN_ERROR, or the failure that was raised), took longer than ``timeout_s``
-                (RUN_TIMEOUT; the process is killed) or killed the process (RUN_CRASH).
+            RequestFailed: It raised (RUN_ERROR, INTERNAL_ERROR, or the failure that was raised). Or there is no process
+                any more: it was killed after ``timeout_s`` (RUN_TIMEOUT) or over its memory (RUN_MEMORY), or it died
+                (RUN_CRASH).
         """
         self.start()
         reply = self._exchange(request, timeout_s)
@@ -91,17 +96,18 @@ class RunnerClient:
             return
         self.kill()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
-        self._folder = tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True)
-        environment = os.environ | ENVIRONMENT
+        self._folder = temporary_folder()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "mlir_sched.runner.process"],
+            python_command("mlir_sched.runner.process"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env=environment,
+            env=child_environment(self._folder.name, ENVIRONMENT),
             bufsize=0,
             start_new_session=True,  # Ctrl-C reaches the parent only, which decides what to do
         )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
         self.generation += 1
         try:
             self._exchange(protocol.Start(self._setup, self._folder.name), START_TIMEOUT_S)
@@ -111,12 +117,7 @@ class RunnerClient:
     def kill(self) -> None:
         """End the process and those it started at once and release what they held; harmless when none runs."""
         if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
+            kill_group(self._process)
             self._process = None
         if self._stderr is not None:
             self._stderr.close()
@@ -129,15 +130,37 @@ class RunnerClient:
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        deadline = time.monotonic() + timeout_s
+        wait = self._waiting(timeout_s)
         try:
-            protocol.write_frame(self._process.stdin.fileno(), request)
-            if not select.select([self._process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                self.kill()
-                raise RequestFailed(Failure(FailureClass.RUN_TIMEOUT, f"no result after {timeout_s:.3g} s"))
-            return protocol.read_frame(self._process.stdout.fileno())
+            write_frame(self._process.stdin.fileno(), request, wait)
+            reply = read_frame(self._process.stdout.fileno(), wait)
         except (EOFError, BrokenPipeError):
             raise RequestFailed(Failure(FailureClass.RUN_CRASH, self._obituary())) from None
+        except FrameError as error:
+            self.kill()
+            raise RequestFailed(Failure(FailureClass.RUN_CRASH, f"the runner process is damaged: {error}")) from None
+        self._check_memory()
+        return reply
+
+    def _waiting(self, timeout_s: float) -> Wait:
+        """Return how to wait for the process to read or write on: for so long in all, and within its memory."""
+        deadline = time.monotonic() + timeout_s
+
+        def wait(descriptor: int, event: int) -> None:
+            while not is_ready(descriptor, event, min(POLL_S, max(0.0, deadline - time.monotonic()))):
+                if time.monotonic() >= deadline:
+                    self._give_up(FailureClass.RUN_TIMEOUT, f"no result after {timeout_s:.3g} s")
+                self._check_memory()
+
+        return wait
+
+    def _check_memory(self) -> None:
+        if self.pid is not None and resident_bytes(self.pid) > self._memory_bytes:
+            self._give_up(FailureClass.RUN_MEMORY, f"it used more than {mebibytes(self._memory_bytes)} of memory")
+
+    def _give_up(self, kind: FailureClass, message: str) -> NoReturn:
+        self.kill()
+        raise RequestFailed(Failure(kind, message))
 
     def _obituary(self) -> str:
         """Say how the process died and what it said last, and release it."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.exit_status import describe_exit
+from mlir_sched.processes.exit_status import describe_exit
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.spinning_threads import run_without_spinning

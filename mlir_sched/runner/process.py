@@ -12,15 +12,21 @@ import shutil
 import signal
 import sys
 import threading
+import traceback
 from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any, NoReturn
 
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.processes.frames import read_frame, write_frame
 from mlir_sched.runner import protocol
 from mlir_sched.runner.bench import Bench
 from mlir_sched.runner.device_bench import DeviceBench
 from mlir_sched.runner.local_bench import LocalBench
+
+MISTAKES = (TypeError, AttributeError, NameError, LookupError, AssertionError, ArithmeticError)
+"""Exceptions that no program causes: IREE raises RuntimeError and ValueError, a full memory MemoryError."""
+TRACEBACK_CHARACTERS = 2000
 
 
 class Server:
@@ -79,11 +85,11 @@ def main() -> None:
     """Serve requests from standard input until it closes; replies go to what standard output was."""
     replies = os.dup(1)
     os.dup2(2, 1)  # what programs and libraries print must not end up among the replies
-    start: protocol.Start = protocol.read_frame(0)
+    start: protocol.Start = read_frame(0)
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(requests, start.folder), daemon=True).start()
     server = Server(start)
-    protocol.write_frame(replies, None)
+    write_frame(replies, None)
     while True:
         request = requests.get()
         try:
@@ -91,14 +97,21 @@ def main() -> None:
         except protocol.RequestFailed as failed:
             reply = protocol.Raised(failed.failure)
         except Exception as exception:
-            reply = protocol.Raised(Failure(FailureClass.RUN_ERROR, f"{type(exception).__name__}: {exception}"))
-        protocol.write_frame(replies, reply)
+            reply = protocol.Raised(_failure(exception))
+        write_frame(replies, reply)
+
+
+def _failure(exception: Exception) -> Failure:
+    """Return what an exception means: IREE and numpy raise for what a program does, the rest are mistakes of ours."""
+    if isinstance(exception, MISTAKES):
+        return Failure(FailureClass.INTERNAL_ERROR, traceback.format_exc()[-TRACEBACK_CHARACTERS:])
+    return Failure(FailureClass.RUN_ERROR, f"{type(exception).__name__}: {exception}")
 
 
 def _read_requests(requests: queue.SimpleQueue[Any], folder: str) -> None:
     try:
         while True:
-            requests.put(protocol.read_frame(0))
+            requests.put(read_frame(0))
     except BaseException:
         _end(folder)
 

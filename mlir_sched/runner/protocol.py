@@ -1,15 +1,13 @@
-"""The messages between the runner and its process, and how they travel through a pipe.
+"""The messages between the runner and its process.
 
-A frame is a length (8 bytes, little endian) and a pickle. One request is answered by one reply. Requests name
-programs by handles that the parent chooses; handle 0 is the baseline.
+One request is answered by one reply; both travel as frames (``processes/frames.py``). Requests name programs by handles
+that the parent chooses; handle 0 is the baseline.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mlir_sched.errors import Failure
 from mlir_sched.runner.program import Program
@@ -165,40 +163,3 @@ class Raised:
     """Reply to a request that raised an exception in the process."""
 
     failure: Failure
-
-
-def write_frame(descriptor: int, message: object) -> None:
-    """Write one message, whole.
-
-    Raises:
-        BrokenPipeError: The reader is gone.
-    """
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    data = memoryview(len(body).to_bytes(8, "little") + body)
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-def read_frame(descriptor: int) -> Any:
-    """Return the next message, waiting for it.
-
-    Raises:
-        EOFError: The writer is gone.
-    """
-    return pickle.loads(read_exactly(descriptor, int.from_bytes(read_exactly(descriptor, 8), "little")))
-
-
-def read_exactly(descriptor: int, count: int) -> bytes:
-    """Return the next ``count`` bytes.
-
-    Raises:
-        EOFError: The writer is gone.
-    """
-    parts: list[bytes] = []
-    while count > 0:
-        part = os.read(descriptor, min(count, 1 << 20))
-        if not part:
-            raise EOFError("the other end of the pipe is closed")
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)

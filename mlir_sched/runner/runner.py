@@ -194,9 +194,9 @@ class Runner:
         return failure
 
     def _is_damaged(self, failure: Failure) -> bool:
-        """Say whether the process crashed, or computes wrong results for the baseline as well."""
+        """Say whether the process crashed, was too large, or computes wrong results for the baseline as well."""
         if failure.kind != FailureClass.WRONG_RESULT:
-            return failure.kind == FailureClass.RUN_CRASH
+            return failure.kind in (FailureClass.RUN_CRASH, FailureClass.RUN_MEMORY)
         request = protocol.Verify(protocol.BASELINE, 0)
         try:
             return self._client.ask(request, self._check_timeout_s(request)) is not None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
+from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.program import LimitError, run_program
+from mlir_sched.processes.python_child import python_command
 from mlir_sched.target import GpuLimits, Target
 from mlir_sched.targets.kind import DEFAULT, TargetKind, Variant, integer, resolve
 from mlir_sched.targets.machine import cpu_identity, runtime_version
@@ -121,12 +122,12 @@ def devices() -> list[VulkanDevice]:
 
     The drivers are loaded in a process of their own: one that crashes takes nothing with it.
     """
-    command = [sys.executable, "-P", "-m", "mlir_sched.targets.vulkan_driver"]
+    command = python_command("mlir_sched.targets.vulkan_driver")
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
+        done = run_program(command, timeout_s=_TIMEOUT_S, memory_bytes=child_memory_bytes())
+    except LimitError:
         return []
-    return [VulkanDevice.from_json(data) for data in json.loads(done.stdout)] if done.returncode == 0 else []
+    return [VulkanDevice.from_json(data) for data in json.loads(done.output)] if done.code == 0 else []
 
 
 def _limits(resolved: str) -> GpuLimits:

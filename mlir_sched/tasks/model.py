@@ -8,10 +8,11 @@ from pathlib import Path
 from mlir_sched.compiler.workers import WorkerCrashError, WorkerLimits, WorkerTimeoutError, run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
+from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 
-EXTRACTION_LIMITS = WorkerLimits(timeout_s=1800.0, memory_bytes=1 << 40)
+EXTRACTION_LIMITS = WorkerLimits(timeout_s=1800.0, memory_bytes=child_memory_bytes())
 """Large models take minutes to bring to the flow phase, and memory in proportion to their weights."""
 
 

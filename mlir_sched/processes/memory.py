@@ -1,0 +1,84 @@
+"""How much memory this machine has, what a child may take of it, and what one takes."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+CHILD_SHARE = 0.75
+"""Share of the machine's memory above which a child is stopped; the rest is for the parent and the system."""
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_CGROUPS = Path("/proc/self/cgroup")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def child_memory_bytes(children: int = 1) -> int:
+    """Return the bytes of resident memory that each of so many children may take at a time."""
+    return int(CHILD_SHARE * machine_memory_bytes() / children)
+
+
+def machine_memory_bytes() -> int:
+    """Return the bytes of memory of this machine, or of the container's share when that is less."""
+    return min([int(psutil.virtual_memory().total), *_cgroup_limits(_OWN_CGROUPS, _CGROUPS)])
+
+
+def resident_bytes(process: int) -> int:
+    """Return the bytes of resident memory of a process and of all processes below it; 0 when it is gone.
+
+    Read from ``/proc`` (about 50 us), because psutil looks at all processes of the machine to find the children.
+    """
+    own = 0
+    with suppress(OSError, ValueError, IndexError):
+        own = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE_BYTES
+    return own + sum(map(resident_bytes, _children(process)))
+
+
+def mebibytes(size: int) -> str:
+    """Return a size as text, e.g. ``4096 MiB``."""
+    return f"{size >> 20} MiB"
+
+
+def _children(process: int) -> list[int]:
+    """Return the children of all threads of a process; empty where the kernel does not list them."""
+    found: list[int] = []
+    with suppress(OSError):  # threads end while they are looked at
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            found += map(int, (thread / "children").read_text().split())
+    return found
+
+
+def _cgroup_limits(own: Path, mounted: Path) -> list[int]:
+    """Return the memory limits of a process's control groups and of those that hold them.
+
+    Args:
+        own: Its list of groups (``/proc/<process>/cgroup``), one per line: ``0::/path`` (version 2) or
+            ``4:memory:/path`` (version 1).
+        mounted: Where the groups are mounted.
+    """
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return []
+    limits: list[int] = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            limits += _limits_above(mounted, path, "memory.max")
+        elif "memory" in controllers.split(","):
+            limits += _limits_above(mounted / "memory", path, "memory.limit_in_bytes")
+    return limits
+
+
+def _limits_above(mounted: Path, path: str, name: str) -> list[int]:
+    """Return the limits in the files of a name from a group up to the mount; ``max`` is none."""
+    folder = mounted / path.strip("/")
+    limits: list[int] = []
+    for group in (folder, *folder.parents):
+        if not group.is_relative_to(mounted):
+            break
+        with suppress(OSError, ValueError):
+            limits.append(int((group / name).read_text()))
+    return limits

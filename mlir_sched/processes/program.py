@@ -1,0 +1,89 @@
+"""Runs a program that is not ours to its end: in a session of its own, with limits, tied to this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.processes.memory import mebibytes, resident_bytes
+from mlir_sched.processes.python_child import child_environment
+from mlir_sched.processes.temporary import temporary_folder
+
+POLL_S = 0.05
+"""Seconds between two looks at a running program's deadline and memory."""
+_LAUNCHER = Path(__file__).resolve().parent / "launch_program.py"
+
+
+class LimitError(MlirSchedError):
+    """The program took more time or memory than it may, and was killed; the message says which."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended.
+
+    Attributes:
+        code: Its exit code; negative is the signal that killed it.
+        output, errors: What it wrote to the standard output and to the standard error.
+    """
+
+    code: int
+    output: bytes
+    errors: bytes
+
+
+def run_program(command: Sequence[str], *, timeout_s: float, memory_bytes: int) -> Ended:
+    """Run a program to its end and return how it ended.
+
+    Neither Ctrl-C nor SIGTERM reaches it. It is killed with all that it started when this function is left, and when
+    this process or the calling thread dies; its temporary files are removed.
+
+    Args:
+        command: Path of the program and its arguments.
+        timeout_s: Seconds that it may take.
+        memory_bytes: Resident memory, in bytes, that it may take together with what it starts.
+
+    Raises:
+        LimitError: It took more.
+    """
+    deadline = time.monotonic() + timeout_s
+    launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
+    with temporary_folder() as folder:
+        process = subprocess.Popen(
+            [*launcher, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=child_environment(folder),
+            start_new_session=True,
+        )
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    output, errors = process.communicate(timeout=POLL_S)
+                    return Ended(process.returncode, output, errors)
+                if time.monotonic() > deadline:
+                    raise LimitError(f"stopped after {timeout_s:g} s")
+                if resident_bytes(process.pid) > memory_bytes:
+                    raise LimitError(f"stopped: it used more than {mebibytes(memory_bytes)} of memory")
+        finally:
+            if process.returncode is None:
+                kill_group(process)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child that leads a session, with all that it started, and release it; harmless when it has ended."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
