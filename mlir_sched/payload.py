@@ -31,10 +31,17 @@ class OpKind(StrEnum):
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """Shape and MLIR element type of one tensor."""
+    """Shape and MLIR element type of one tensor.
+
+    Attributes:
+        shape: Its static sizes.
+        element_type: As MLIR writes it, e.g. ``f32``.
+        by_value: Whether it is a scalar of a function's signature, passed as a number and not as a buffer.
+    """
 
     shape: tuple[int, ...]
     element_type: str
+    by_value: bool = False
 
     @property
     def elements(self) -> int:

@@ -15,6 +15,7 @@ from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder, req
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
 from mlir_sched.options import TuneOptions
+from mlir_sched.parameters import parameter_files
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.progress import Progress, ProgressCallback, silent
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
@@ -99,6 +100,7 @@ def replay(
     model: str | Path,
     *,
     modules: Sequence[TransformModule] = (),
+    parameters: Sequence[str] = (),
     progress: ProgressCallback = silent,
 ) -> ReplayResult:
     """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
@@ -110,6 +112,7 @@ def replay(
         tuned: A folder that ``tune`` wrote.
         model: The program it was tuned for.
         modules: The further transform modules it was tuned with.
+        parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
         progress: Called before each step.
 
     Raises:
@@ -117,13 +120,14 @@ def replay(
         ScriptError: The library is not MLIR.
     """
     folder = read_tuned_folder(Path(tuned))
+    weights = parameter_files(parameters or folder.summary.get("parameters", ()))
     progress(Progress("compiling the model"))
     threads = int(folder.summary.get("threads", 1))
     provenance = provenance_of(folder.library) if folder.library else {}
     target = detect_target(_target_name(folder, provenance), threads)
     require_target(folder, target, provenance)
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
-    extracted = extract(model, target, extra, folder.library)
+    extracted = extract(model, target, extra, folder.library, parameters=weights)
     space = Space([*modules, *Space.default(target).modules]).for_target(target)
     return _Replay(folder, provenance, Path(model), extracted, target, space, threads, progress).run()
 

@@ -88,9 +88,11 @@ class TuneResult:
         seconds: Wall-clock seconds.
         interrupted: Whether the user stopped it early.
         program: End-to-end result.
+        left_out: Why program variants are no rivals, by name: IREE does not compile them, or they fail.
         dispatches: One entry per distinct dispatch, in the model's order.
         output: The tuned folder; None when nothing was written.
         store: Where the records are.
+        parameters: Files with the model's weights, as ``scope=path``.
         model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
             None when it was never asked.
         versions: Versions of everything that decides the result.
@@ -105,9 +107,11 @@ class TuneResult:
     seconds: float
     interrupted: bool
     program: ProgramResult
+    left_out: Mapping[str, str]
     dispatches: tuple[DispatchResult, ...]
     output: str | None
     store: str
+    parameters: tuple[str, ...]
     model_accuracy: float | None
     versions: Mapping[str, str]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from mlir_sched import __version__
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
+from mlir_sched.reasons import why_unscheduled
 from mlir_sched.record import describe
 from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.search import EvolutionarySearch
@@ -19,7 +21,14 @@ from mlir_sched.task_search import TaskSearch
 from mlir_sched.variants import BuiltVariant
 
 
-def summarise(run: SearchRun, path: Path, variant: BuiltVariant, emission: Emission, folder: Path | None) -> TuneResult:
+def summarise(
+    run: SearchRun,
+    path: Path,
+    variant: BuiltVariant,
+    emission: Emission,
+    folder: Path | None,
+    left_out: Mapping[str, str],
+) -> TuneResult:
     """Return the result of a run."""
     searches = {search.task.key: search for search in run.searches}
     return TuneResult(
@@ -32,9 +41,11 @@ def summarise(run: SearchRun, path: Path, variant: BuiltVariant, emission: Emiss
         seconds=time.monotonic() - run.start,
         interrupted=run.interrupted,
         program=emission.program,
+        left_out=dict(left_out),
         dispatches=tuple(_dispatch(task, searches.get(task.key), run, emission) for task in variant.model.tasks),
         output=None if folder is None else str(folder),
         store=run.store.name,
+        parameters=tuple(map(str, variant.model.parameters)),
         model_accuracy=_accuracy(run),
         versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
     )
@@ -59,12 +70,12 @@ def _dispatch(task: Task, search: TaskSearch | None, run: SearchRun, emission: E
 
 
 def _why_untuned(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> str:
-    known = emission.notes.get(task.key) or run.untunable.get(task.key) or task.not_tunable
+    known = emission.notes.get(task.key) or run.untunable.get(task.key)
     if known:
         return known
     if search is not None:
         return "its design space has no legal candidate" if search.exhausted else "no candidate was tried"
-    return "no transform module schedules it"
+    return why_unscheduled(task)
 
 
 def _accuracy(run: SearchRun) -> float | None:

@@ -15,7 +15,9 @@ from mlir_sched.errors import UserError
 from mlir_sched.evaluate import CompileAndRun
 from mlir_sched.options import TuneOptions
 from mlir_sched.output_folder import open_folder
+from mlir_sched.parameters import parameter_files
 from mlir_sched.progress import Progress, ProgressCallback, silent
+from mlir_sched.reasons import why_unscheduled
 from mlir_sched.report import Curve, write_report
 from mlir_sched.result import TuneResult
 from mlir_sched.runner import Runner, RunnerOptions
@@ -28,6 +30,9 @@ from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.variant_search import VariantSearch
 from mlir_sched.variants import BuiltVariant, build_variants, contenders
 
+INTERNAL_ERRORS = "internal-errors.log"
+"""File of the output folder with the tracebacks of mistakes that cost a dispatch."""
+
 
 def tune(
     model: str | Path,
@@ -38,6 +43,7 @@ def tune(
     space: Space | None = None,
     modules: Sequence[TransformModule] = (),
     start_from: Sequence[Trace] = (),
+    parameters: Sequence[str] = (),
     progress: ProgressCallback = silent,
 ) -> TuneResult:
     """Tune a model for this machine and write a folder that a plain ``iree-compile @tuned/flags.txt`` uses.
@@ -51,6 +57,7 @@ def tune(
         modules: Further transform modules, put at the front of the space in their order.
         start_from: Traces that every dispatch whose space knows them tries first, e.g. those of scripts edited by hand
             (``parse_traces(text).values()``); decisions that do not fit a dispatch are repaired.
+        parameters: Files with the model's weights, each as ``scope=path`` (``iree-run-module --parameters``).
         progress: Called often with the state of the run.
 
     Returns:
@@ -63,6 +70,7 @@ def tune(
     """
     options = options or TuneOptions()
     path = require_program(model)
+    weights = parameter_files(parameters)
     start = time.monotonic()
     with nullcontext() if output is None else open_folder(Path(output), options.target) as folder:
         progress(Progress("detecting the target"))
@@ -73,9 +81,11 @@ def tune(
         with RecordStore.open(store or default_store(folder)) as records:
             progress(Progress("compiling and timing the untuned program"))
             with Runner(measuring) as runner:
-                variants = build_variants(path, target, runner)
-            if not contenders(variants, space, target):
-                raise _nothing_to_tune(path, variants[0], space)
+                variants = build_variants(path, target, runner, weights)
+            built = variants.built
+            _keep_internal_errors(folder, built)
+            if not contenders(built, space, target):
+                raise _nothing_to_tune(path, built[0], space)
             search = VariantSearch(
                 options,
                 target,
@@ -87,16 +97,23 @@ def tune(
                 progress=progress,
                 start_from=start_from,
             )
-            variant, run = search.run(variants)
+            variant, run = search.run(built)
             progress(run.state("measuring the finalists"))
             finalists = choose_finalists([s for s in run.searches if s.records], final)
             progress(run.state("emitting and measuring the program"))
-            emission = emit(folder, path, variants, variant, finalists, final, target)
-            result = summarise(run, path, variant, emission, folder)
+            emission = emit(folder, path, built, variant, finalists, final, target)
+            result = summarise(run, path, variant, emission, folder, variants.left_out)
             if folder is not None:
                 write_summary(folder, result)
                 write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
             return result
+
+
+def _keep_internal_errors(folder: Path | None, built: Sequence[BuiltVariant]) -> None:
+    """Write the tracebacks of mistakes that cost a dispatch where a user finds them."""
+    errors = dict.fromkeys(error for variant in built for error in variant.model.internal_errors)
+    if folder is not None and errors:
+        (folder / INTERNAL_ERRORS).write_text("\n".join(errors))
 
 
 def default_store(folder: Path | None) -> Path:
@@ -105,7 +122,7 @@ def default_store(folder: Path | None) -> Path:
 
 
 def _nothing_to_tune(path: Path, variant: BuiltVariant, space: Space) -> UserError:
-    reasons = [f"{task.name}: {task.not_tunable or 'no transform module schedules it'}" for task in variant.model.tasks]
+    reasons = [f"{task.name}: {why_unscheduled(task)}" for task in variant.model.tasks]
     names = ", ".join(module.name for module in space.modules)
     shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
     return UserError(f"{path}: no dispatch can be tuned ({shown}); the transform modules are {names}")

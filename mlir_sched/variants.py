@@ -6,7 +6,7 @@ of their own are tuned (``variant_search.py``), and all of them compete once mor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,18 +16,18 @@ from mlir_sched.compiler.workers import run_isolated
 from mlir_sched.emission.library import build_library
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
+from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.reasons import reason
 from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.runner import BaselineError, Runner
-from mlir_sched.runner.program import Program
-from mlir_sched.runner.rules import rule_for_model
-from mlir_sched.runner.verify import Rule
 from mlir_sched.space import Space
 from mlir_sched.target import Target
 from mlir_sched.targets import Variant, target_kind
 from mlir_sched.task import Task
-from mlir_sched.tasks import EntryPoint, Model, extract
+from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
+from mlir_sched.whole_program import measure_programs
 
 CLEARLY_FASTER = 1.02
 """A variant comes before the default only when its ratio is above this, beyond what noise explains."""
@@ -39,34 +39,58 @@ class BuiltVariant:
 
     Attributes:
         variant: Its name and flags.
-        model: The model's dispatches under its flags.
-        vmfb: The compiled program.
-        timing: Time of its entry point, with its ratio to the default variant; None when it is wrong or fails.
+        model: The model's dispatches under its flags and :data:`~mlir_sched.tasks.TASK_FLAGS`.
+        vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes.
+        timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails.
+        untuned_flags: Compiler flags of the program as long as no dispatch has a script.
     """
 
     variant: Variant
     model: Model
     vmfb: bytes
     timing: Timing | None
+    untuned_flags: tuple[str, ...]
 
 
-def build_variants(path: Path, target: Target, runner: Runner) -> tuple[BuiltVariant, ...]:
+@dataclass(frozen=True)
+class BuiltVariants:
+    """The variants of one model.
+
+    Attributes:
+        built: Those that IREE compiles, the default first.
+        left_out: Why the others are no rivals, by name, in one short sentence each.
+    """
+
+    built: tuple[BuiltVariant, ...]
+    left_out: Mapping[str, str]
+
+
+def build_variants(
+    path: Path, target: Target, runner: Runner, parameters: tuple[ParameterFile, ...] = ()
+) -> BuiltVariants:
     """Compile the model under every variant of the target and time all of them, interleaved with the default.
 
-    A variant that compiles to the same code as an earlier one is left out.
+    A variant that compiles to the same code as an earlier one is left out without a word.
+
+    Args:
+        path: The model.
+        target: What to compile for.
+        runner: Times the programs.
+        parameters: Files with the model's weights.
 
     Raises:
         UserError: The default variant cannot be compiled or run.
     """
     default, *others = target_kind(target.name).variants
-    built = [_build(path, target, default)]
+    built, left_out = [_build(path, target, default, parameters)], dict[str, str]()
     for variant in (*others, *rewritten_variants(path, target)):
         try:
-            built.append(_build(path, target, variant))
-        except (UserError, ModelCompileError):
-            continue  # flags that this model cannot be compiled with are no rival
+            built.append(_build(path, target, variant, parameters))
+        except (UserError, ModelCompileError) as error:
+            left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
     first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
-    return _time([b for b in built if b.variant.name in first.values()], runner)
+    timed, failed = _time([b for b in built if b.variant.name in first.values()], runner)
+    return BuiltVariants(timed, left_out | failed)
 
 
 def rewritten_variants(path: Path, target: Target) -> list[Variant]:
@@ -106,46 +130,29 @@ def can_tune(task: Task, space: Space, target: Target) -> bool:
     return task.dispatch is not None and bool(space.sketches(task.dispatch, target))
 
 
-def entry_of(model: Model) -> EntryPoint:
-    """Return the entry point that is timed: the first one."""
-    return model.entries[0]
-
-
-def rule_of(model: Model) -> Rule:
-    """Return how near the results of a model's programs must be to those of the untuned one."""
-    return rule_for_model(entry_of(model).outputs, [task.dispatch for task in model.tasks if task.dispatch])
-
-
-def program_of(entry: EntryPoint, vmfb: bytes) -> Program:
-    """Return a compiled model as a program to run."""
-    return Program(vmfb, f"{entry.name}", entry.inputs, entry.outputs, writes_into_arguments=False)
-
-
-def _build(path: Path, target: Target, variant: Variant) -> BuiltVariant:
+def _build(path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]) -> BuiltVariant:
+    flags, of_tasks = (*target.flags, *variant.flags), (*TASK_FLAGS, *variant.flags)
     if variant.rewrite is None:
-        model = extract(path, target, variant.flags)
-        return BuiltVariant(variant, model, compile_to_bytes(path, model.flags), None)
+        model = extract(path, target, of_tasks, parameters=parameters)
+        return BuiltVariant(variant, model, compile_to_bytes(path, flags), None, flags)
     text = build_library([], variant.rewrite)
-    model = extract(path, target, variant.flags, text)
+    model = extract(path, target, of_tasks, text, parameters=parameters)
     with temporary_folder() as folder:
         library = Path(folder) / "library.mlir"
         library.write_text(text)
-        if not applied_rewrites(path, model.flags, library):
+        if not applied_rewrites(path, flags, library):
             raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
-        return BuiltVariant(variant, model, compile_to_bytes(path, model.flags, library), None)
+        return BuiltVariant(variant, model, compile_to_bytes(path, flags, library), None, flags)
 
 
-def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[BuiltVariant, ...]:
-    entry = entry_of(built[0].model)
+def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+    """Return the variants with their times, and why some have none, by name."""
     default, *others = built
-    rule = rule_of(default.model)
     try:
-        timing, results = runner.measure(
-            program_of(entry, default.vmfb), [program_of(entry, b.vmfb) for b in others], rule
-        )
+        timing, results = measure_programs(runner, default.model, default.vmfb, [b.vmfb for b in others])
     except BaselineError as error:
         raise UserError(f"{default.model.path}: the untuned program cannot be measured: {error}") from error
-    return (
-        replace(default, timing=timing),
-        *(replace(b, timing=result.timing) for b, result in zip(others, results, strict=True)),
-    )
+    timed = [replace(b, timing=result.timing) for b, result in zip(others, results, strict=True)]
+    failures = {b.variant.name: result.failure for b, result in zip(others, results, strict=True)}
+    failed = {name: f"{f.kind}: {reason(f.message)}" for name, f in failures.items() if f is not None}
+    return (replace(default, timing=timing), *timed), failed

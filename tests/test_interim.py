@@ -38,7 +38,7 @@ def test_programs_are_compiled_with_their_scripts_and_timed_in_turns(tmp_path: P
     path = tmp_path / "model.mlir"
     path.write_text(matmul(48, 64, 32).text)
     with Runner(QUICK) as runner:
-        default = build_variants(path, here, runner)[0]
+        default = build_variants(path, here, runner).built[0]
 
     def named(name: str, *flags: str) -> BuiltVariant:
         model = replace(default.model, flags=(*default.model.flags, *flags))

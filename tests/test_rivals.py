@@ -24,7 +24,7 @@ def timing(median_s: float) -> Timing:
 
 
 def built(name: str, seconds: float) -> BuiltVariant:
-    return BuiltVariant(Variant(name, ()), Model("model.mlir", (), (), ()), b"", timing(seconds))
+    return BuiltVariant(Variant(name, ()), Model("model.mlir", (), (), ()), b"", timing(seconds), ())
 
 
 def winner(untuned_s: float, tuned_s: float, weight: int = 1) -> Winner:

@@ -39,7 +39,7 @@ def built(name: str, dispatch: Dispatch, seconds: float) -> BuiltVariant:
     """Return a variant of one task that takes so many times the default's millisecond."""
     task = replace(task_of(name, dispatch), flags=(f"--{name}",))
     model = Model("model.mlir", (), (task,), task.flags)
-    return BuiltVariant(Variant(name, ()), model, b"", timing(seconds * 1e-3, 1 / seconds))
+    return BuiltVariant(Variant(name, ()), model, b"", timing(seconds * 1e-3, 1 / seconds), ())
 
 
 class Speedups:

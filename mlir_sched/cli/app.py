@@ -31,6 +31,14 @@ Modules = Annotated[
 ]
 
 
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="File with weights that the program reads, as for iree-run-module; repeatable.", metavar="SCOPE=FILE"
+    ),
+]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 our fault, 2 the user's, 130 interrupted.
 
@@ -89,6 +97,7 @@ def tune(
     ] = False,
     strategy: Annotated[str, typer.Option(help="evolutionary or random.")] = "evolutionary",
     module: Modules = None,
+    parameters: Parameters = None,
     as_json: Json = False,
 ) -> None:
     """Tune a program for this machine.
@@ -102,7 +111,7 @@ def tune(
         options = TuneOptions(
             target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, strategy=strategy, fresh=fresh
         )
-        code = run_tune(model, output, options, store, module or (), out)
+        code = run_tune(model, output, options, store, module or (), parameters or (), out)
     raise typer.Exit(code)
 
 
@@ -130,6 +139,7 @@ def replay(
     tuned: Annotated[Path, typer.Argument(help="A folder that tune wrote.", metavar="TUNED")],
     model: Annotated[Path, typer.Argument(help="The program it was tuned for.", metavar="MODEL.mlir")],
     module: Modules = None,
+    parameters: Parameters = None,
     as_json: Json = False,
 ) -> None:
     """Check that a tuned folder still holds.
@@ -139,7 +149,7 @@ def replay(
     with command(as_json=as_json) as out:
         from mlir_sched.cli.replay import run_replay
 
-        code = run_replay(tuned, model, module or (), out)
+        code = run_replay(tuned, model, module or (), parameters or (), out)
     raise typer.Exit(code)
 
 

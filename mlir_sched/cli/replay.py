@@ -13,11 +13,11 @@ from mlir_sched.script_state import ScriptState
 from mlir_sched.user_modules import load_modules
 
 
-def run_replay(tuned: Path, model: Path, modules: Sequence[str], output: Output) -> int:
+def run_replay(tuned: Path, model: Path, modules: Sequence[str], parameters: Sequence[str], output: Output) -> int:
     """Replay a tuned folder and print the result; return the exit code."""
     loaded = load_modules(modules)
     with progress_view() as progress:
-        result = replay(tuned, model, modules=loaded, progress=progress)
+        result = replay(tuned, model, modules=loaded, parameters=parameters, progress=progress)
     if output.as_json:
         output.document(result.to_json())
     else:

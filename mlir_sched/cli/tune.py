@@ -18,12 +18,20 @@ from mlir_sched.user_modules import load_modules
 
 
 def run_tune(
-    model: Path, folder: Path, options: TuneOptions, store: str | None, modules: Sequence[str], output: Output
+    model: Path,
+    folder: Path,
+    options: TuneOptions,
+    store: str | None,
+    modules: Sequence[str],
+    parameters: Sequence[str],
+    output: Output,
 ) -> int:
     """Tune and print the result; return the exit code."""
     loaded = load_modules(modules)
     with progress_view() as progress:
-        result = tune(model, folder, options=options, store=store, modules=loaded, progress=progress)
+        result = tune(
+            model, folder, options=options, store=store, modules=loaded, parameters=parameters, progress=progress
+        )
     if output.as_json:
         output.document(result.to_json())
     else:
@@ -76,6 +84,7 @@ def summary_lines(result: TuneResult) -> list[str]:
         f"whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}, "
         f"{speedup(program.tuned)}; flags: {program.variant}; {checked}"
     )
+    lines += [f"variant {name} left out: {why}" for name, why in result.left_out.items()]
     if not program.gained:
         lines.append("no gain: what was emitted is as fast as plain iree-compile")
     if result.output is not None:

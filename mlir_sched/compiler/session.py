@@ -90,6 +90,11 @@ def producer(value: Any) -> Any:
     return None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
 
 
+def symbol_of(op: Any) -> str:
+    """Return the symbol that an operation defines."""
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
 def walk(op: Any) -> Iterator[Any]:
     """Yield every operation inside an operation, outer ones first."""
     for region in op.regions:

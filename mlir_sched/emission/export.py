@@ -152,7 +152,7 @@ class _Attempt:
 
     def _write(self, variant: BuiltVariant, winners: Sequence[Winner]) -> None:
         """Write library and flags; without winners and rewrite there is no library."""
-        flags = list(variant.model.flags)
+        flags = list(variant.model.flags if winners else variant.untuned_flags)
         library = self.folder / LIBRARY
         if winners or variant.variant.rewrite:
             strategies = [_strategy(winner, self.target) for winner in winners]

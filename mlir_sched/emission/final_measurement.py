@@ -13,7 +13,7 @@ from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.task import Task
 from mlir_sched.tasks import Model
-from mlir_sched.variants import entry_of, program_of, rule_of
+from mlir_sched.whole_program import measure_programs
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def measure_program(
 
     Args:
         runner: Runs them.
-        model: The model; its first function is timed.
+        model: The model.
         untuned: The model compiled plainly.
         others: Rivals by name.
         emitted: The program to judge.
@@ -73,9 +73,7 @@ def measure_program(
     Raises:
         ModelCompileError: The program computes other numbers, or fails.
     """
-    entry = entry_of(model)
-    programs = [program_of(entry, vmfb) for vmfb in (*others.values(), emitted)]
-    timing, results = runner.measure(program_of(entry, untuned), programs, rule_of(model))
+    timing, results = measure_programs(runner, model, untuned, [*others.values(), emitted])
     *rivals, own = results
     if own.timing is None:
         failure = own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed")

@@ -12,7 +12,8 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.task_search import TaskSearch
-from mlir_sched.variants import BuiltVariant, entry_of, program_of, rule_of
+from mlir_sched.variants import BuiltVariant
+from mlir_sched.whole_program import measure_programs
 
 
 def interim_times(
@@ -39,11 +40,9 @@ def interim_times(
     if not compiled:
         return {}
     (first, reference), *others = compiled
-    entry = entry_of(first.model)
     with Runner(options) as runner:
         try:
-            candidates = [program_of(entry, vmfb) for _, vmfb in others]
-            _, results = runner.measure(program_of(entry, reference), candidates, rule_of(first.model))
+            _, results = measure_programs(runner, first.model, reference, [vmfb for _, vmfb in others])
         except BaselineError:
             return {}
     timed = zip((built for built, _ in others), (result.timing for result in results), strict=True)

@@ -74,11 +74,20 @@ class Device(ABC):
             RuntimeError: IREE refuses the module or it lacks the entry.
         """
         module = rt.VmModule.copy_buffer(self._instance, program.vmfb)
-        context = rt.VmContext(self._instance, [self._hal, module])
+        context = rt.VmContext(self._instance, [*self._parameters(program), self._hal, module])
         function = module.lookup_function(program.entry)
         if function is None:
             raise RuntimeError(f"the module has no function {program.entry}")
-        return LoadedProgram(program, context, function)
+        return LoadedProgram(self, program, context, function)
+
+    def _parameters(self, program: Program) -> list[Any]:
+        """Return the module that a program reads its parameters from, if it has any."""
+        providers = []
+        for file in program.parameters:
+            index = rt.ParameterIndex()
+            index.load(file.path)
+            providers.append(index.create_provider(scope=file.scope))
+        return [rt.create_io_parameters_module(self._instance, *providers)] if providers else []
 
 
 class LocalDevice(Device):
@@ -163,8 +172,9 @@ class RemoteDevice(Device):
 class LoadedProgram:
     """A program in a context of its own."""
 
-    def __init__(self, program: Program, context: Any, function: Any) -> None:
+    def __init__(self, device: Device, program: Program, context: Any, function: Any) -> None:
         self.program = program
+        self._device = device
         self._context = context
         self._function = function
 
@@ -185,14 +195,25 @@ class LoadedProgram:
         self._context.invoke(self._function, self._arguments(inputs, destinations), results)
         if self.program.writes_into_arguments:
             return list(destinations)
-        return [results.get_as_object(i, rt.HalBufferView) for i in range(len(results))]
+        return [self._result(results, i, spec) for i, spec in enumerate(self.program.outputs)]
 
     def _arguments(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> Any:
-        buffers = [*inputs, *(destinations if self.program.writes_into_arguments else ())]
-        arguments = rt.VmVariantList(len(buffers))
-        for buffer in buffers:
+        arguments = rt.VmVariantList(len(inputs) + len(destinations))
+        for buffer, spec in zip(inputs, self.program.inputs, strict=True):
+            if spec.by_value:
+                value = self._device.read(buffer, spec).item()
+                (arguments.push_float if isinstance(value, float) else arguments.push_int)(value)
+            else:
+                arguments.push_ref(buffer)
+        for buffer in destinations if self.program.writes_into_arguments else ():
             arguments.push_ref(buffer)
         return arguments
+
+    def _result(self, results: Any, index: int, spec: TensorSpec) -> Any:
+        """Return a result as a buffer view, a scalar in one of its own."""
+        if not spec.by_value:
+            return results.get_as_object(index, rt.HalBufferView)
+        return self._device.buffer(np.array(results.get_variant(index), dtype_of(spec)), spec)
 
 
 def _word(spec: TensorSpec) -> np.dtype[Any]:

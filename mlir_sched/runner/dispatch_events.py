@@ -23,7 +23,7 @@ from mlir_sched.processes.exit_status import describe_exit
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.spinning_threads import run_without_spinning
-from mlir_sched.runner.verify import Array
+from mlir_sched.runner.verify import Array, dtype_of
 
 WARM_UP_CALLS = 1
 """First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""
@@ -62,8 +62,9 @@ class Block:
     def flags(self) -> list[str]:
         """Return the flags of ``iree-benchmark-module`` that name the function and its arguments."""
         specs = arguments_of(self.program)
-        inputs = [f"--input={_shape(spec)}=@{path}" for spec, path in zip(specs, self.arguments, strict=True)]
-        return [f"--module={self.module}", f"--function={self.program.entry}", *inputs]
+        inputs = [f"--input={_argument(spec, path)}" for spec, path in zip(specs, self.arguments, strict=True)]
+        parameters = [f"--parameters={file}" for file in self.program.parameters]
+        return [f"--module={self.module}", f"--function={self.program.entry}", *parameters, *inputs]
 
 
 class DispatchClock:
@@ -200,8 +201,11 @@ def write_elements(path: Path, array: Array) -> Path:
     return path
 
 
-def _shape(spec: TensorSpec) -> str:
-    return "x".join((*map(str, spec.shape), spec.element_type))
+def _argument(spec: TensorSpec, path: Path) -> str:
+    """Return an argument as IREE's programs take it: shape, type and file of a tensor, or a number."""
+    if spec.by_value:
+        return str(np.fromfile(path, dtype_of(spec))[0])
+    return f"{'x'.join((*map(str, spec.shape), spec.element_type))}=@{path}"
 
 
 def _fail(message: str) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
 from mlir_sched.task import Task
 
@@ -19,6 +20,7 @@ class Program:
         outputs: Tensors it makes, in order.
         writes_into_arguments: True for task programs, which take one destination buffer per output after the
             inputs; False for whole models, which return new buffers.
+        parameters: Files that it reads weights from.
     """
 
     vmfb: bytes
@@ -26,6 +28,7 @@ class Program:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     writes_into_arguments: bool
+    parameters: tuple[ParameterFile, ...] = ()
 
 
 def program_of_task(task: Task, vmfb: bytes) -> Program:

@@ -59,7 +59,7 @@ def tensor_spec(type_: Any) -> TensorSpec:
     if dim is not None:
         raise NotTunableError(f"dynamic shapes are not supported yet: dimension {dim} of {type_} is dynamic")
     if type_.encoding is not None:
-        raise NotTunableError(f"its tensors are encoded (data tiling): {type_}")
+        raise NotTunableError("its tensors are packed by IREE's data tiling, which transform modules do not schedule")
     return TensorSpec(tuple(type_.shape), _element_type(type_.element_type))
 
 

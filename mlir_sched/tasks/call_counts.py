@@ -8,6 +8,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.compiler.session import symbol_of
+
 
 @dataclass(frozen=True)
 class DispatchCall:
@@ -46,7 +48,7 @@ def count_calls(module: Any) -> tuple[tuple[DispatchCall, ...], tuple[str, ...]]
 def functions_of(module: Any) -> dict[str, Any]:
     """Return the host functions by name."""
     operations = [op.operation for op in module.regions[0].blocks[0]]
-    return {str(ir.StringAttr(op.attributes["sym_name"]).value): op for op in operations if op.name == "util.func"}
+    return {symbol_of(op): op for op in operations if op.name == "util.func"}
 
 
 def uncalled(functions: dict[str, Any]) -> list[str]:

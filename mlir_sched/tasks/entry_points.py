@@ -10,7 +10,13 @@ from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.analysis import dynamic_dim
 from mlir_sched.tasks.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
+from mlir_sched.tasks.integer_ranges import IntegerRanges
 from mlir_sched.tasks.model import EntryPoint
+
+_UNUSED = TensorSpec((), "f32")
+"""What is passed for an argument that a function takes and does not use: any tensor will do."""
+_PASSED_AS = {"index": "i64"}
+"""What IREE's virtual machine makes of scalar types in a signature."""
 
 
 def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
@@ -22,13 +28,19 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
         UserError: A function takes or returns a tensor with a dynamic dimension.
     """
     functions = functions_of(module)
+    ranges = IntegerRanges(module)
     entries = []
     for name in uncalled(functions):
         function = functions[name]
         if is_public(function):
-            inputs = _specs(path, name, "argument", _inputs(function, functions))
+            arguments = [argument for argument in function.regions[0].blocks[0].arguments if _is_data(argument)]
+            inputs = _specs(path, name, "argument", [_imported_as(argument, functions) for argument in arguments])
             outputs = _specs(path, name, "result", _outputs(function, functions))
-            entries.append(EntryPoint(name, inputs, outputs))
+            limits = (
+                ranges.of(argument) if spec.element_type[0] == "i" and spec.element_type != "i1" else None
+                for argument, spec in zip(arguments, inputs, strict=True)
+            )
+            entries.append(EntryPoint(name, inputs, outputs, tuple(limits)))
     return tuple(entries)
 
 
@@ -48,24 +60,26 @@ def _specs(path: str, name: str, role: str, types: list[Any]) -> tuple[TensorSpe
 def _spec(type_: Any) -> TensorSpec:
     if isinstance(type_, ir.RankedTensorType):
         return TensorSpec(tuple(type_.shape), str(type_.element_type))
-    return TensorSpec((), str(type_))
+    if type_ is None:
+        return _UNUSED
+    return TensorSpec((), _PASSED_AS.get(str(type_), str(type_)), by_value=True)
 
 
-def _inputs(function: Any, functions: dict[str, Any]) -> list[Any]:
-    """Return the tensor types that the arguments are imported as; an argument that is not used has none."""
-    types = (_imported_as(argument, functions) for argument in function.regions[0].blocks[0].arguments)
-    return [type_ for type_ in types if type_ is not None]
+def _is_data(argument: Any) -> bool:
+    """Say whether an argument of a function is one that the user gives, and not one of IREE's fences."""
+    return str(argument.type) != "!hal.fence"
 
 
 def _imported_as(value: Any, functions: dict[str, Any]) -> Any:
-    if str(value.type) not in ("!hal.buffer_view", "!hal.fence"):
+    """Return the tensor type that an argument is imported as, None when it is not used."""
+    if str(value.type) != "!hal.buffer_view":
         return value.type
     for use in value.uses:
         user = use.owner.operation
         if user.name == "hal.tensor.import":
             return user.results[0].type
         callee = functions.get(callee_of(user) or "")
-        if callee is not None and str(value.type) == "!hal.buffer_view":
+        if callee is not None:
             return _imported_as(callee.regions[0].blocks[0].arguments[use.operand_number], functions)
     return None
 

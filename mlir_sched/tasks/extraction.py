@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects.transform import interpreter
 
 from mlir_sched.compiler.library_flags import PROGRAM_ENTRY
-from mlir_sched.compiler.session import ABI, FLOW, SOURCES, START, Compilation, CompilerError, context, first_function
+from mlir_sched.compiler.session import (
+    ABI,
+    FLOW,
+    SOURCES,
+    START,
+    Compilation,
+    CompilerError,
+    context,
+    first_function,
+    symbol_of,
+)
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
+from mlir_sched.reasons import reason
 from mlir_sched.task import Task
 from mlir_sched.tasks.analysis import NotTunableError, analyse
 from mlir_sched.tasks.call_counts import DispatchCall, count_calls
@@ -22,17 +36,46 @@ from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.preconfiguration import run_preconfiguration
 from mlir_sched.tasks.task_program import TaskProgram, build_task_program
 
+_PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
 
-def extract_model(path: str, flags: tuple[str, ...], target_key: str, library: str) -> Model:
-    """Return the model of a file; see ``tasks.extract``."""
+
+def extract_model(
+    path: str, flags: tuple[str, ...], target_key: str, library: str, at_work: str, skipped: Mapping[str, str]
+) -> Model:
+    """Return the model of a file; see ``tasks.extract``.
+
+    Args:
+        path: The file.
+        flags: Compiler flags.
+        target_key: Key of the target.
+        library: A transform library that rewrites the program, or nothing.
+        at_work: A file that names the dispatch at work, so that a crash has a culprit.
+        skipped: Dispatches to leave alone, each with the reason.
+    """
+    errors: list[str] = []
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module = flow_module(path, compilation, library)
         entries = entry_points(path, module)
         calls, notes = count_calls(module)
         if not calls:
             raise UserError(f"{path}: the program has no dispatch to tune: IREE compiles it to copies or constants")
-        tasks = merge_equal(_task(module, call, flags, target_key) for call in calls)
-    return Model(path, entries, tasks, flags, notes)
+
+        def tasks() -> Iterator[Task]:
+            for call in calls:
+                Path(at_work).write_text(call.entry)
+                yield _task(module, call, flags, target_key, skipped, errors)
+
+        merged = merge_equal(tasks())
+        Path(at_work).write_text("")
+        scopes = parameter_scopes(module)
+    return Model(path, entries, merged, flags, notes, scopes=scopes, internal_errors=tuple(errors))
+
+
+def parameter_scopes(module: Any) -> tuple[str, ...]:
+    """Return the scopes of the parameters that a program reads from files, sorted."""
+    names = [op.operation for op in module.regions[0].blocks[0] if op.operation.name == "util.global"]
+    values = (str(op.attributes["initial_value"]) for op in names if "initial_value" in op.attributes)
+    return tuple(sorted({found.group(1) or "" for value in values if (found := _PARAMETER.match(value))}))
 
 
 def flow_module(path: str, compilation: Compilation, library: str = "") -> Any:
@@ -69,16 +112,10 @@ def apply_to_program(library: str, program: Any) -> None:
     """
     try:
         script = ir.Module.parse(library)
-        (entry,) = [op for op in script.body if symbol_of(op) == PROGRAM_ENTRY]
+        (entry,) = [op for op in script.body if symbol_of(op.operation) == PROGRAM_ENTRY]
         interpreter.apply_named_sequence(program.operation, entry, script)
     except (ValueError, ir.MLIRError) as error:
         raise CompilerError(f"the rewrite of the program fails: {error}") from None
-
-
-def symbol_of(op: Any) -> str:
-    """Return the symbol that an operation defines."""
-    name: str = ir.StringAttr(op.operation.attributes["sym_name"]).value
-    return name
 
 
 def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
@@ -90,7 +127,14 @@ def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
     return tuple(merged.values())
 
 
-def _task(module: Any, call: DispatchCall, flags: tuple[str, ...], target_key: str) -> Task:
+def _task(
+    module: Any,
+    call: DispatchCall,
+    flags: tuple[str, ...],
+    target_key: str,
+    skipped: Mapping[str, str],
+    errors: list[str],
+) -> Task:
     task = Task(
         key=_key(call.text, flags, target_key),
         name=call.entry,
@@ -102,11 +146,18 @@ def _task(module: Any, call: DispatchCall, flags: tuple[str, ...], target_key: s
         not_tunable="",
         flags=flags,
     )
+    if call.entry in skipped:
+        return replace(task, not_tunable=skipped[call.entry])
     try:
         program = build_task_program(module, call.op)
         source, dispatch = _compile_to_sources(program)
-    except (NotTunableError, CompilerError) as error:
-        return replace(task, not_tunable=str(error).splitlines()[0])
+    except NotTunableError as error:
+        return replace(task, not_tunable=str(error))
+    except CompilerError as error:
+        return replace(task, not_tunable=f"IREE does not compile it alone: {reason(str(error))}")
+    except Exception as error:
+        errors.append(f"{call.entry}: {traceback.format_exc()}")
+        return replace(task, not_tunable=f"internal error: {reason(f'{type(error).__name__}: {error}')}")
     return replace(
         task,
         key=_key(program.text, flags, target_key),

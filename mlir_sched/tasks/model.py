@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mlir_sched.compiler.workers import WorkerCrashError, WorkerLimits, WorkerTimeoutError, run_isolated
 from mlir_sched.errors import UserError
+from mlir_sched.parameters import ParameterFile, require_scopes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.reasons import reason
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 
+TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
+"""Flags under which a program is taken apart, and compiled once its dispatches have scripts.
+
+Constants of a few numbers (a convolution's bias, say) are operands of dispatches and no part of their code: dispatches
+that differ in constants only are one task, and no dispatch holds a resource of the program's file, which a program of
+its own would lack. Without the flag IREE inlines constants of up to 256 bytes (RegionOpUtils.cpp).
+"""
+
 EXTRACTION_LIMITS = WorkerLimits(timeout_s=1800.0, memory_bytes=child_memory_bytes())
 """Large models take minutes to bring to the flow phase, and memory in proportion to their weights."""
+
+_JOB = "mlir_sched.tasks.extraction:extract_model"
 
 
 @dataclass(frozen=True)
@@ -23,11 +37,14 @@ class EntryPoint:
     Attributes:
         name: Its symbol.
         inputs, outputs: Tensors it takes and returns; a scalar has the shape ``()``.
+        integer_ranges: Smallest and largest integer that an input may hold, by position; None where any may be there,
+            and for other inputs. Indices have to stay inside the tables that they read.
     """
 
     name: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    integer_ranges: tuple[tuple[int, int] | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,6 +57,9 @@ class Model:
         tasks: Its distinct dispatches in the order of their first call; those that run once at load are left out.
         flags: Compiler flags of every task (target flags first).
         notes: What could not be known exactly, one sentence each.
+        parameters: Files that the program reads weights from.
+        scopes: Scopes of the parameters that it reads, sorted.
+        internal_errors: Tracebacks of our own mistakes, each of which cost one dispatch.
     """
 
     path: str
@@ -47,9 +67,19 @@ class Model:
     tasks: tuple[Task, ...]
     flags: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    parameters: tuple[ParameterFile, ...] = ()
+    scopes: tuple[str, ...] = ()
+    internal_errors: tuple[str, ...] = ()
 
 
-def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...] = (), library: str = "") -> Model:
+def extract(
+    model_path: str | Path,
+    target: Target,
+    extra_flags: tuple[str, ...] = (),
+    library: str = "",
+    *,
+    parameters: tuple[ParameterFile, ...] = (),
+) -> Model:
     """Return the model's tasks for a target.
 
     Args:
@@ -57,21 +87,42 @@ def extract(model_path: str | Path, target: Target, extra_flags: tuple[str, ...]
         target: What to compile for.
         extra_flags: Further compiler flags.
         library: A transform library that rewrites the program before its dispatches are formed; none when empty.
+        parameters: Files with the program's weights.
 
     Raises:
-        UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch.
+        UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch, or
+            reads parameters that no file is given for.
         JobError: A mistake of ours, with its traceback.
     """
     path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
-    job = "mlir_sched.tasks.extraction:extract_model"
     try:
-        model: Model = run_isolated(flags, job, str(path), flags, target.key, library, limits=EXTRACTION_LIMITS)
+        model = _extract(flags, str(path), flags, target.key, library)
     except WorkerTimeoutError as error:
         raise UserError(f"{path}: the compiler did not get to its dispatches: {error}") from None
     except WorkerCrashError as error:
         raise UserError(f"{path}: IREE cannot compile this program: {error}") from None
-    return model
+    require_scopes(str(path), model.scopes, parameters)
+    return replace(model, parameters=parameters)
+
+
+def _extract(worker_flags: tuple[str, ...], *arguments: Any) -> Model:
+    """Run the extraction in a worker, once more without a dispatch for each that crashes the compiler."""
+    crashing: dict[str, str] = {}
+    with temporary_folder() as folder:
+        at_work = Path(folder) / "dispatch"
+        while True:
+            at_work.write_text("")
+            try:
+                model: Model = run_isolated(
+                    worker_flags, _JOB, *arguments, str(at_work), crashing, limits=EXTRACTION_LIMITS
+                )
+                return model
+            except WorkerCrashError as error:
+                name = at_work.read_text()
+                if not name or name in crashing:
+                    raise
+                crashing[name] = f"IREE crashes on it: {reason(str(error))}"
 
 
 def require_program(model_path: str | Path) -> Path:

@@ -19,6 +19,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.compiler.session import symbol_of
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.analysis import NotTunableError, tensor_spec
 from mlir_sched.tasks.call_counts import constant_value
@@ -27,6 +28,8 @@ ENTRY = "task"
 """Name of the program's entry."""
 SYMBOL = "dispatch"
 """Name of the executable, of its export and of its function."""
+_RESOURCES = "\n{-#"
+"""What the section of a file begins with that holds the elements of ``dense_resource`` attributes."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,13 @@ def build_task_program(module: Any, dispatch: Any) -> TaskProgram:
             "  }",
         ]
     )
-    frame = str(_frame(module, dispatch)).rstrip()
-    return TaskProgram(f"{frame.removesuffix('}')}{function}\n}}\n", inputs, outputs)
+    return TaskProgram(_with_function(str(_frame(module, dispatch)), function), inputs, outputs)
+
+
+def _with_function(module: str, function: str) -> str:
+    """Return the text of a module with a function added at its end; resources, if any, follow the module."""
+    body, opening, resources = module.rstrip().partition(_RESOURCES)
+    return f"{body.rstrip().removesuffix('}')}{function}\n}}\n{opening}{resources}"
 
 
 def _body(dispatch: Any, operands: list[Any], workload: int) -> list[str]:
@@ -151,7 +159,7 @@ def _frame(module: Any, dispatch: Any) -> Any:
             inner = op.operation
             if inner.name == "util.global" and "!hal.device" in str(inner.attributes["type"]):
                 inner.clone()
-            if inner.name == "flow.executable" and _symbol(inner) == executable_name:
+            if inner.name == "flow.executable" and symbol_of(inner) == executable_name:
                 _rename(inner.clone(), export_name)
     return frame
 
@@ -159,18 +167,14 @@ def _frame(module: Any, dispatch: Any) -> Any:
 def _rename(executable: Any, export_name: str) -> None:
     """Give an executable, its export and the exported function the fixed name."""
     exports = [op.operation for op in executable.regions[0].blocks[0] if op.operation.name == "flow.executable.export"]
-    if len(exports) != 1 or _symbol(exports[0]) != export_name:
+    if len(exports) != 1 or symbol_of(exports[0]) != export_name:
         raise NotTunableError(f"its executable has {len(exports)} exports")
     function_name = ir.FlatSymbolRefAttr(exports[0].attributes["function_ref"]).value
     for op in executable.regions[0].blocks[0]:
         if op.operation.name == "builtin.module":
             for function in op.operation.regions[0].blocks[0]:
-                if "sym_name" in function.operation.attributes and _symbol(function.operation) == function_name:
+                if "sym_name" in function.operation.attributes and symbol_of(function.operation) == function_name:
                     function.operation.attributes["sym_name"] = ir.StringAttr.get(SYMBOL)
     executable.attributes["sym_name"] = ir.StringAttr.get(SYMBOL)
     exports[0].attributes["sym_name"] = ir.StringAttr.get(SYMBOL)
     exports[0].attributes["function_ref"] = ir.FlatSymbolRefAttr.get(SYMBOL)
-
-
-def _symbol(op: Any) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)

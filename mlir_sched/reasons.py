@@ -1,0 +1,57 @@
+"""Why something is left as it is, in one short line for a person.
+
+Compilers explain themselves with whole attributes: types with encodings, lists of CPU features, lines of IR. A row of a
+table has room for the cause alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mlir_sched.payload import OpKind
+from mlir_sched.task import Task
+
+LENGTH = 120
+"""Most characters of a reason."""
+
+_POSITION = re.compile(r"^.*?\berror:\s*")
+_STACK_LIMIT = re.compile(r"exceeded stack allocation limit of (\d+) bytes.*?Got (\d+) bytes", re.DOTALL)
+_ATTRIBUTE = re.compile(r"<[^<>]{24,}>")
+
+
+def reason(message: str) -> str:
+    """Return the cause that a message of the compiler names.
+
+    The place in the file and long attributes are left out, and what is longer than :data:`LENGTH` is cut.
+
+    Args:
+        message: Diagnostics, one or more lines; the first line with an error counts, else the first line.
+    """
+    if stack := _STACK_LIMIT.search(message):
+        limit, needed = stack.groups()
+        return f"IREE's code needs {needed} bytes of stack, more than its limit of {limit}"
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    first = next((line for line in lines if "error:" in line), lines[0] if lines else "no reason given")
+    text = " ".join(_POSITION.sub("", first).split())
+    while (shorter := _ATTRIBUTE.sub("<...>", text)) != text:
+        text = shorter
+    return text if len(text) <= LENGTH else text[: LENGTH - 4] + " ..."
+
+
+def why_unscheduled(task: Task) -> str:
+    """Return what about a task keeps every transform module from scheduling it."""
+    dispatch = task.dispatch
+    if dispatch is None:
+        return task.not_tunable
+    names = {name for op in dispatch.ops for name in op.body}
+    if dispatch.other_ops:
+        return f"no transform module schedules dispatches with {', '.join(sorted(set(dispatch.other_ops)))}"
+    if len(dispatch.results) > 1:
+        return f"it has {len(dispatch.results)} results; transform modules schedule dispatches with one"
+    if "tensor.extract" in names:
+        return "it gathers: it reads elements at computed places"
+    if "linalg.index" in names:
+        return "its body computes with loop indices"
+    if any(op.kind == OpKind.OTHER for op in dispatch.ops):
+        return "it walks a tensor in steps that are not linear in its loops"
+    return f"no transform module schedules its ops: {', '.join(dict.fromkeys(op.name for op in dispatch.ops))}"

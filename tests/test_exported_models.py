@@ -1,0 +1,183 @@
+"""Models as frameworks export them: torch dialect, weights as resources or in files, text or bytecode."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import iree_cases as cases
+import numpy as np
+import pytest
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.compiler.model import iree_compile_path
+from mlir_sched.errors import UserError
+from mlir_sched.options import TuneOptions
+from mlir_sched.payload import TensorSpec
+from mlir_sched.tasks import TASK_FLAGS, Model, extract
+from mlir_sched.tuning import tune
+
+EXPORTED = Path(__file__).parent / "exported"
+CONVOLUTIONAL, TRANSFORMER = EXPORTED / "convolutional.mlir", EXPORTED / "transformer.mlir"
+COPIES = "it only copies (IREE turns it into a copy of its own)"
+GATHERS = "it gathers: it reads elements at computed places"
+PARAMETERS = """
+util.global private @weights = #flow.parameter.named<"model"::"weights"> : tensor<16x32xf32>
+func.func public @project(%tokens: tensor<4xi32>, %scale: f32) -> (tensor<4x32xf32>, i32) {
+  %w = util.global.load @weights : tensor<16x32xf32>
+  %count = arith.constant 7 : i32
+  %e = tensor.empty() : tensor<4x32xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%tokens : tensor<4xi32>) outs(%e : tensor<4x32xf32>) {
+  ^bb0(%token: i32, %o: f32):
+    %row = arith.index_cast %token : i32 to index
+    %j = linalg.index 1 : index
+    %v = tensor.extract %w[%row, %j] : tensor<16x32xf32>
+    linalg.yield %v : f32
+  } -> tensor<4x32xf32>
+  return %r, %count : tensor<4x32xf32>, i32
+}
+func.func public @product(%x: tensor<64x16xf32>) -> tensor<64x32xf32> {
+  %w = util.global.load @weights : tensor<16x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %r = linalg.matmul ins(%x, %w : tensor<64x16xf32>, tensor<16x32xf32>)
+    outs(%f : tensor<64x32xf32>) -> tensor<64x32xf32>
+  return %r : tensor<64x32xf32>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bytecode") / "transformer.mlirbc"
+    subprocess.run([iree_compile_path().with_name("iree-opt"), "--emit-bytecode", TRANSFORMER, "-o", path], check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def transformer(bytecode: Path) -> Model:
+    return extract(bytecode, cases.TARGET, TASK_FLAGS)
+
+
+@pytest.fixture(scope="module")
+def with_parameters(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    import iree.runtime as rt
+
+    folder = tmp_path_factory.mktemp("parameters")
+    model, weights = folder / "model.mlir", folder / "weights.irpa"
+    model.write_text(PARAMETERS)
+    index = rt.ParameterIndex()
+    rt.parameter_index_add_numpy_ndarray(index, "weights", np.arange(16 * 32, dtype=np.float32).reshape(16, 32) / 512)
+    index.create_archive_file(str(weights))
+    return model, f"model={weights}"
+
+
+def reasons(model: Model) -> dict[str, str]:
+    return {task.name.partition("dispatch_")[2]: task.not_tunable for task in model.tasks if task.not_tunable}
+
+
+def test_every_dispatch_of_an_exported_network_is_a_task_but_for_its_padding() -> None:
+    model = extract(CONVOLUTIONAL, cases.TARGET, TASK_FLAGS)
+    assert reasons(model) == {"0_slow_memcpy": COPIES}
+    assert len(model.tasks) == 7
+    assert model.internal_errors == ()
+
+
+def test_weights_inside_of_a_dispatch_come_along_with_its_program() -> None:
+    model = extract(CONVOLUTIONAL, cases.TARGET)
+    holding = [task for task in model.tasks if "dense_resource<" in task.source]
+    assert holding
+    with CompilerPool(model.flags, workers=1) as pool:
+        for task in holding:
+            ((_, result),) = pool.compile(task, [None])
+            assert result.failure is None
+
+
+def test_without_constants_inside_equal_dispatches_are_one_task(transformer: Model) -> None:
+    inlined = extract(TRANSFORMER, cases.TARGET)
+    assert not any("dense_resource<" in task.source for task in transformer.tasks)
+    assert len(transformer.tasks) < len(inlined.tasks)
+    assert sum(task.weight for task in transformer.tasks) == sum(task.weight for task in inlined.tasks)
+
+
+def test_bytecode_gives_the_tasks_of_the_text(transformer: Model) -> None:
+    text = extract(TRANSFORMER, cases.TARGET, TASK_FLAGS)
+    assert [task.key for task in transformer.tasks] == [task.key for task in text.tasks]
+
+
+def test_tokens_stay_inside_of_the_table_they_read_and_masks_are_free(transformer: Model) -> None:
+    (entry,) = transformer.entries
+    assert entry.inputs == (TensorSpec((1, 4), "i64"), TensorSpec((1, 4), "i1"))
+    assert entry.integer_ranges == ((0, 6), None)
+    assert [spec.shape for spec in entry.outputs] == [(1, 4, 8), (1, 8)]
+
+
+def test_a_crash_or_a_mistake_costs_one_dispatch_and_not_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setattr("mlir_sched.tasks.model._JOB", "broken_extraction:extract_model")
+    model = extract(TRANSFORMER, cases.TARGET, TASK_FLAGS)
+    found = reasons(model)
+    assert found["6_softmax_2x4x4xf32_dispatch_tensor_store"].startswith("IREE crashes on it: ")
+    assert found["13_reduction_8x4_f32"] == "internal error: KeyError: 'a mistake'"
+    assert len(found) == 2
+    assert "Traceback" in model.internal_errors[0]
+
+
+def test_a_program_whose_weights_are_missing_is_refused_with_the_option_to_add(
+    with_parameters: tuple[Path, str],
+) -> None:
+    model, _ = with_parameters
+    with pytest.raises(UserError, match=r"add --parameters model=FILE\.irpa"):
+        extract(model, cases.TARGET, TASK_FLAGS)
+
+
+def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_timed_together(
+    with_parameters: tuple[Path, str], tmp_path: Path
+) -> None:
+    model, weights = with_parameters
+    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=2, batch=2), parameters=[weights])
+    assert result.program.verified
+    assert result.parameters == (weights,)
+    assert {d.name: d.note for d in result.dispatches if "gathers" in d.note}
+
+
+def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(bytecode: Path, tmp_path: Path) -> None:
+    result = tune(bytecode, tmp_path / "tuned", options=TuneOptions(trials=2, batch=2))
+    assert result.program.verified
+    assert result.trials == 2
+    assert all(len(dispatch.note) <= 120 for dispatch in result.dispatches)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [("%x", (0, 15)), ("%n", None)],
+)
+def test_only_integers_that_are_indices_are_limited(tmp_path: Path, arguments: str, expected: object) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(INDICES)
+    (entry,) = extract(path, cases.TARGET, TASK_FLAGS).entries
+    assert entry.integer_ranges[["%x", "%n"].index(arguments)] == expected
+
+
+INDICES = """
+func.func public @main(%x: tensor<4xi32>, %n: tensor<4xi32>, %table: tensor<16xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %i = tensor.empty() : tensor<4xi32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]} ins(%x : tensor<4xi32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: i32, %o: f32):
+    %at = arith.index_cast %a : i32 to index
+    %v = tensor.extract %table[%at] : tensor<16xf32>
+    linalg.yield %v : f32
+  } -> tensor<4xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]} ins(%n : tensor<4xi32>) outs(%i : tensor<4xi32>) {
+  ^bb0(%a: i32, %o: i32):
+    %v = arith.muli %a, %a : i32
+    linalg.yield %v : i32
+  } -> tensor<4xi32>
+  return %r, %s : tensor<4xf32>, tensor<4xi32>
+}
+"""
