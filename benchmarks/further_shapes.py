@@ -28,17 +28,16 @@ from benchmarks.operators.comparison import Comparison, Setting
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.report import duration
 from benchmarks.operators.roofline import Roofline
-from benchmarks.operators.rows import Row
+from benchmarks.operators.rows import CALLS, KERNELS, Against, Row, row_of
 from benchmarks.operators.table import operator_of_file
 from benchmarks.shapes import SHAPES, Shape
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.runner.runner import choose_cores
-from mlir_sched.runner.statistics import Interval
 from mlir_sched.targets import detect_target
 from mlir_sched.tuning import default_store
 
-VERSION = 2
+VERSION = 3
 MOST_FAILING = 0.05
 """Share of failing candidates of a shape that is still well."""
 LOSS = 0.98
@@ -58,9 +57,8 @@ class Found:
     Attributes:
         name: The shape.
         problem: Why there is no emitted program; empty when there is one.
-        seconds: Of a call of the emitted program, or of the fastest variant without one.
-        kernel_time: Whether the empty call's time is taken off.
-        of_roofline: Share of the roofline that this is.
+        seconds: Of a whole call of the emitted program, or of the fastest variant without one.
+        of_roofline: Share of the roofline that this is; where it can be told without the empty call's time.
         bound: What bounds the roofline.
         default: Time of plain ``iree-compile`` divided by the emitted program's; above 1 is a gain.
         best: The same for the fastest variant.
@@ -74,11 +72,10 @@ class Found:
     name: str
     problem: str
     seconds: float
-    kernel_time: bool
     of_roofline: float
     bound: str
-    default: Interval | None
-    best: Interval | None
+    default: Against | None
+    best: Against | None
     best_name: str
     tried: int
     failures: Mapping[str, Sequence[Any]]
@@ -103,7 +100,7 @@ class Found:
         """Whether the fastest variant is faster than what is emitted."""
         if self.best is None or self.best.high >= LOSS:
             return False
-        return self.seconds * (1 - self.best.median) > SMALLEST_LOSS_S
+        return self.seconds * (1 - self.best.ratio) > SMALLEST_LOSS_S
 
     @property
     def missed(self) -> bool:
@@ -113,7 +110,7 @@ class Found:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Found:
-        ratios = {name: None if data[name] is None else Interval(**data[name]) for name in ("default", "best")}
+        ratios = {name: None if data[name] is None else Against(**data[name]) for name in ("default", "best")}
         return Found(**{**data, **ratios})
 
 
@@ -127,29 +124,30 @@ def tune_shape(shape: Shape, setting: Setting, folder: Path) -> Found:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{shape.name}.mlir"
     path.write_text(shape.text)
-    row = Comparison(operator_of_file(path), setting, folder).run()
-    return found_in(row, folder / f"tuned-{shape.name}")
+    (seed,) = setting.seeds
+    session = Comparison(operator_of_file(path), setting, folder, seed).run()
+    return found_in(row_of(shape.name, [session], setting.roofline), folder / f"tuned-{shape.name}")
 
 
 def found_in(row: Row, tuned: Path) -> Found:
     """Put a row of the comparison and the tuned folder beside it together."""
-    own, best, default = (row.columns.get(label or "") for label in (TUNED, row.best_peer, "IREE default"))
+    view = row.calls
+    own, best = (view.columns.get(label or "") for label in (TUNED, view.best_peer))
     notes = [note for note in row.notes if note.startswith(TUNED)]
     tried, failures = candidates_of(tuned)
     shown = own or best
     return Found(
         name=row.name,
         problem="" if own else " ".join(notes) or "nothing was emitted",
-        seconds=shown.time.median if shown else 0.0,
-        kernel_time=row.kernel_time,
-        of_roofline=row.of_roofline or 0.0,
+        seconds=shown.time_s if shown else 0.0,
+        of_roofline=row.of_roofline(KERNELS) or row.of_roofline(CALLS) or 0.0,
         bound=row.bound,
-        default=default.ratio if default else None,
-        best=best.ratio if best else None,
-        best_name=(row.best_peer or "").removeprefix("IREE "),
+        default=view.against(["IREE default"]),
+        best=view.against(view.columns),
+        best_name=(view.best_peer or "").removeprefix("IREE "),
         tried=tried,
         failures=failures,
-        tuning_s=sum(tuning.seconds for tuning in row.tuning.values()),
+        tuning_s=sum(tuning.seconds for tunings in row.tuning.values() for tuning in tunings),
         how=_how(tuned / "summary.json"),
     )
 
@@ -187,7 +185,7 @@ def table_of(rows: Sequence[Found]) -> Table:
     table.add_column("")
     for row in rows:
         table.add_row(
-            row.name + (" *" if row.kernel_time else ""),
+            row.name,
             duration(row.seconds),
             f"{row.of_roofline:.0%} {row.bound}",
             str(row.default or ""),
@@ -239,7 +237,9 @@ def main() -> None:
     asked = {name: getattr(arguments, name) for name in ("trials", "threads", "seed", "rounds")}
     known, ceiling = read_json(arguments.json, asked) if arguments.json else ([], None)
     ceiling = ceiling or roofline.measure(cores)
-    setting = Setting(target, cores, ceiling, (), arguments.trials, arguments.seed, arguments.rounds, 0.02, 60.0, 300.0)
+    setting = Setting(
+        target, cores, ceiling, (), arguments.trials, (arguments.seed,), arguments.rounds, 0.02, 60.0, 300.0
+    )
     rows = {row.name: row for row in known}
     by_name = {shape.name: shape for shape in SHAPES}
     chosen = [by_name[name] for name in arguments.only or by_name]
@@ -251,7 +251,7 @@ def main() -> None:
             try:
                 row = tune_shape(shape, setting, (arguments.store or Path(folder)) / shape.name)
             except (UserError, PeerError) as error:
-                row = Found(shape.name, str(error), 0.0, False, 0.0, "", None, None, "", 0, {}, 0.0, "")
+                row = Found(shape.name, str(error), 0.0, 0.0, "", None, None, "", 0, {}, 0.0, "")
             rows[shape.name] = row
             if arguments.json:
                 write_json(arguments.json, list(rows.values()), ceiling, asked)

@@ -1,13 +1,13 @@
-"""The benchmark of operators: its table, its turns, its report, and one run without other frameworks."""
+"""The benchmark of operators: its table, its turns, its frameworks, and one run without other frameworks."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,35 +16,25 @@ import numpy as np
 import pytest
 from payloads import matmul
 
-from benchmarks.operators import comparison, programs
-from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec
+from benchmarks.operators import comparison, make_peer, programs
+from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec, environment_of
 from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
-from benchmarks.operators.peer import EMPTY, CannotRun, Peer, Prepared, Server, Way
+from benchmarks.operators.peer import CannotRun, Peer, Prepared, Server, Way
 from benchmarks.operators.programs import TUNED, Built, Compiled
-from benchmarks.operators.report import means_of, notes_of, relative_speed, table_of, write_chart, write_json
 from benchmarks.operators.roofline import Level, Roofline
-from benchmarks.operators.rows import Row, columns_of
-from benchmarks.operators.sampling import Contender, Samples, interleave, ratio
+from benchmarks.operators.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER
+from benchmarks.operators.sampling import Contender, interleave
 from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
-from benchmarks.operators.tuning import Tuning
+from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.verify import dtype_of
 from mlir_sched.target import Target
 from mlir_sched.tasks import EntryPoint, extract
 
 TINY = matmul(16, 16, 16).text
 ROOFLINE = Roofline((0,), 100e9, (Level("L1", 1 << 15, 200e9), Level("L2", 1 << 20, 100e9), Level("DRAM", 0, 20e9)))
-
-
-def samples(label: str, calls_s: Sequence[float], *, peer: str = "iree", detail: str = "", way: int = 0) -> Samples:
-    return Samples(Contender(peer, way, label, detail), tuple(calls_s), (True,) * len(calls_s))
-
-
-def row(name: str, times: dict[str, float], notes: tuple[str, ...] = ()) -> Row:
-    taken = tuple(samples(label, [t] * 8) for label, t in times.items())
-    columns, kernel_time = columns_of(taken, {"iree": samples("empty", [1e-6] * 8)})
-    return Row(name, columns, kernel_time, {"iree": 1e-6}, 1e-4, "FMA", 100, 100, {TUNED: Tuning(8, 3.0)}, notes, taken)
 
 
 def test_taps_on_padding_are_not_counted() -> None:
@@ -76,7 +66,7 @@ def test_every_program_has_at_least_the_operations_that_its_table_asks_for(opera
 
 
 def test_a_round_has_one_sample_of_each_in_changing_order() -> None:
-    contenders = [Contender("iree", 0, "a"), Contender("torch", 0, "b"), Contender("torch", EMPTY, "empty")]
+    contenders = [Contender("iree", 0, "a"), Contender("torch", 0, "b"), Contender("torch", 1, "", empty=True)]
     order: list[Contender] = []
 
     def sample(contender: Contender) -> tuple[float, bool]:
@@ -99,94 +89,14 @@ def test_sampling_ends_when_patience_does() -> None:
     assert len(taken[0].calls_s) == 6
 
 
-def test_ratio_pairs_the_samples_of_a_round_and_drops_disturbed_ones() -> None:
-    own = Samples(Contender("iree", 0, TUNED), (1.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0), (True,) * 7)
-    other = Samples(Contender("torch", 0, "torch"), (2.0, 4.0, 8.0, 2.0, 2.0, 2.0, 90.0), (True,) * 6 + (False,))
-    found = ratio(other, own)
-    assert (found.low, found.median, found.high) == (2.0, 2.0, 2.0)
-
-
-def test_short_rows_compare_kernel_time_and_the_fastest_way_of_a_column_counts() -> None:
-    taken = (
-        samples("IREE default", [12e-6] * 6),
-        samples(TUNED, [8e-6] * 6, detail="slow"),
-        samples(TUNED, [6e-6] * 6, detail="fast", way=1),
-        samples("torch", [9e-6] * 6, peer="torch"),
-    )
-    overhead = {"iree": samples("empty", [2e-6] * 6), "torch": samples("empty", [3e-6] * 6, peer="torch")}
-    columns, kernel_time = columns_of(taken, overhead)
-    assert kernel_time
-    assert columns[TUNED].detail == "fast"
-    assert columns[TUNED].time.median == pytest.approx(4e-6)
-    torch = columns["torch"].ratio
-    assert torch is not None
-    assert torch.median == pytest.approx(1.5)
-
-
-def test_an_empty_call_that_takes_as_long_leaves_a_little_time() -> None:
-    assert samples("a", [1e-6]).less(2e-6).calls_s == (1e-8,)
-
-
-def test_roofline_takes_the_level_that_holds_the_data() -> None:
-    assert ROOFLINE.seconds(1000, 1 << 15) == ((1 << 15) / 200e9, "L1")
-    assert ROOFLINE.seconds(1000, 1 << 16) == ((1 << 16) / 100e9, "L2")
-    assert ROOFLINE.seconds(10**9, 1 << 30) == ((1 << 30) / 20e9, "DRAM")
-    assert ROOFLINE.seconds(10**9, 64) == (0.01, "FMA")
-    assert Roofline.from_json(json.loads(json.dumps(ROOFLINE.to_json()))) == ROOFLINE
-
-
-def test_report_names_the_best_peer_and_what_is_missing(tmp_path: Path) -> None:
-    rows = [
-        row("A", {"IREE default": 4e-4, "torch": 3e-4, TUNED: 2e-4}, ("tvm: not installed",)),
-        row("B", {"IREE default": 4e-6, TUNED: 5e-6}, ("tvm: not installed", "torch: no equivalent is known")),
-    ]
-    assert rows[0].best_peer == "torch"
-    assert rows[0].of_roofline == pytest.approx(0.5)
-    assert [rows[1].kernel_time, rows[1].best_peer] == [True, "IREE default"]
-    assert relative_speed(rows[0], "torch") == pytest.approx(2 / 3)
-    assert relative_speed(rows[1], "torch") == 0.0
-    assert table_of(rows).row_count == 2
-    notes = notes_of(rows, ROOFLINE)
-    assert "tvm: not installed" in notes
-    assert "torch: no equivalent is known (B)" in notes
-    write_chart(tmp_path / "chart.png", rows)
-    assert (tmp_path / "chart.png").stat().st_size > 1000
-    write_json(tmp_path / "all.json", rows, ROOFLINE, {"trials": 8})
-    data = json.loads((tmp_path / "all.json").read_text())
-    assert data["rows"][0]["columns"]["torch"]["ratio"]["median"] == pytest.approx(1.5)
-    assert data["rows"][0]["tuning"][TUNED] == {"trials": 8, "seconds": 3.0}
-
-
-def test_means_are_over_the_rows_that_have_both() -> None:
-    tuned = [
-        row("A", {"IREE default": 8e-4, "IREE O3": 4e-4, "TVM MetaSchedule": 2e-4, TUNED: 2e-4}),
-        row("B", {"IREE default": 9e-4, "TVM MetaSchedule": 8e-4, TUNED: 2e-4}),
-        row("C", {"IREE default": 1e-4, TUNED: 2e-4}),
-        row("D", {"IREE default": 1e-4}),
-    ]
-    slower = {"TVM MetaSchedule": Tuning(8, 12.0)}
-    rows = [replace(tuned[0], tuning={**tuned[0].tuning, **slower}), *tuned[1:]]
-    assert means_of(rows) == [
-        "time relative to the best other: 0.79 (geometric mean; rows: 3, faster on 1)",
-        "time relative to the best of IREE: 0.61 (geometric mean; rows: 3, faster on 2)",
-        "time relative to IREE default: 0.48 (geometric mean; rows: 3, faster on 2)",
-        "time relative to IREE O3: 0.50 (geometric mean; rows: 1, faster on 1)",
-        "time relative to TVM MetaSchedule: 0.50 (geometric mean; rows: 2, faster on 1)",
-        "tuning time relative to TVM MetaSchedule: 0.25 (geometric mean; rows: 1)",
-    ]
-
-
 class FakePeer(Peer):
     """A framework that sleeps."""
-
-    def empty_call(self) -> Callable[[int], None]:
-        return lambda calls: time.sleep(1e-4 * calls)
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
         if request["operator"] == "unknown":
             raise CannotRun("no equivalent is known")
         way = Way("fake", "", lambda calls: time.sleep(2e-3 * calls), lambda: inputs[0] + 1)
-        return Prepared((way,), trials=3, seconds=1.5)
+        return Prepared((way,), {"": lambda calls: time.sleep(1e-4 * calls)}, {"fake": Tuning(3, 1.5)}, ("a note",))
 
 
 def test_a_peer_prepares_samples_and_refuses(tmp_path: Path) -> None:
@@ -195,12 +105,13 @@ def test_a_peer_prepares_samples_and_refuses(tmp_path: Path) -> None:
     request = {"ask": "prepare", "inputs": [str(tmp_path / "in.npy")], "output": str(tmp_path / "out")}
     assert server.answer(request | {"operator": "unknown"}) == {"error": "no equivalent is known"}
     reply = server.answer(request | {"operator": "C2D"})
-    assert (reply["trials"], reply["seconds"]) == (3, 1.5)
+    assert reply["tuning"] == {"fake": {"trials": 3, "seconds": 1.5}}
+    assert (reply["empty_calls"], reply["notes"]) == ([""], ["a note"])
     assert np.load(reply["ways"][0]["output"]).tolist() == [2.0, 2.0]
     sample = server.answer({"ask": "sample", "way": 0, "seconds": 0.006})
     assert sample["call_s"] >= 2e-3
     assert not sample["alone"]  # it slept instead of computing
-    assert server.answer({"ask": "sample", "way": EMPTY, "seconds": 1e-3})["call_s"] < sample["call_s"]
+    assert server.answer({"ask": "sample", "way": 1, "seconds": 1e-3})["call_s"] < sample["call_s"]  # the empty call
     assert "IndexError" in server.answer({"ask": "sample", "way": 5, "seconds": 1e-3})["error"]
 
 
@@ -218,17 +129,17 @@ class FakeProcess:
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         if request["ask"] == "sample":
-            return {"call_s": {"iree": 1e-3, "torch": 2e-3}[self.name], "alone": True}
+            return {"call_s": {"iree": 1e-3, "torch": 2e-3, PLAIN: 3e-3}[self.name], "alone": True}
         if self.name == "tvm":
             raise PeerError("crashed")
-        results = {"iree": [1.0], "torch": [1.0, 1.5]}[self.name]
+        results = [1.0, 1.5] if self.name == "torch" else [1.0]
         for index, value in enumerate(results):
             np.save(f"{request['output']}-{index}.npy", np.full((2, 2), value, np.float32))
-        label = {"iree": TUNED, "torch": "torch"}[self.name]
+        label = "torch eager" if self.name == "torch" else TUNED
         ways = [
             {"label": label, "detail": str(i), "output": f"{request['output']}-{i}.npy"} for i in range(len(results))
         ]
-        return {"ways": ways, "trials": 0, "seconds": 0.0}
+        return {"ways": ways, "empty_calls": [""], "tuning": {}, "notes": []}
 
 
 def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
@@ -242,17 +153,21 @@ def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
     monkeypatch.setattr(comparison, "build_empty", lambda *_: program)
     monkeypatch.setattr(comparison, "missing", lambda _: None)
     peers = tuple(peer_spec(name, tmp_path) for name in ("torch", "tvm"))
-    setting = comparison.Setting(here, (0,), ROOFLINE, peers, 4, 0, 8, 1e-3, 10.0, 10.0)
+    setting = comparison.Setting(
+        here, (0,), ROOFLINE, peers, 4, (5, 6), 8, 1e-3, 10.0, 10.0, tmp_path / "kept", plain_caller=True
+    )
     found = comparison.compare_operator(OPERATORS[0], setting)
-    assert set(found.columns) == {TUNED, "torch"}
-    assert found.columns["torch"].detail == "0"
-    against = found.columns["torch"].ratio
-    assert against is not None
-    assert against.median == pytest.approx(2.0)
-    assert found.tuning == {TUNED: Tuning(4, 2.0)}
+    assert [len(found.sessions), found.sessions[1].seed] == [2, 6]
+    assert set(found.calls.columns) == {TUNED, "torch eager"}
+    assert found.calls.columns["torch eager"].details == ("0",)
+    assert str(found.calls.against(["torch eager"])) == "2.00 (2.00 to 2.00)"
+    assert str(found.views[PLAIN_CALLER].against(["torch eager"])) == "0.67 (0.67 to 0.67)"
+    assert found.tuning == {TUNED: (Tuning(4, 2.0),) * 2}
     assert found.notes[0] == "IREE O3: does not compile"
-    assert found.notes[1].startswith("torch 1: wrong numbers, not timed")
+    assert found.notes[1].startswith("torch eager 1: wrong numbers, not timed")
     assert found.notes[2] == "tvm: crashed"
+    monkeypatch.setattr(comparison, "build", None)  # what was kept needs nothing built
+    assert comparison.compare_operator(OPERATORS[0], setting) == found
 
 
 def test_a_missing_framework_says_how_to_get_it(tmp_path: Path) -> None:
@@ -260,6 +175,87 @@ def test_a_missing_framework_says_how_to_get_it(tmp_path: Path) -> None:
         note = missing(peer_spec(name, tmp_path))
         assert note is not None
         assert f"benchmarks.operators.make_peer {name}" in note
+
+
+def test_an_environment_that_cannot_be_made_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def make(name: str, folder: Path) -> None:
+        if name == "torch":
+            raise subprocess.CalledProcessError(1, ["pip"])
+
+    monkeypatch.setattr(make_peer, "make", make)
+    monkeypatch.setattr(sys, "argv", ["make_peer", "torch", "tvm", "--folder", str(tmp_path)])
+    with pytest.raises(SystemExit, match="torch: pip ended with exit code 1"):
+        make_peer.main()
+    assert capsys.readouterr().out.startswith("tvm: ")
+
+
+def test_an_environment_without_its_framework_says_so() -> None:
+    spec = PeerSpec("tvm", Path(sys.executable), "benchmarks.operators.peer_tvm")
+    with PeerProcess(spec, (0,)) as process, pytest.raises(PeerError, match="this process needs TVM"):
+        process.ask({"ask": "prepare"}, 60)
+
+
+@pytest.fixture
+def peer_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The peer of PyTorch with a PyTorch whose ``torch.compile`` finds no C++ compiler."""
+
+    class Tensor(np.ndarray[Any, Any]):
+        def numpy(self) -> np.ndarray[Any, Any]:
+            return np.asarray(self)
+
+    def fail(call: object, *, dynamic: bool) -> None:
+        raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found")
+
+    torch: Any = SimpleNamespace(
+        nn=SimpleNamespace(functional=None), channels_last=0, channels_last_3d=1, bmm=None, mm=np.matmul, compile=fail
+    )
+    torch.from_numpy, torch.ones = lambda a: a.view(Tensor), lambda n: np.ones(n).view(Tensor)
+    torch.set_num_threads = lambda _: None
+    torch.inference_mode = lambda: SimpleNamespace(__enter__=lambda: None)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.delitem(sys.modules, "benchmarks.operators.peer_torch", raising=False)
+    yield importlib.import_module("benchmarks.operators.peer_torch")
+    del sys.modules["benchmarks.operators.peer_torch"]
+
+
+def test_without_a_compiler_the_eager_calls_stay(
+    tmp_path: Path, peer_torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # so that it is put back
+    square = np.eye(2, dtype=np.float32)
+    request = {"operator": "MM1024", "work": str(tmp_path)}
+    prepared = peer_torch.TorchPeer((0,)).prepare(request, [square, square])
+    assert [way.label for way in prepared.ways] == ["torch eager"]
+    assert (prepared.ways[0].result() == square).all()
+    assert prepared.notes == ("torch compile: RuntimeError: InvalidCxxCompiler: No working C++ compiler found",)
+    monkeypatch.setattr(sys.modules["torch"], "compile", lambda call, dynamic: call)
+    prepared = peer_torch.TorchPeer((0,)).prepare(request, [square, square])
+    assert [way.label for way in prepared.ways] == ["torch eager", "torch compile"]
+    assert list(prepared.empty_calls) == ["", "torch compile"]
+
+
+def test_iree_runs_with_the_allocation_that_the_tool_times_with() -> None:
+    name = "MALLOC_MMAP_THRESHOLD_"
+    for spec in comparison.IREE_PEERS.values():
+        assert environment_of(spec, (0,))[name] == ENVIRONMENT[name]
+    assert name not in environment_of(peer_spec("torch"), (0,))
+
+
+def test_seconds_count_over_the_processes_that_worked_at_one_thing(tmp_path: Path) -> None:
+    path = tmp_path / "seconds"
+    work = (
+        "import os, sys, time; from pathlib import Path; from benchmarks.operators.tuning import Clock\n"
+        "with Clock(Path(sys.argv[1]), tick_s=0.05): time.sleep(0.4); os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", work, str(path)], cwd=ROOT).returncode == -9
+    killed_s = float(path.read_text())
+    assert killed_s > 0.1
+    with Clock(path) as clock:
+        time.sleep(0.1)
+    assert clock.seconds > killed_s + 0.1
+    assert float(path.read_text()) > killed_s + 0.1
 
 
 def test_a_peer_that_ends_says_why() -> None:
@@ -275,21 +271,26 @@ def test_the_row_of_a_file_is_named_after_it() -> None:
 
 def test_a_run_without_other_frameworks(tmp_path: Path) -> None:
     (tmp_path / "tiny.mlir").write_text(TINY)
-    options = ["--trials", "2", "--rounds", "3", "--sample-s", "0.001", "--peers-folder", str(tmp_path)]
+    options = ["--trials", "2", "--seeds", "1", "--rounds", "3", "--sample-s", "0.001", "--peers-folder", str(tmp_path)]
     files = ["--json", str(tmp_path / "all.json"), "--chart", str(tmp_path / "chart.png")]
     command = [sys.executable, "-m", "benchmarks.operators", str(tmp_path / "tiny.mlir"), *options, *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     (found,) = json.loads((tmp_path / "all.json").read_text())["rows"]
-    assert {"IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", TUNED} == set(found["columns"])
-    assert (found["flops"], found["moved_bytes"]) == (2 * 16**3, 3 * 4 * 16**2)
-    assert found["tuning"][TUNED]["trials"] == 2
-    assert found["kernel_time"]
+    columns = {"IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", TUNED}
+    assert columns == set(found["views"][CALLS]["columns"])
+    assert columns == set(found["views"][KERNELS]["columns"]) | set(found["views"][KERNELS]["unresolved"])
+    (taken,) = found["sessions"]
+    assert (taken["flops"], taken["moved_bytes"]) == (2 * 16**3, 3 * 4 * 16**2)
+    assert taken["tuning"][TUNED]["trials"] == 2
+    assert "one seed: " in done.stdout
     assert "tvm: no equivalent is known" in done.stdout
     assert (tmp_path / "chart.png").stat().st_size > 1000
 
 
-def test_what_is_kept_is_not_tuned_again(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_not_tuned_again_and_a_resumed_tuning_counts_all_its_seconds(
+    tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "tiny.mlir").write_text(TINY)
     operator = operator_of_file(tmp_path / "tiny.mlir")
     tuned: list[Path] = []
@@ -301,8 +302,11 @@ def test_what_is_kept_is_not_tuned_again(tmp_path: Path, here: Target, monkeypat
         return SimpleNamespace(trials=options.trials, seconds=7.0)
 
     monkeypatch.setattr(programs, "tune", tune)
+    (tmp_path / "tuned-tiny-seconds").write_text("100.0")  # of a process that was killed
     found = [programs.build(operator, here, tmp_path, trials=2, seed=0) for _ in range(2)]
-    assert [built.tuning for built in found] == [Tuning(2, 7.0)] * 2
+    assert found[0].tuning == found[1].tuning == kept_tuning(tmp_path / "tuned-tiny")
+    assert found[0].tuning is not None
+    assert (found[0].tuning.trials, round(found[0].tuning.seconds)) == (2, 100)
     assert tuned == [tmp_path / "tuned-tiny"]
 
 

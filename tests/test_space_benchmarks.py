@@ -26,6 +26,7 @@ from benchmarks.enumeration import Size, enumerate_traces, size_of
 from benchmarks.further_shapes import Found, candidates_of
 from benchmarks.operators.client import ROOT
 from benchmarks.operators.roofline import Level, Roofline
+from benchmarks.operators.rows import Against
 from benchmarks.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
@@ -34,7 +35,6 @@ from mlir_sched.evaluate import CompileAndRun
 from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.record import Origin, Record, StoredTask
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.statistics import Interval
 from mlir_sched.runner.verify import Rule
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
@@ -244,9 +244,9 @@ CEILING = Roofline((0,), 100e9, (Level("DRAM", 0, 20e9),))
 
 
 def found(name: str, ratio: tuple[float, float, float] | None, problem: str = "", failed: int = 0) -> Found:
-    best = None if ratio is None else Interval(*ratio, coverage=0.95, count=20)
+    best = None if ratio is None else Against("IREE O3", *ratio, one_day=False)
     failures = {"wrong_result": [failed, "differs"]} if failed else {}
-    return Found(name, problem, 1e-3, False, 0.5, "FMA", best, best, "O3", 32, failures, 9.0, "O3, reduction")
+    return Found(name, problem, 1e-3, 0.5, "FMA", best, best, "O3", 32, failures, 9.0, "O3, reduction")
 
 
 def test_further_shapes_are_judged_by_failures_and_losses() -> None:

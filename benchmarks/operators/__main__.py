@@ -1,8 +1,9 @@
 """Tunes the operators of the MetaSchedule paper, or any programs, and compares IREE, mlir-sched, TVM and PyTorch.
 
-``python -m benchmarks.operators [OPERATOR or FILE.mlir ...] [--trials 64] [--threads 1]``; with 0 trials nothing is
-tuned. All contenders of a row are sampled in turns, in one run, on the same pinned cores. TVM and PyTorch take part
-when their environments are there: ``python -m benchmarks.operators.make_peer``.
+``python -m benchmarks.operators [OPERATOR or FILE.mlir ...] [--trials 64] [--seeds 3] [--threads 1]``; with 0 trials
+nothing is tuned. Every seed is a session: all frameworks are tuned with it and started afresh, and all contenders of a
+row are sampled in turns on the same pinned cores. TVM and PyTorch take part when their environments are there:
+``python -m benchmarks.operators.make_peer``.
 """
 
 from __future__ import annotations
@@ -41,12 +42,14 @@ def main() -> None:
         roofline.measure(cores),
         tuple(peer_spec(name, arguments.peers_folder) for name in arguments.peers),
         arguments.trials,
-        arguments.seed,
+        tuple(range(arguments.seed, arguments.seed + arguments.seeds)),
         arguments.rounds,
         arguments.sample_s,
         arguments.patience_s,
         arguments.prepare_timeout_s,
         arguments.keep,
+        arguments.sample_again,
+        plain_caller=arguments.threads > 1,
     )
     rows = []
     for operator in operators:
@@ -59,8 +62,11 @@ def main() -> None:
         _write(arguments, rows, setting)  # so that an interrupted run leaves what it has
     if not rows:
         sys.exit("error: no operator could be compared")
-    console.print(report.table_of(rows))
-    for note in (*report.means_of(rows), *report.notes_of(rows, setting.roofline)):
+    names = report.views_of(rows)
+    for name in names:
+        console.print(report.table_of(rows, name))
+    means = [line for name in names for line in report.means_of(rows, name)]
+    for note in (*means, *report.tuning_means_of(rows), *report.notes_of(rows, setting.roofline)):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -68,7 +74,7 @@ def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting)
     if arguments.json:
         chosen = {
             "trials": setting.trials,
-            "seed": setting.seed,
+            "seeds": setting.seeds,
             "rounds": setting.rounds,
             "sample_s": setting.sample_s,
         }
@@ -83,19 +89,28 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("operators", nargs="*", help="names of the table, or .mlir files; by default the whole table")
     parser.add_argument("--trials", type=int, default=64, help="per program; 0 tunes nothing")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=20, help="samples per contender")
+    parser.add_argument("--seeds", type=_positive, default=3, help="sessions, each with a seed of its own")
+    parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--rounds", type=int, default=20, help="samples per contender and session")
     parser.add_argument("--sample-s", type=float, default=0.02, help="seconds of a sample")
     parser.add_argument(
-        "--patience-s", type=float, default=120.0, help="seconds of sampling per operator, if 6 rounds fit"
+        "--patience-s", type=float, default=120.0, help="seconds of sampling per session, if 6 rounds fit"
     )
     parser.add_argument("--peers", nargs="*", choices=sorted(REQUIREMENTS), default=sorted(REQUIREMENTS))
     parser.add_argument("--peers-folder", type=Path, default=FOLDER, help="where make_peer put the environments")
     parser.add_argument("--prepare-timeout-s", type=float, default=4 * 3600.0, help="patience for a peer's tuning")
-    parser.add_argument("--keep", type=Path, help="folder for what is tuned; what is there already is not tuned anew")
+    parser.add_argument("--keep", type=Path, help="folder for what is tuned and sampled, for a run that goes on")
+    parser.add_argument("--sample-again", action="store_true", help="sample anew what an earlier run kept")
     parser.add_argument("--json", type=Path, help="write the results there")
     parser.add_argument("--chart", type=Path, help="write a bar chart there, PNG or SVG")
     return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"at least 1, but got {value}")
+    return value
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -34,12 +34,14 @@ class PeerSpec:
         module: What it runs.
         places: Whether OpenMP puts each thread on one core. It then does so with the thread that starts processes too,
             which would have to share that core.
+        environment: Variables of its own.
     """
 
     name: str
     python: Path
     module: str
     places: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class PeerProcess:
@@ -57,7 +59,7 @@ class PeerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env=_environment(cores, places=spec.places),
+            env=environment_of(spec, cores),
             cwd=ROOT,
             bufsize=0,
         )
@@ -122,7 +124,7 @@ class PeerProcess:
         return f"exit code {self._process.returncode}; {said or 'it said nothing'}"
 
 
-def _environment(cores: Sequence[int], *, places: bool) -> dict[str, str]:
+def environment_of(spec: PeerSpec, cores: Sequence[int]) -> dict[str, str]:
     """Return the environment of a peer: as many threads as cores."""
     count = str(len(cores))
     each = {"OMP_PROC_BIND": "close", "OMP_PLACES": ",".join(f"{{{core}}}" for core in cores)}
@@ -131,7 +133,7 @@ def _environment(cores: Sequence[int], *, places: bool) -> dict[str, str]:
         "MKL_NUM_THREADS": count,
         "OPENBLAS_NUM_THREADS": count,
         "TVM_NUM_THREADS": count,
-        "TVM_BIND_THREADS": "0",  # TVM's own binding ignores the cores that the process is pinned to
+        "TVM_BIND_THREADS": "0",  # TVM's own choice ignores the cores that the process is pinned to; see peer_tvm.py
         "PYTHONPATH": str(ROOT),
     }
-    return os.environ | settings | (each if places else {})
+    return os.environ | settings | (each if spec.places else {}) | dict(spec.environment)

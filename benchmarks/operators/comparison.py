@@ -1,31 +1,40 @@
-"""One operator from start to end: build, start the peers, check the numbers, time in turns."""
+"""One operator from start to end: per seed, build, start the peers, check the numbers, time in turns."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.operators.client import PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import missing
-from benchmarks.operators.peer import EMPTY
 from benchmarks.operators.programs import TUNED, Built, build, build_empty
 from benchmarks.operators.roofline import Roofline
-from benchmarks.operators.rows import Row, columns_of
+from benchmarks.operators.rows import IREE, PLAIN, Row, row_of
 from benchmarks.operators.sampling import Contender, interleave
+from benchmarks.operators.session import Session, keep_session, kept_session
 from benchmarks.operators.table import Operator
 from benchmarks.operators.tuning import Tuning
+from mlir_sched.options import TuneOptions
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Array, compare, dtype_of, make_inputs
 from mlir_sched.target import Target
 
-IREE = PeerSpec("iree", Path(sys.executable), "benchmarks.operators.peer_iree")
+_ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.startswith("MALLOC_")}
+"""What IREE's programs are called with here is what the tool times them with."""
+
+IREE_PEERS = {
+    IREE: PeerSpec(IREE, Path(sys.executable), "benchmarks.operators.peer_iree", environment=_ALLOCATION),
+    PLAIN: PeerSpec(PLAIN, Path(sys.executable), "benchmarks.operators.peer_iree_plain", environment=_ALLOCATION),
+}
 SAMPLE_TIMEOUT_S = 300.0
 
 
@@ -39,12 +48,14 @@ class Setting:
         roofline: Their ceilings.
         peers: Frameworks besides IREE.
         trials: For mlir-sched per program and for TVM per operator; 0 tunes nothing.
-        seed: Of the searches and of the order of samples.
-        rounds: Samples per contender.
+        seeds: One session each: seeds of the searches and of the order of samples.
+        rounds: Samples per contender and session.
         sample_s: Seconds of a sample.
         patience_s: Seconds of sampling after which no further round starts.
         prepare_timeout_s: Patience for a peer's tuning.
-        keep: Where what tuning makes stays, to be measured again without tuning; None throws it away.
+        keep: Where what tuning makes and the samples stay, for a run that goes on; None throws them away.
+        sample_again: Whether what is tuned already is sampled again.
+        plain_caller: Whether IREE's programs are also called by a thread that does not yield to IREE's workers.
     """
 
     target: Target
@@ -52,25 +63,33 @@ class Setting:
     roofline: Roofline
     peers: tuple[PeerSpec, ...]
     trials: int
-    seed: int
+    seeds: tuple[int, ...]
     rounds: int
     sample_s: float
     patience_s: float
     prepare_timeout_s: float
     keep: Path | None = None
+    sample_again: bool = False
+    plain_caller: bool = False
+
+    def of_session(self) -> dict[str, Any]:
+        """Return what has to be the same for samples that were kept to count."""
+        names = ("trials", "rounds", "sample_s", "plain_caller")
+        there = [spec.name for spec in self.peers if missing(spec) is None]
+        return {name: getattr(self, name) for name in names} | {"cores": list(self.cores), "peers": there}
 
 
 class Comparison:
-    """The comparison of one operator; its processes end with :meth:`run`."""
+    """The comparison of one operator with one seed; its processes end with :meth:`run`."""
 
-    def __init__(self, operator: Operator, setting: Setting, folder: Path) -> None:
-        self._operator, self._setting, self._folder = operator, setting, folder
+    def __init__(self, operator: Operator, setting: Setting, folder: Path, seed: int) -> None:
+        self._operator, self._setting, self._folder, self._seed = operator, setting, folder, seed
         self._processes: dict[str, PeerProcess] = {}
         self._contenders: list[Contender] = []
         self._tuning: dict[str, Tuning] = {}
         self._notes: list[str] = []
 
-    def run(self) -> Row:
+    def run(self) -> Session:
         """Return what was found.
 
         Raises:
@@ -78,13 +97,21 @@ class Comparison:
             PeerError: IREE itself fails.
         """
         setting = self._setting
-        built = build(self._operator, setting.target, self._folder, trials=setting.trials, seed=setting.seed)
+        built = build(self._operator, setting.target, self._folder, trials=setting.trials, seed=self._seed)
         self._notes += built.notes
         if built.tuning is not None:
             self._tuning[TUNED] = built.tuning
         with ExitStack() as stack:
             self._start(built, stack)
-            return self._time(built)
+            samples = interleave(
+                self._contenders,
+                self._sample,
+                rounds=setting.rounds,
+                patience_s=setting.patience_s,
+                rng=np.random.default_rng(self._seed),
+            )
+        notes = tuple(dict.fromkeys(self._notes))
+        return Session(self._seed, samples, self._tuning, notes, built.flops, built.moved_bytes)
 
     def _start(self, built: Built, stack: ExitStack) -> None:
         """Start every framework that is there and prepare it; those that fail become notes."""
@@ -92,8 +119,11 @@ class Comparison:
         inputs = self._save(make_inputs(built.entry.inputs, check))
         empty = build_empty(self._setting.target, self._folder).to_json()
         programs = [program.to_json() for program in built.programs]
-        reference = self._prepare(IREE, stack, inputs, built, None, {"programs": programs, "empty": empty})
+        loaded = {"programs": programs, "empty": empty}
+        reference = self._prepare(IREE_PEERS[IREE], stack, inputs, built, None, loaded)
         assert reference is not None
+        if self._setting.plain_caller:
+            self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, loaded)
         for spec in self._setting.peers:
             if not self._operator.known:
                 self._notes.append(f"{spec.name}: no equivalent is known")
@@ -112,7 +142,7 @@ class Comparison:
         inputs: list[str],
         built: Built,
         reference: Array | None,
-        extra: dict[str, object],
+        extra: Mapping[str, object],
     ) -> Array | None:
         """Start one framework, and keep the ways whose numbers are right; return the first way's result.
 
@@ -131,9 +161,10 @@ class Comparison:
             "shape": output.shape,
             "work": str(work),
             "trials": self._setting.trials,
-            "seed": self._setting.seed,
+            "batch": TuneOptions().batch,
+            "seed": self._seed,
         }
-        reply = process.ask(request | extra, self._setting.prepare_timeout_s)
+        reply = process.ask({**request, **extra}, self._setting.prepare_timeout_s)
         tolerance = rule_for_model(built.entry.outputs).checks[0].tolerance
         for index, way in enumerate(reply["ways"]):
             result = load_result(Path(way["output"]), output)
@@ -143,34 +174,12 @@ class Comparison:
                 self._contenders.append(Contender(spec.name, index, way["label"], way["detail"]))
             else:
                 self._notes.append(f"{way['label']} {way['detail']}: wrong numbers, not timed: {wrong}")
-        if reply["trials"]:
-            self._tuning[reply["ways"][0]["label"]] = Tuning(reply["trials"], reply["seconds"])
+        for index, label in enumerate(reply["empty_calls"], len(reply["ways"])):
+            self._contenders.append(Contender(spec.name, index, label, empty=True))
+        self._tuning |= {label: Tuning.from_json(tuning) for label, tuning in reply["tuning"].items()}
+        self._notes += reply["notes"]
         self._processes[spec.name] = process
         return reference
-
-    def _time(self, built: Built) -> Row:
-        empties = [Contender(peer, EMPTY, "empty call") for peer in self._processes]
-        setting = self._setting
-        rng = np.random.default_rng(setting.seed)
-        samples = interleave(
-            [*self._contenders, *empties], self._sample, rounds=setting.rounds, patience_s=setting.patience_s, rng=rng
-        )
-        overhead = {s.contender.peer: s for s in samples if s.contender.way == EMPTY}
-        columns, kernel_time = columns_of(tuple(s for s in samples if s.contender.way != EMPTY), overhead)
-        floor_s, bound = setting.roofline.seconds(built.flops, built.moved_bytes)
-        return Row(
-            self._operator.name,
-            columns,
-            kernel_time,
-            {peer: s.interval.median for peer, s in overhead.items()},
-            floor_s,
-            bound,
-            built.flops,
-            built.moved_bytes,
-            self._tuning,
-            tuple(self._notes),
-            samples,
-        )
 
     def _sample(self, contender: Contender) -> tuple[float, bool]:
         request = {"ask": "sample", "way": contender.way, "seconds": self._setting.sample_s}
@@ -185,14 +194,24 @@ class Comparison:
 
 
 def compare_operator(operator: Operator, setting: Setting) -> Row:
-    """Return what was found for one operator; see :class:`Comparison`."""
-    if setting.keep is not None:
-        settings = f"{setting.trials}-trials-{setting.target.cores}-threads-seed-{setting.seed}"
-        kept = setting.keep / f"{operator.name.lower()}-{settings}"
-        kept.mkdir(parents=True, exist_ok=True)
-        return Comparison(operator, setting, kept.resolve()).run()
-    with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as folder:
-        return Comparison(operator, setting, Path(folder)).run()
+    """Return what was found for one operator with all seeds; see :class:`Comparison`."""
+    sessions = [_session(operator, setting, seed) for seed in setting.seeds]
+    return row_of(operator.name, sessions, setting.roofline)
+
+
+def _session(operator: Operator, setting: Setting, seed: int) -> Session:
+    """Return what was found with one seed, now or in an earlier run that kept it."""
+    if setting.keep is None:
+        with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as scratch:
+            return Comparison(operator, setting, Path(scratch), seed).run()
+    name = f"{operator.name.lower()}-{setting.trials}-trials-{setting.target.cores}-threads-seed-{seed}"
+    folder = (setting.keep / name).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not setting.sample_again and (known := kept_session(folder, setting.of_session())) is not None:
+        return known
+    session = Comparison(operator, setting, folder, seed).run()
+    keep_session(session, folder, setting.of_session())
+    return session
 
 
 def load_result(path: Path, spec: TensorSpec) -> Array:

@@ -50,12 +50,15 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=sorted(REQUIREMENTS), default=sorted(REQUIREMENTS))
     parser.add_argument("--folder", type=Path, default=FOLDER)
     arguments = parser.parse_args()
+    failed = []
     for name in arguments.names:
         try:
             make(name, arguments.folder)
+            print(f"{name}: {peer_spec(name, arguments.folder).python}")
         except subprocess.CalledProcessError as error:
-            sys.exit(f"{name}: pip ended with exit code {error.returncode}")
-        print(f"{name}: {peer_spec(name, arguments.folder).python}")
+            failed.append(f"{name}: pip ended with exit code {error.returncode}")
+    if failed:
+        sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":

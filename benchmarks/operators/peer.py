@@ -17,14 +17,13 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-EMPTY = -1
-"""The way that stands for the empty call: one element plus one element."""
+from benchmarks.operators.tuning import Tuning
 
 MAX_WALL_OVER_CPU = 1.03
 """A sample on one thread with more wall time per CPU time was interrupted by other work."""
@@ -59,11 +58,20 @@ class Way:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The ways of a peer, and what it took to find them by tuning."""
+    """What a peer can run.
+
+    Attributes:
+        ways: Of computing the operator.
+        empty_calls: Functions that call the smallest program so many times, one element plus one element: by the
+            column whose calls are like it, and under the empty name for all other columns.
+        tuning: What it took to find the ways, by column.
+        notes: What a reader has to know, one sentence each.
+    """
 
     ways: tuple[Way, ...]
-    trials: int = 0
-    seconds: float = 0.0
+    empty_calls: Mapping[str, Callable[[int], None]]
+    tuning: Mapping[str, Tuning] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class Peer(ABC):
@@ -71,10 +79,6 @@ class Peer(ABC):
 
     def __init__(self, cores: Sequence[int]) -> None:
         self.cores = tuple(cores)
-
-    @abstractmethod
-    def empty_call(self) -> Callable[[int], None]:
-        """Return a function that calls the smallest program of the framework so many times."""
 
     @abstractmethod
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
@@ -90,8 +94,7 @@ class Server:
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
-        self._ways: tuple[Way, ...] = ()
-        self._empty: Callable[[int], None] | None = None
+        self._runs: tuple[Callable[[int], None], ...] = ()
         self._call_s: dict[int, float] = {}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,20 +109,24 @@ class Server:
 
     def _prepare(self, request: Mapping[str, Any]) -> dict[str, Any]:
         prepared = self._peer.prepare(request, [np.load(path) for path in request["inputs"]])
-        self._ways = prepared.ways
-        self._empty = self._peer.empty_call()
+        self._runs = (*(way.run for way in prepared.ways), *prepared.empty_calls.values())
         self._call_s = {}
         replies = []
-        for index, way in enumerate(self._ways):
+        for index, way in enumerate(prepared.ways):
             path = f"{request['output']}-{index}.npy"
             np.save(path, way.result())
             replies.append({"label": way.label, "detail": way.detail, "output": path})
-        return {"ways": replies, "trials": prepared.trials, "seconds": prepared.seconds}
+        return {
+            "ways": replies,
+            "empty_calls": list(prepared.empty_calls),
+            "tuning": {label: asdict(tuning) for label, tuning in prepared.tuning.items()},
+            "notes": list(prepared.notes),
+        }
 
     def _sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Time a way by its number; the empty calls are numbered after the ways."""
         way, seconds = request["way"], request["seconds"]
-        run = self._ways[way].run if way != EMPTY else self._empty
-        assert run is not None
+        run = self._runs[way]
         if way not in self._call_s:
             self._call_s[way] = rough_call_s(run)
         calls = max(1, math.ceil(seconds / self._call_s[way]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,24 @@ from mlir_sched.runner.program import Program
 
 
 class IreePeer(Peer):
-    """Programs on ``local-sync``, or with several cores on ``local-task`` with one pinned worker per core."""
+    """Programs on ``local-sync``, or with several cores on ``local-task`` with one pinned worker per core.
 
-    def __init__(self, cores: Sequence[int]) -> None:
+    Args:
+        cores: Where they run.
+        yields: Whether the thread that calls yields to the workers, as in ``mlir-sched tune``.
+    """
+
+    def __init__(self, cores: Sequence[int], *, yields: bool = True) -> None:
         super().__init__(cores)
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, cores)))
-        self._device = LocalDevice.for_timing(rt.VmInstance(), len(cores))
-        self._empty: Callable[[int], None] | None = None
-
-    def empty_call(self) -> Callable[[int], None]:
-        assert self._empty is not None
-        return self._empty
+        plain = len(cores) > 1 and not yields
+        self._device = (
+            LocalDevice(rt.VmInstance(), "local-task") if plain else LocalDevice.for_timing(rt.VmInstance(), len(cores))
+        )
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
-        self._empty = self._way(request["empty"], [np.ones((1,), np.float32)]).run
-        return Prepared(tuple(self._way(program, inputs) for program in request["programs"]))
+        empty = self._way(request["empty"], [np.ones((1,), np.float32)])
+        return Prepared(tuple(self._way(program, inputs) for program in request["programs"]), {"": empty.run})
 
     def _way(self, program: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Way:
         specs = tuple(TensorSpec(tuple(shape), element) for shape, element in program["inputs"])

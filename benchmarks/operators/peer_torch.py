@@ -1,28 +1,52 @@
-"""PyTorch as a peer: eager calls in inference mode, on both memory layouts; runs in PyTorch's own environment.
+"""PyTorch as a peer: eager and compiled calls in inference mode, on both memory layouts.
+
+Runs in PyTorch's own environment. ``torch.compile`` needs a C++ compiler; without it the eager calls stay.
 
 Arrays come as the programs take them: channels last, filters with their output channels last.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.operators.peer import CannotRun, Peer, Prepared, Way, load_module, serve
+from benchmarks.operators.tuning import Tuning
 
 torch: Any = load_module("torch", "PyTorch")
 functional: Any = torch.nn.functional
 
 Arrays = Sequence[np.ndarray[Any, Any]]
-Call = Callable[[], Any]
+EAGER, COMPILED = "torch eager", "torch compile"
 FORMATS = {3: (), 4: (torch.channels_last,), 5: (torch.channels_last_3d,)}
 """Channels-last memory formats by rank."""
 
 
-def convolution(arrays: Arrays, call: Callable[..., Any], filter_order: tuple[int, ...], **options: Any) -> list[Way]:
-    """Return the ways of a convolution: channels first and, where PyTorch has it, channels last in memory.
+@dataclass(frozen=True)
+class Form:
+    """One way to write an operator with PyTorch.
+
+    Attributes:
+        detail: What sets it apart.
+        call: Makes the result.
+        tensors: Its arguments.
+        back: Gives the result the shape of the others'.
+    """
+
+    detail: str
+    call: Callable[..., Any]
+    tensors: tuple[Any, ...]
+    back: Callable[[Any], Any] = lambda result: result
+
+
+def convolution(arrays: Arrays, call: Callable[..., Any], filter_order: tuple[int, ...], **options: Any) -> list[Form]:
+    """Return the forms of a convolution: channels first and, where PyTorch has it, channels last in memory.
 
     Args:
         arrays: Image, filter, and what else the call takes.
@@ -32,34 +56,36 @@ def convolution(arrays: Arrays, call: Callable[..., Any], filter_order: tuple[in
     """
     image, kernel, *others = [torch.from_numpy(array) for array in arrays]
     rank = image.dim()
-    channels_first = (0, rank - 1, *range(1, rank - 1))
-    image = image.permute(channels_first)
+    image = image.permute((0, rank - 1, *range(1, rank - 1)))
     kernel = kernel.permute(filter_order)
-    back = (0, *range(2, rank), 1)
-    ways = [
-        _way(
-            "channels first",
-            lambda x, w: call(x, w, *others, **options),
-            (image.contiguous(), kernel.contiguous()),
-            back,
-        )
-    ]
+
+    def convolve(x: Any, w: Any) -> Any:
+        return call(x, w, *others, **options)
+
+    def back(result: Any) -> Any:
+        return result.permute((0, *range(2, rank), 1))
+
+    forms = [Form("channels first", convolve, (image.contiguous(), kernel.contiguous()), back)]
     for memory in FORMATS[rank]:
         last = (image.contiguous(memory_format=memory), kernel.contiguous(memory_format=memory))
-        ways.append(_way("channels last", lambda x, w: call(x, w, *others, **options), last, back))
-    return ways
+        forms.append(Form("channels last", convolve, last, back))
+    return forms
 
 
-def conv1d(arrays: Arrays) -> list[Way]:
-    """Return the ways of C1D: as it is, and as a two-dimensional one of height 1, which has a channels-last layout."""
+def conv1d(arrays: Arrays) -> list[Form]:
+    """Return the forms of C1D: as it is, and as a two-dimensional one of height 1, which has a channels-last layout."""
     signal, kernel = arrays
     tall = convolution((signal[:, None], kernel[None]), functional.conv2d, (3, 2, 0, 1), stride=(1, 2), padding=(0, 1))
     flat = convolution(arrays, functional.conv1d, (2, 1, 0), stride=2, padding=1)
-    return [*flat, *(Way(w.label, f"{w.detail} 2-d", w.run, _reshaped(w, (1, 128, 128))) for w in tall)]
+    return [*flat, *map(_without_height, tall)]
 
 
-def conv2d_bias_norm_relu(arrays: Arrays) -> list[Way]:
-    """Return the ways of CBR; scale and offset are folded into filter and bias, within the call."""
+def _without_height(form: Form) -> Form:
+    return Form(f"{form.detail} 2-d", form.call, form.tensors, lambda result: form.back(result)[:, 0])
+
+
+def conv2d_bias_norm_relu(arrays: Arrays) -> list[Form]:
+    """Return the forms of CBR; scale and offset are folded into filter and bias, within the call."""
 
     def call(x: Any, w: Any, bias: Any, offset: Any, scale: Any, **options: Any) -> Any:
         return functional.conv2d(x, w * scale.view(-1, 1, 1, 1), bias * scale + offset, **options).relu_()
@@ -67,24 +93,24 @@ def conv2d_bias_norm_relu(arrays: Arrays) -> list[Way]:
     return convolution(arrays, call, (3, 2, 0, 1), stride=2, padding=3)
 
 
-def depthwise_conv2d(arrays: Arrays) -> list[Way]:
-    """Return the ways of DEP; PyTorch's filter has one input channel per group."""
+def depthwise_conv2d(arrays: Arrays) -> list[Form]:
+    """Return the forms of DEP; PyTorch's filter has one input channel per group."""
     image, kernel = arrays
     return convolution((image, kernel[..., None]), functional.conv2d, (2, 3, 0, 1), padding=1, groups=32)
 
 
-def transposed_batch_matmul(arrays: Arrays) -> list[Way]:
-    """Return the way of TBG: strided views into one batched product."""
+def transposed_batch_matmul(arrays: Arrays) -> list[Form]:
+    """Return the form of TBG: strided views into one batched product."""
     return plain(lambda q, v: torch.matmul(q.permute(0, 2, 1, 3), v.permute(0, 2, 3, 1)))(arrays)
 
 
-def plain(call: Callable[..., Any]) -> Callable[[Arrays], list[Way]]:
-    """Return the only way of what has one layout."""
-    return lambda arrays: [_way("", call, tuple(torch.from_numpy(array) for array in arrays), None)]
+def plain(call: Callable[..., Any]) -> Callable[[Arrays], list[Form]]:
+    """Return the only form of what has one layout."""
+    return lambda arrays: [Form("", call, tuple(torch.from_numpy(array) for array in arrays))]
 
 
 HWIO = (3, 2, 0, 1)
-EQUIVALENTS: dict[str, Callable[[Arrays], list[Way]]] = {
+EQUIVALENTS: dict[str, Callable[[Arrays], list[Form]]] = {
     "C1D": conv1d,
     "C2D": lambda a: convolution(a, functional.conv2d, HWIO, stride=2, padding=3),
     "C3D": lambda a: convolution(a, functional.conv3d, (4, 3, 0, 1, 2), stride=2, padding=3),
@@ -110,37 +136,42 @@ class TorchPeer(Peer):
         torch.set_num_threads(len(cores))
         torch.inference_mode().__enter__()
 
-    def empty_call(self) -> Callable[[int], None]:
-        one = torch.ones(1)
-        return _repeated(lambda: one + one)
-
     def prepare(self, request: Mapping[str, Any], inputs: Arrays) -> Prepared:
         if request["operator"] not in EQUIVALENTS:
             raise CannotRun("no equivalent is known")
-        return Prepared(tuple(EQUIVALENTS[request["operator"]](inputs)))
+        forms = EQUIVALENTS[request["operator"]](inputs)
+        empty = Form("", lambda one: one + one, (torch.ones(1),))
+        ways, empty_calls = [_way(EAGER, form) for form in forms], {"": _way(EAGER, empty).run}
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(request["work"]) / "inductor")
+        start = time.monotonic()
+        try:
+            *compiled, least = [_compiled(form) for form in (*forms, empty)]
+        except Exception as error:
+            return Prepared(tuple(ways), empty_calls, notes=(f"{COMPILED}: {_first_lines(error)}",))
+        took = Tuning(0, time.monotonic() - start)
+        return Prepared((*ways, *compiled), {**empty_calls, COMPILED: least.run}, {COMPILED: took})
 
 
-def _way(detail: str, call: Callable[..., Any], tensors: tuple[Any, ...], back: tuple[int, ...] | None) -> Way:
+def _compiled(form: Form) -> Way:
+    """Return a form compiled by ``torch.compile``, which does so in the first call."""
+    way = _way(COMPILED, Form(form.detail, torch.compile(form.call, dynamic=False), form.tensors, form.back))
+    way.run(1)
+    return way
+
+
+def _way(label: str, form: Form) -> Way:
     def once() -> Any:
-        return call(*tensors)
+        return form.call(*form.tensors)
 
-    def result() -> np.ndarray[Any, Any]:
-        made = once() if back is None else once().permute(back)
-        return np.ascontiguousarray(made.numpy())
-
-    return Way("torch", detail, _repeated(once), result)
-
-
-def _repeated(call: Call) -> Callable[[int], None]:
     def run(calls: int) -> None:
         for _ in range(calls):
-            call()
+            once()
 
-    return run
+    return Way(label, form.detail, run, lambda: np.ascontiguousarray(form.back(once()).numpy()))
 
 
-def _reshaped(way: Way, shape: tuple[int, ...]) -> Callable[[], np.ndarray[Any, Any]]:
-    return lambda: way.result().reshape(shape)
+def _first_lines(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
 if __name__ == "__main__":

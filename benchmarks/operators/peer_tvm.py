@@ -6,6 +6,7 @@ Runs in TVM's own environment.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,32 +29,27 @@ MATMULS = {"MM1024": (1024, 1024, 1024), "FFN": (128, 3072, 768)}
 BUILD_TIMEOUT_S = 60.0
 """Patience for a candidate's build; MetaSchedule's own 30 s are too few for some on a slow machine."""
 
-BATCH = 64
-"""Trials of a round. Source: MetaSchedule's ``num_trials_per_iter``."""
+LABEL = "TVM MetaSchedule"
+ONE_CORE_PER_THREAD = -2
+"""TVM's ``kSpecifyOneCorePerThread``: the thread pool's mode that puts every thread on a core that is named."""
 
 TUNING_CORES = tuple(sorted(os.sched_getaffinity(0)))
 """Cores that the process may use before it is pinned: mlir-sched tunes on all of these, so TVM does, too."""
 
 
 class TvmPeer(Peer):
-    """TVM on the pinned cores; its threads share them."""
+    """TVM on the pinned cores, with a thread on each."""
 
     def __init__(self, cores: Sequence[int]) -> None:
         super().__init__(cores)
         cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
         self._target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": len(cores)})
 
-    def empty_call(self) -> Callable[[int], None]:
-        x = te.placeholder((1,), "float32", name="x")
-        function = te.create_prim_func([x, te.compute((1,), lambda i: x[i] + x[i], name="y")])
-        module = tvm.compile(function, target=self._target)
-        return _repeated(module["main"], [tvm.runtime.tensor(np.ones(1, np.float32)) for _ in range(2)])
-
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
-        name, trials = request["operator"], request["trials"]
+        name = request["operator"]
         if name not in MATMULS and name not in workloads.CONFIGS:
             raise CannotRun("no equivalent is known")
-        if not trials:
+        if not request["trials"]:
             raise CannotRun("not tuned: 0 trials were asked for")
         function = te.create_prim_func(workloads.matmul(*MATMULS[name])) if name in MATMULS else None
         function = function or workloads.create_te_workload(name, 0)
@@ -63,29 +59,43 @@ class TvmPeer(Peer):
             raise CannotRun("no candidate was valid")
         module = tvm.compile(schedule.mod, target=self._target)
         way = self._way(module["main"], _adapted(name, inputs), request["shape"])
-        return Prepared((way,), trials=took.trials, seconds=took.seconds)
+        _pin_threads(self.cores)
+        note = f"{LABEL}: rounds of {request['batch']} trials; its model is fitted after each, used from the first"
+        return Prepared((way,), {"": self._empty_call()}, {LABEL: took}, (note,))
 
     def _tuned(self, function: Any, request: Mapping[str, Any]) -> tuple[Any, Tuning]:
-        """Return MetaSchedule's database of the function, and what making it took, now or in an earlier run."""
-        work, trials = Path(request["work"]), request["trials"]
+        """Return MetaSchedule's database of the function, and what making it took, now or in an earlier run.
+
+        MetaSchedule does not go on where it was: what it did before it was killed is thrown away and does not count.
+        """
+        trials, batch = request["trials"], request["batch"]
+        work = Path(request["work"]) / f"rounds-of-{batch}"
         if took := kept_tuning(work):
             return ms.database.JSONDatabase(work_dir=str(work)), took
-        start = time.monotonic()
+        shutil.rmtree(work, ignore_errors=True)
         count = len(TUNING_CORES)
+        start = time.monotonic()
         with _on_cores(TUNING_CORES, afterwards=self.cores):
             database = ms.tune_tir(
                 function,
                 self._target,
                 str(work),
                 trials,
-                num_trials_per_iter=min(BATCH, trials),
+                num_trials_per_iter=min(batch, trials),
                 builder=ms.builder.LocalBuilder(max_workers=count, timeout_sec=BUILD_TIMEOUT_S),
+                cost_model=_eager_model(batch, count),
                 num_tuning_cores=count,
                 seed=request["seed"],
             )
         took = Tuning(len(database.get_all_tuning_records()), time.monotonic() - start)
         took.keep(work)
         return database, took
+
+    def _empty_call(self) -> Callable[[int], None]:
+        x = te.placeholder((1,), "float32", name="x")
+        function = te.create_prim_func([x, te.compute((1,), lambda i: x[i] + x[i], name="y")])
+        module = tvm.compile(function, target=self._target)
+        return _repeated(module["main"], [tvm.runtime.tensor(np.ones(1, np.float32)) for _ in range(2)])
 
     def _way(self, call: Any, inputs: Sequence[np.ndarray[Any, Any]], shape: Sequence[int]) -> Way:
         output = tvm.runtime.tensor(np.zeros(shape, np.float32))
@@ -97,7 +107,24 @@ class TvmPeer(Peer):
             made: np.ndarray[Any, Any] = output.numpy()
             return made
 
-        return Way("TVM MetaSchedule", "", run, result)
+        return Way(LABEL, "", run, result)
+
+
+def _eager_model(warm_up: int, threads: int) -> Any:
+    """Return MetaSchedule's cost model, which ranks from ``warm_up`` samples on and is fitted after every round.
+
+    By default it ranks at random below 100 samples, and is fitted when a fifth more of them is there.
+    """
+    return ms.cost_model.XGBModel(num_warmup_samples=warm_up, adaptive_training=False, num_tuning_cores=threads)
+
+
+def _pin_threads(cores: Sequence[int]) -> None:
+    """Put every thread of the pool on a core of its own, and with several the one that calls on the first."""
+    if len(cores) == 1:
+        return
+    os.environ["TVM_BIND_THREADS"] = "1"  # the pool asks for it when it is set up, not when the process starts
+    tvm.get_global_func("runtime.config_threadpool")(ONE_CORE_PER_THREAD, len(cores), [str(core) for core in cores])
+    os.sched_setaffinity(0, cores[:1])
 
 
 @contextmanager

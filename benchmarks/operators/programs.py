@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.operators.table import Operator, flops_of
-from benchmarks.operators.tuning import Tuning, kept_tuning
+from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions, tune
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.errors import UserError
@@ -143,8 +143,9 @@ def _tuned(path: Path, folder: Path, options: TuneOptions, output: Path) -> Tuni
     """Tune a program unless the folder has it already, and compile it through what was emitted, as a user does."""
     took = kept_tuning(folder)
     if took is None:
-        result = tune(path, folder, options=options)
-        took = Tuning(result.trials, result.seconds)
+        with Clock(folder.with_name(f"{folder.name}-seconds")) as clock:
+            result = tune(path, folder, options=options)
+        took = Tuning(result.trials, clock.seconds)
         took.keep(folder)
     compile_model(path, (f"@{folder / 'flags.txt'}",), None, output)
     return took

@@ -1,11 +1,11 @@
-"""The results as a table, as JSON, and as the paper's bar chart."""
+"""The results as tables, as JSON, and as the paper's bar chart."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,77 +14,92 @@ from rich.table import Table
 
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.roofline import Roofline
-from benchmarks.operators.rows import Column, Row
-from mlir_sched.runner.statistics import Interval
+from benchmarks.operators.rows import CALLS, KERNELS, PLAIN_CALLER, Against, Column, Row, View
+from benchmarks.operators.tuning import Tuning
 
-ORDER = ("IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", "TVM MetaSchedule", "torch", TUNED)
-VERSION = 1
+ORDER = (
+    "IREE default",
+    "IREE O3",
+    "IREE data-tiling",
+    "IREE fused-padding",
+    "TVM MetaSchedule",
+    "torch eager",
+    "torch compile",
+    TUNED,
+)
+VERSION = 2
+
+
+def views_of(rows: Sequence[Row]) -> list[str]:
+    """Return the names of the tables: whole calls first."""
+    return [name for name in (CALLS, KERNELS, PLAIN_CALLER) if any(name in row.views for row in rows)]
 
 
 def labels_of(rows: Sequence[Row]) -> list[str]:
     """Return the columns that some row has, in the order of the table."""
-    present = {label for row in rows for label in row.columns}
+    present = {label for row in rows for label in row.calls.columns}
     return [*(label for label in ORDER if label in present), *sorted(present - set(ORDER))]
 
 
-def table_of(rows: Sequence[Row]) -> Table:
-    """Return the results as a table; its notes are printed by :func:`notes_of`."""
+def table_of(rows: Sequence[Row], name: str) -> Table:
+    """Return one view of the results as a table; what a reader has to know is printed by :func:`notes_of`."""
     labels = labels_of(rows)
-    table = Table("operator", "roofline")
+    table = Table("operator", "roofline", title=name)
     for label in labels:
         table.add_column(label, justify="right")
-    for title in ("against best peer (95 %)", "of roofline", "trials, seconds"):
+    for title in ("against best peer", "of roofline", "trials, seconds"):
         table.add_column(title, justify="right")
     for row in rows:
-        table.add_row(
-            row.name + (" *" if row.kernel_time else ""),
-            f"{duration(row.floor_s)} {row.bound}",
-            *(_time(row.columns.get(label)) for label in labels),
-            _against_best(row),
-            "" if row.of_roofline is None else f"{row.of_roofline:.0%}",
-            "\n".join(f"{label}: {t.trials}, {t.seconds:.0f} s" for label, t in row.tuning.items()),
-        )
+        if name in row.views:
+            table.add_row(*_cells(row, row.views[name], labels), _share(row.of_roofline(name)), _tuning(row))
     return table
 
 
 def notes_of(rows: Sequence[Row], roofline: Roofline) -> list[str]:
-    """Return what a reader of the table has to know, one line each."""
-    levels = ", ".join(f"{level.name} {level.bytes_per_s / 1e9:.0f} GB/s" for level in roofline.levels)
-    notes = [
-        f"cores {', '.join(map(str, roofline.cores))}; measured: {roofline.flops_per_s / 1e9:.1f} GFLOP/s, {levels}",
-        "times are medians, ± is half the width of the 95 % interval; a ratio above 1: mlir-sched is faster",
+    """Return what a reader of the tables has to know, one line each."""
+    return [
+        *_about_the_times(rows),
+        *_about_the_ceiling(rows, roofline),
+        *(f"empty call of {name}: {low} to {high}" for name, low, high in _empty_calls(rows)),
+        *(
+            f"{row.name}: no kernel time of {label}: {why}"
+            for row in rows
+            for label, why in row.kernels.unresolved.items()
+        ),
+        *_without_repetition(rows),
     ]
-    if any(row.kernel_time for row in rows):
-        notes.append("* kernel time: the framework's empty call is taken off")
-    peers = sorted({peer for row in rows for peer in row.overhead_s})
-    for peer in peers:
-        overheads = [row.overhead_s[peer] for row in rows if peer in row.overhead_s]
-        notes.append(f"empty call of {peer}: {duration(min(overheads))} to {duration(max(overheads))}")
-    by_note: dict[str, list[str]] = {}
-    for row in rows:
-        for note in row.notes:
-            by_note.setdefault(note, []).append(row.name)
-    notes += [f"{note} ({', '.join(names)})" if len(names) < len(rows) else note for note, names in by_note.items()]
-    return notes
 
 
-def means_of(rows: Sequence[Row]) -> list[str]:
-    """Return mlir-sched's time relative to others' over the rows that have both, and its tuning time to theirs."""
+def means_of(rows: Sequence[Row], name: str) -> list[str]:
+    """Return mlir-sched's time relative to others' over the rows of a view that have both."""
     lines = []
     others = [label for label in labels_of(rows) if label != TUNED]
-    ways_of_iree = [label for label in others if label.startswith("IREE")]
-    groups = {"the best other": others, "the best of IREE": ways_of_iree, **{label: [label] for label in others}}
-    for name, labels in groups.items():
-        found = [against for row in rows if (against := _against_fastest(row, labels)) is not None]
+    groups = {
+        "the best other": others,
+        "the best of IREE": [label for label in others if label.startswith("IREE")],
+        "the better of PyTorch": [label for label in others if label.startswith("torch")],
+        **{label: [label] for label in others},
+    }
+    views = {row.name: row.views[name] for row in rows if name in row.views}
+    for title, labels in groups.items():
+        found = {row: against for row, view in views.items() if (against := view.against(labels)) is not None}
         if found:
-            faster = sum(against.low > 1 for against in found)
-            mean = 1 / geometric_mean([against.median for against in found])
-            rows_of_both = f"rows: {len(found)}, faster on {faster}"
-            lines.append(f"time relative to {name}: {mean:.2f} (geometric mean; {rows_of_both})")
-    for label in sorted({label for row in rows for label in row.tuning} - {TUNED}):
+            mean = 1 / geometric_mean([against.ratio for against in found.values()])
+            lines.append(f"{name}, time relative to {title}: {mean:.2f} (geometric mean; {_counts(found)})")
+        left_out = [row for row, view in views.items() if not view.unresolved.keys().isdisjoint({*labels, TUNED})]
+        if left_out and title == "the best other":
+            lines.append(f"{name}, not in the mean, as kernels cannot be told from calls: {', '.join(left_out)}")
+    return lines
+
+
+def tuning_means_of(rows: Sequence[Row]) -> list[str]:
+    """Return mlir-sched's tuning time relative to others', with the median seed of each row."""
+    lines = []
+    searched = {label for row in rows for label, tunings in row.tuning.items() if any(t.trials for t in tunings)}
+    for label in sorted(searched - {TUNED}):
         both = [row.tuning for row in rows if label in row.tuning and TUNED in row.tuning]
         if both:
-            mean = geometric_mean([tuning[TUNED].seconds / tuning[label].seconds for tuning in both])
+            mean = geometric_mean([_seconds(tuning[TUNED]) / _seconds(tuning[label]) for tuning in both])
             lines.append(f"tuning time relative to {label}: {mean:.2f} (geometric mean; rows: {len(both)})")
     return lines
 
@@ -101,7 +116,7 @@ def write_json(path: Path, rows: Sequence[Row], roofline: Roofline, setting: Map
 
 
 def write_chart(path: Path, rows: Sequence[Row]) -> None:
-    """Write a chart: speed of every column relative to the fastest of its operator, as the paper's figure has it."""
+    """Write a chart of whole calls: speed of every column relative to the fastest of its operator, as in the paper."""
     labels = labels_of(rows)
     figure = Figure(figsize=(max(6.0, 1.2 * len(rows)), 4), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
@@ -111,16 +126,15 @@ def write_chart(path: Path, rows: Sequence[Row]) -> None:
         places = [i + (index - (len(labels) - 1) / 2) * width for i in range(len(rows))]
         axes.bar(places, [relative_speed(row, label) for row in rows], width, label=label)
     axes.set_xticks(range(len(rows)), [row.name for row in rows])
-    axes.set_ylabel("speed relative to the fastest")
+    axes.set_ylabel("speed of a call relative to the fastest")
     axes.legend(fontsize="small", ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.2))
     figure.savefig(path)
 
 
 def relative_speed(row: Row, label: str) -> float:
-    """Return the fastest time of a row over that of a column, 0 when it is missing."""
-    if label not in row.columns:
-        return 0.0
-    return min(column.time.median for column in row.columns.values()) / row.columns[label].time.median
+    """Return the fastest call of a row over that of a column, 0 when it is missing."""
+    columns = row.calls.columns
+    return min(column.time_s for column in columns.values()) / columns[label].time_s if label in columns else 0.0
 
 
 def duration(seconds: float) -> str:
@@ -131,19 +145,87 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
+def _cells(row: Row, view: View, labels: Sequence[str]) -> Iterator[str]:
+    yield row.name
+    yield f"{duration(row.floor_s)} {row.bound}"
+    for label in labels:
+        yield "not resolved" if label in view.unresolved else _time(view.columns.get(label))
+    against = view.against(labels)
+    yield "-" if against is None else f"{against}\n{against.label}"
+
+
 def _time(column: Column | None) -> str:
     if column is None:
         return "-"
-    return f"{duration(column.time.median)} ±{column.spread / 2:.1%}" + (f"\n{column.detail}" if column.detail else "")
+    low, high = map(duration, column.range_s)
+    return "\n".join([duration(column.time_s), f"{low} to {high}", *column.details])
 
 
-def _against_best(row: Row) -> str:
-    against = _against_fastest(row, row.columns)
-    return "-" if against is None else f"{against}\n{row.best_peer}"
+def _share(of_roofline: float | None) -> str:
+    return "" if of_roofline is None else f"{of_roofline:.0%}{' !' if of_roofline > 1 else ''}"
 
 
-def _against_fastest(row: Row, labels: Iterable[str]) -> Interval | None:
-    """Return the ratio of the fastest of these columns' time to mlir-sched's; None where one is missing."""
-    others = [row.columns[label] for label in labels if label != TUNED and label in row.columns]
-    fastest = min(others, key=lambda column: column.time.median, default=None)
-    return None if fastest is None else fastest.ratio
+def _tuning(row: Row) -> str:
+    return "\n".join(
+        f"{label}: {', '.join(f'{t.trials} in {t.seconds:.0f} s' for t in tunings)}"
+        for label, tunings in row.tuning.items()
+    )
+
+
+def _about_the_times(rows: Sequence[Row]) -> Iterator[str]:
+    sessions = max(len(row.sessions) for row in rows)
+    yield "a ratio is the fastest other time divided by mlir-sched's; above 1: mlir-sched is faster"
+    if sessions == 1:
+        yield "one seed: ranges are 95 % intervals of timing; what another seed or day would give is not in them"
+    else:
+        yield f"{sessions} seeds, each in a session of its own: times are the medians, ranges the least and the most"
+        yield "~ the two ranges overlap: one bad day of either explains the difference"
+
+
+def _about_the_ceiling(rows: Sequence[Row], roofline: Roofline) -> Iterator[str]:
+    names = dict.fromkeys(level.name for level in roofline.levels)
+    rates = {name: [level.bytes_per_s / 1e9 for level in roofline.levels if level.name == name] for name in names}
+    levels = ", ".join(f"{name} {_range(min(found), max(found))} GB/s" for name, found in rates.items())
+    cores = ", ".join(map(str, roofline.cores))
+    yield f"roofline: measured peaks of cores {cores}: {roofline.flops_per_s / 1e9:.1f} GFLOP/s in f32, {levels}"
+    for row in rows:
+        for name in row.views:
+            share = row.of_roofline(name)
+            if share is not None and share > 1:
+                yield f"! {row.name} is at {share:.1%} of the roofline ({name}): {row.bound} was measured too low"
+
+
+def _empty_calls(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
+    times: dict[str, list[float]] = {}
+    for session in (session for row in rows for session in row.sessions):
+        for samples in session.samples:
+            if samples.contender.empty:
+                name = samples.contender.label or samples.contender.peer
+                times.setdefault(name, []).append(samples.interval.median)
+    return ((name, duration(min(found)), duration(max(found))) for name, found in times.items())
+
+
+def _unresolved(row: Row) -> Iterator[str]:
+    return (f"no kernel time of {label}: {why}" for label, why in row.kernels.unresolved.items())
+
+
+def _without_repetition(rows: Sequence[Row]) -> Iterator[str]:
+    by_note: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row.notes:
+            by_note.setdefault(note, []).append(row.name)
+    return (f"{note} ({', '.join(names)})" if len(names) < len(rows) else note for note, names in by_note.items())
+
+
+def _counts(found: Mapping[str, Against]) -> str:
+    faster = sum(against.low > 1 and not against.one_day for against in found.values())
+    slower = sum(against.high < 1 and not against.one_day for against in found.values())
+    return f"rows: {len(found)}, faster on {faster}, slower on {slower}"
+
+
+def _seconds(tunings: Sequence[Tuning]) -> float:
+    return median(tuning.seconds for tuning in tunings)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"

@@ -1,8 +1,10 @@
-"""The machine's ceilings as measured: peak of fused multiply-adds, and read bandwidth of every cache level.
+"""The machine's ceilings as measured: peak of fused multiply-adds in f32, and bandwidth by the size of what is moved.
 
-The peak is that of a kernel which IREE compiles: independent chains of multiply-adds in registers. Bandwidths are those
-of NumPy's dot product of two vectors which together fill half of a level; on a level that is shared, all threads
-together do. ``python -m benchmarks.operators.roofline --cores 0,1`` measures these cores and prints JSON.
+The peak is that of a kernel which IREE compiles: independent chains of multiply-adds in registers. Bandwidths are the
+best of three patterns of NumPy (:data:`PATTERNS`) on as many bytes, at every power of two of them. What lies between
+two sizes has the faster one's: data that are a little larger than a cache still find a part of themselves there. So no
+size has a higher ceiling than a smaller one. ``python -m benchmarks.operators.roofline --cores 0,1`` prints these of
+some cores as JSON.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +35,12 @@ CHAINS = (2, 4, 8)
 """Chains per element that are tried; IREE's vectors add more. The fastest counts."""
 
 ROUNDS, ROUND_S = 12, 0.03
-PASS_BYTES = 32 << 20
-"""Bytes that one call of the bandwidth kernel reads at least."""
+BANDWIDTH_ROUNDS, BANDWIDTH_ROUND_S = 5, 0.015
+PASS_BYTES = 8 << 20
+"""Bytes that one call of a bandwidth kernel moves at least."""
+
+SMALLEST_BYTES, BEYOND = 1 << 13, 4
+"""Sizes whose bandwidth is measured: from this one to so many times the largest cache, by powers of two."""
 
 DRAM = "DRAM"
 
@@ -43,12 +50,12 @@ _ALIVE: list[object] = []
 
 @dataclass(frozen=True)
 class Level:
-    """A level of the memory.
+    """A ceiling for some sizes of data, up to that of the level and above that of the one before.
 
     Attributes:
-        name: L1 to L3, or DRAM.
-        size_bytes: What it holds, over all cores that are used; 0 means anything.
-        bytes_per_s: Read bandwidth of these cores together.
+        name: L1 to L3, or DRAM: the first cache that holds so much.
+        size_bytes: Largest size, over all cores that are used; 0 means any.
+        bytes_per_s: Bandwidth of these cores together.
     """
 
     name: str
@@ -63,7 +70,7 @@ class Roofline:
     Attributes:
         cores: Which.
         flops_per_s: Operations per second; a fused multiply-add is two.
-        levels: From the first cache to the memory.
+        levels: By size, from the smallest; several of them are of one cache.
     """
 
     cores: tuple[int, ...]
@@ -134,7 +141,7 @@ def _peak(cores: Sequence[int]) -> float:
     return max(_rate(cores, partial(_multiply_adds_kernel, chains)) for chains in CHAINS)
 
 
-def _multiply_adds_kernel(chains: int) -> tuple[Callable[[], object], int]:
+def _multiply_adds_kernel(chains: int) -> Kernel:
     """Return a call of the kernel on the calling thread, and its operations."""
     import iree.runtime as rt
 
@@ -157,8 +164,12 @@ def _multiply_adds_kernel(chains: int) -> tuple[Callable[[], object], int]:
     return (lambda: run(1)), 2 * chains * LENGTH * ELEMENTS
 
 
-def _dot_kernel(size_bytes: int) -> tuple[Callable[[], object], int]:
-    """Return a call that reads two vectors of together ``size_bytes`` again and again, and the bytes it reads."""
+Kernel = tuple[Callable[[], object], int]
+"""A call that moves data again and again, and the bytes that it moves."""
+
+
+def _two_streams(size_bytes: int) -> Kernel:
+    """Return dot products of two vectors of together ``size_bytes``."""
     elements = max(64, size_bytes // 8)
     passes = max(1, PASS_BYTES // (8 * elements))
     # the passes are a dimension of stride 0: NumPy's loop over them costs some 20 ns each
@@ -168,9 +179,36 @@ def _dot_kernel(size_bytes: int) -> tuple[Callable[[], object], int]:
     return (lambda: np.matmul(left, right, out=result)), passes * elements * 8
 
 
-def _rate(cores: Sequence[int], make: Callable[[], tuple[Callable[[], object], int]]) -> float:
+def _one_stream(size_bytes: int) -> Kernel:
+    """Return maxima of a vector of ``size_bytes``."""
+    values, passes = np.ones(max(64, size_bytes // 4), np.float32), max(1, PASS_BYTES // size_bytes)
+
+    def run() -> None:
+        for _ in repeat(None, passes):
+            values.max()
+
+    return run, passes * values.nbytes
+
+
+def _copy(size_bytes: int) -> Kernel:
+    """Return copies of one half of ``size_bytes`` to the other; the bytes read and those written count."""
+    elements = max(64, size_bytes // 8)
+    passes = max(1, PASS_BYTES // (8 * elements))
+    source, target = np.ones(elements, np.float32), np.empty(elements, np.float32)
+
+    def run() -> None:
+        for _ in repeat(None, passes):
+            np.copyto(target, source)
+
+    return run, passes * elements * 8
+
+
+PATTERNS = (_two_streams, _one_stream, _copy)
+
+
+def _rate(cores: Sequence[int], make: Callable[[], Kernel], *, rounds: int = ROUNDS, round_s: float = ROUND_S) -> float:
     """Return the most work per second that threads pinned to the cores did together in a round."""
-    rates = [[0.0] * ROUNDS for _ in cores]
+    rates = [[0.0] * rounds for _ in cores]
     barrier = threading.Barrier(len(cores))
     lock = threading.Lock()
 
@@ -179,10 +217,10 @@ def _rate(cores: Sequence[int], make: Callable[[], tuple[Callable[[], object], i
         with lock:
             call, amount = make()
         call()
-        for round_ in range(ROUNDS):
+        for round_ in range(rounds):
             barrier.wait()
             calls, start = 0, time.perf_counter()
-            while (now := time.perf_counter()) - start < ROUND_S:
+            while (now := time.perf_counter()) - start < round_s:
                 call()
                 calls += 1
             rates[index][round_] = calls * amount / (now - start)
@@ -195,21 +233,43 @@ def _rate(cores: Sequence[int], make: Callable[[], tuple[Callable[[], object], i
     return max(map(sum, zip(*rates, strict=True)))
 
 
+def levels_of(rates: Mapping[int, float], caches: Mapping[str, int]) -> tuple[Level, ...]:
+    """Return the ceilings that follow from rates at some sizes.
+
+    Args:
+        rates: Bytes per second by size in bytes.
+        caches: Bytes that each cache holds, by name, from the first to the last.
+    """
+    sizes = sorted(rates)
+    # no ceiling is below one of larger data, which was reached
+    best = {size: max(rates[larger] for larger in sizes if larger >= size) for size in sizes}
+    rungs = [(sizes[0], sizes[0]), *pairwise(sizes)]
+    found = [Level(_cache_for(size, caches), size, best[below]) for below, size in rungs]
+    return (*found, Level(DRAM, 0, best[sizes[-1]]))
+
+
+def _cache_for(size_bytes: int, caches: Mapping[str, int]) -> str:
+    return next((name for name, holds in caches.items() if size_bytes <= holds), DRAM)
+
+
 def _levels(cores: Sequence[int]) -> tuple[Level, ...]:
     from mlir_sched.targets.llvm_cpu import data_cache_bytes
 
     count = len(cores)
-    levels = []
-    largest = 1 << 20
-    for number in (1, 2, 3):
-        size = data_cache_bytes(number)
-        if size:
-            share = size // 2 // (count if number == 3 else 1)
-            rate = _rate(cores, partial(_dot_kernel, share))
-            levels.append(Level(f"L{number}", size * (1 if number == 3 else count), rate))
-            largest = max(largest, size)
-    rate = _rate(cores, partial(_dot_kernel, 4 * largest // count))
-    return (*levels, Level(DRAM, 0, rate))
+    # the third cache is shared
+    caches = {f"L{number}": data_cache_bytes(number) * (1 if number == 3 else count) for number in (1, 2, 3)}
+    largest = max(*caches.values(), 1 << 20)
+    sizes = [SMALLEST_BYTES << power for power in range((BEYOND * largest // SMALLEST_BYTES).bit_length())]
+    return levels_of({size: _best_rate(cores, size) for size in sizes}, caches)
+
+
+def _best_rate(cores: Sequence[int], size_bytes: int) -> float:
+    share = size_bytes // len(cores)
+    rates = (
+        _rate(cores, partial(pattern, share), rounds=BANDWIDTH_ROUNDS, round_s=BANDWIDTH_ROUND_S)
+        for pattern in PATTERNS
+    )
+    return max(rates)
 
 
 def main() -> None:

@@ -1,40 +1,135 @@
-"""What was found for an operator, as data that table, JSON and chart share."""
+"""What was found for an operator over its sessions, as data that tables, JSON and chart share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.sampling import Samples, ratio
+from benchmarks.operators.roofline import Roofline
+from benchmarks.operators.sampling import Samples, Unresolved, kernel_time, ratio
+from benchmarks.operators.session import Session
 from benchmarks.operators.tuning import Tuning
-from mlir_sched.runner.statistics import Interval
 
-SHORT_S = 50e-6
-"""Rows whose fastest call is shorter compare kernel time: the call without the framework's empty call."""
+IREE = "iree"
+PLAIN = "iree-plain"
+"""Peer of IREE's programs called by a thread that does not yield to IREE's workers."""
+
+CALLS, KERNELS, PLAIN_CALLER = "whole calls", "kernel time", "whole calls, plain caller of IREE"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One framework's, or one variant's, fastest way.
+    """One framework's, or one variant's, fastest way of every session.
 
     Attributes:
-        detail: Which way it is.
-        time: Seconds per call with the 95 % interval, the empty call's time taken off in rows of kernel time.
-        ratio: This column's time divided by mlir-sched's; None when that is missing.
-        disturbed: Samples during which the cores were shared.
+        samples: By number of the session.
     """
 
-    detail: str
-    time: Interval
-    ratio: Interval | None
-    disturbed: int
+    samples: Mapping[int, Samples]
+
+    @property
+    def sessions_s(self) -> tuple[float, ...]:
+        """Median seconds per call of every session."""
+        return tuple(samples.interval.median for samples in self.samples.values())
+
+    @property
+    def time_s(self) -> float:
+        """Seconds per call: the median of the sessions."""
+        return median(self.sessions_s)
+
+    @property
+    def range_s(self) -> tuple[float, float]:
+        """Least and most of the sessions; of a single one its 95 % interval, which holds the noise of timing alone."""
+        if len(self.samples) > 1:
+            return min(self.sessions_s), max(self.sessions_s)
+        (one,) = self.samples.values()
+        return one.interval.low, one.interval.high
 
     @property
     def spread(self) -> float:
-        """Width of the interval relative to the median."""
-        return self.time.relative_width()
+        """Width of the range relative to the time."""
+        return (self.range_s[1] - self.range_s[0]) / self.time_s
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The ways that were the fastest, each once."""
+        return tuple(dict.fromkeys(s.contender.detail for s in self.samples.values() if s.contender.detail))
+
+    @property
+    def disturbed(self) -> int:
+        """Samples during which the cores were shared."""
+        return sum(samples.quiet.count(False) for samples in self.samples.values())
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("time_s", "range_s", "sessions_s", "details", "disturbed")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Against:
+    """A column's time divided by mlir-sched's; above 1 means that mlir-sched is faster.
+
+    Attributes:
+        label: The column.
+        ratio: Of the two times that the table shows.
+        low, high: Least and most of the sessions; of a single one the 95 % interval.
+        one_day: Whether the ranges of the two columns over the sessions overlap: one bad day of either explains the
+            difference.
+    """
+
+    label: str
+    ratio: float
+    low: float
+    high: float
+    one_day: bool
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.2f} ({self.low:.2f} to {self.high:.2f}){' ~' if self.one_day else ''}"
+
+
+@dataclass(frozen=True)
+class View:
+    """One way of looking at the times of a row.
+
+    Attributes:
+        columns: By label; what is missing has a note.
+        unresolved: Why a column has no time here, by label.
+    """
+
+    columns: Mapping[str, Column]
+    unresolved: Mapping[str, str] = field(default_factory=dict)
+
+    def fastest(self, labels: Iterable[str]) -> str | None:
+        """Return the fastest of some columns but mlir-sched's; None when there is none."""
+        others = [label for label in labels if label != TUNED and label in self.columns]
+        return min(others, key=lambda label: self.columns[label].time_s, default=None)
+
+    def against(self, labels: Iterable[str]) -> Against | None:
+        """Return the fastest of some columns against mlir-sched; None where one of them has no time."""
+        labels = tuple(labels)
+        label = self.fastest(labels)
+        if label is None or TUNED not in self.columns or not self.unresolved.keys().isdisjoint(labels):
+            return None
+        return _against(label, self.columns[label], self.columns[TUNED])
+
+    @property
+    def best_peer(self) -> str | None:
+        """The fastest of all columns but mlir-sched's."""
+        return self.fastest(self.columns)
+
+    @property
+    def shown(self) -> str | None:
+        """The column that the roofline is compared with: mlir-sched's, or the fastest where nothing was tuned."""
+        if TUNED in self.columns or TUNED in self.unresolved:
+            return TUNED if TUNED in self.columns else None
+        return self.best_peer
+
+    def to_json(self) -> dict[str, Any]:
+        columns = {label: column.to_json() for label, column in self.columns.items()}
+        return {"columns": columns, "unresolved": dict(self.unresolved)}
 
 
 @dataclass(frozen=True)
@@ -43,58 +138,99 @@ class Row:
 
     Attributes:
         name: The operator.
-        columns: By label; what is missing has a note.
-        kernel_time: Whether the empty call's time is taken off.
-        overhead_s: Seconds of an empty call by peer.
+        views: By name: :data:`CALLS`, :data:`KERNELS` and, where it was measured, :data:`PLAIN_CALLER`.
         floor_s: Least seconds by the measured roofline.
         bound: What bounds it: FMA or a level of the memory.
-        flops, moved_bytes: What the roofline is reckoned from.
-        tuning: Trials and seconds by label.
-        notes: What is missing and why, by label or file.
-        samples: Every sample that was taken, the empty calls' too.
+        sessions: All that the views are made of.
     """
 
     name: str
-    columns: Mapping[str, Column]
-    kernel_time: bool
-    overhead_s: Mapping[str, float]
+    views: Mapping[str, View]
     floor_s: float
     bound: str
-    flops: int
-    moved_bytes: int
-    tuning: Mapping[str, Tuning]
-    notes: tuple[str, ...]
-    samples: tuple[Samples, ...]
+    sessions: tuple[Session, ...]
 
     @property
-    def best_peer(self) -> str | None:
-        """The fastest of all columns but mlir-sched's."""
-        others = [label for label in self.columns if label != TUNED]
-        return min(others, key=lambda label: self.columns[label].time.median, default=None)
+    def calls(self) -> View:
+        """Whole calls, as a user makes them."""
+        return self.views[CALLS]
 
     @property
-    def of_roofline(self) -> float | None:
-        """Share of the roofline that mlir-sched reaches, or without it the fastest column; 1 is the ceiling."""
-        label = TUNED if TUNED in self.columns else self.best_peer
-        return None if label is None else self.floor_s / self.columns[label].time.median
+    def kernels(self) -> View:
+        """Calls without the framework's empty call."""
+        return self.views[KERNELS]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing and why, each once."""
+        return tuple(dict.fromkeys(note for session in self.sessions for note in session.notes))
+
+    @property
+    def tuning(self) -> dict[str, tuple[Tuning, ...]]:
+        """What tuning took in every session, by label."""
+        labels = dict.fromkeys(label for session in self.sessions for label in session.tuning)
+        return {label: tuple(s.tuning[label] for s in self.sessions if label in s.tuning) for label in labels}
+
+    def of_roofline(self, name: str) -> float | None:
+        """Return the share of the roofline that mlir-sched reaches in a view, or without it the fastest column.
+
+        The roofline is made of measured peaks. Above 1 a peak was measured too low.
+        """
+        view = self.views[name]
+        return None if view.shown is None else self.floor_s / view.columns[view.shown].time_s
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"best_peer": self.best_peer, "of_roofline": self.of_roofline}
+        return {
+            "name": self.name,
+            "views": {name: view.to_json() for name, view in self.views.items()},
+            "of_roofline": {name: self.of_roofline(name) for name in self.views},
+            "floor_s": self.floor_s,
+            "bound": self.bound,
+            "sessions": [session.to_json() for session in self.sessions],
+        }
 
 
-def columns_of(samples: tuple[Samples, ...], overhead: Mapping[str, Samples]) -> tuple[dict[str, Column], bool]:
-    """Return the fastest way of every label, and whether the times are kernel times."""
-    kernel_time = min((s.interval.median for s in samples), default=0.0) < SHORT_S
-    if kernel_time:
-        samples = tuple(s.less(overhead[s.contender.peer].interval.median) for s in samples)
-    fastest: dict[str, Samples] = {}
-    for one in samples:
-        known = fastest.get(one.contender.label)
-        if known is None or one.interval.median < known.interval.median:
-            fastest[one.contender.label] = one
-    own = fastest.get(TUNED)
-    columns = {
-        label: Column(s.contender.detail, s.interval, None if own is None else ratio(s, own), s.quiet.count(False))
-        for label, s in fastest.items()
-    }
-    return columns, kernel_time
+def row_of(name: str, sessions: Sequence[Session], roofline: Roofline) -> Row:
+    """Return what the sessions of an operator say together."""
+    floor_s, bound = roofline.seconds(sessions[0].flops, sessions[0].moved_bytes)
+    calls = _columns(sessions, without=PLAIN)
+    views = {CALLS: View(calls), KERNELS: _kernels(calls, sessions)}
+    if any(s.contender.peer == PLAIN for session in sessions for s in session.samples):
+        views[PLAIN_CALLER] = View(_columns(sessions, without=IREE))
+    return Row(name, views, floor_s, bound, tuple(sessions))
+
+
+def _columns(sessions: Sequence[Session], *, without: str) -> dict[str, Column]:
+    """Return the columns of all peers but one."""
+    fastest: dict[str, dict[int, Samples]] = {}
+    for number, session in enumerate(sessions):
+        for one in session.samples:
+            if one.contender.empty or one.contender.peer == without:
+                continue
+            known = fastest.setdefault(one.contender.label, {})
+            if number not in known or one.interval.median < known[number].interval.median:
+                known[number] = one
+    return {label: Column(samples) for label, samples in fastest.items()}
+
+
+def _kernels(calls: Mapping[str, Column], sessions: Sequence[Session]) -> View:
+    columns, unresolved = {}, {}
+    for label, column in calls.items():
+        try:
+            columns[label] = Column({n: kernel_time(s, sessions[n].empty_of(s)) for n, s in column.samples.items()})
+        except Unresolved as reason:
+            unresolved[label] = str(reason)
+    return View(columns, unresolved)
+
+
+def _against(label: str, other: Column, own: Column) -> Against:
+    both = [number for number in own.samples if number in other.samples]
+    found = [ratio(other.samples[number], own.samples[number]) for number in both]
+    if len(found) == 1:
+        low, high = found[0].low, found[0].high
+    else:
+        ratios = [interval.median for interval in found] or [other.time_s / own.time_s]
+        low, high = min(ratios), max(ratios)
+    several = min(len(other.samples), len(own.samples)) > 1
+    overlap = other.range_s[0] <= own.range_s[1] and own.range_s[0] <= other.range_s[1]
+    return Against(label, other.time_s / own.time_s, low, high, several and overlap)

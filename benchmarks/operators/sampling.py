@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from mlir_sched.runner.statistics import Interval, median_interval, ratio_interv
 FEWEST = 6
 """Quiet samples below which the disturbed ones count as well."""
 
-SMALLEST_SHARE = 0.01
-"""Least share of a call's time that is left as kernel time when the empty call's is taken off."""
+RESOLVED = 0.1
+"""Largest uncertainty of a kernel time, relative to it, with which it says something."""
+
+NEGLIGIBLE = 0.1
+"""Share of an empty call in a call up to which taking it off adds no uncertainty to speak of."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +27,18 @@ class Contender:
 
     Attributes:
         peer: Whose process runs it.
-        way: Its number there; ``peer.EMPTY`` is the empty call.
-        label: Its column; of the contenders of one column the fastest counts.
+        way: Its number there.
+        label: Its column; of the contenders of one column the fastest counts. An empty call's is the column that it
+            stands for, or nothing when it stands for all other columns of the peer.
         detail: What sets it apart in its column.
+        empty: Whether it is an empty call: one element plus one element.
     """
 
     peer: str
     way: int
     label: str
     detail: str = ""
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,10 +66,29 @@ class Samples:
         """Median seconds per call with its 95 % interval."""
         return median_interval(self.kept_s)
 
-    def less(self, overhead_s: float) -> Samples:
-        """Return the samples without the time of an empty call."""
-        calls_s = tuple(max(s - overhead_s, SMALLEST_SHARE * s) for s in self.calls_s)
-        return Samples(self.contender, calls_s, self.quiet)
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Samples:
+        return Samples(Contender(**data["contender"]), tuple(data["calls_s"]), tuple(data["quiet"]))
+
+
+class Unresolved(Exception):  # noqa: N818 - it is an answer, not an error
+    """A kernel is too short to be told from the call of the framework; the message holds both times."""
+
+
+def kernel_time(call: Samples, empty: Samples) -> Samples:
+    """Return the samples of a call without the median of the framework's empty call.
+
+    Raises:
+        Unresolved: The empty call is more than a tenth of the call (:data:`NEGLIGIBLE`), and the half widths of the two
+            95 % intervals add up to more than a tenth of the difference (:data:`RESOLVED`) or a call took less than
+            an empty one.
+    """
+    whole, overhead = call.interval, empty.interval
+    if overhead.median > NEGLIGIBLE * whole.median:
+        uncertainty_s = (whole.high - whole.low + overhead.high - overhead.low) / 2
+        if uncertainty_s > RESOLVED * (whole.median - overhead.median) or min(call.calls_s) <= overhead.median:
+            raise Unresolved(f"a call takes {_microseconds(whole)}, an empty one {_microseconds(overhead)}")
+    return Samples(call.contender, tuple(s - overhead.median for s in call.calls_s), call.quiet)
 
 
 Sampler = Callable[[Contender], tuple[float, bool]]
@@ -97,3 +123,8 @@ def ratio(other: Samples, own: Samples) -> Interval:
     quiet = [p for p, a, b in zip(pairs, other.quiet, own.quiet, strict=True) if a and b]
     chosen = quiet if len(quiet) >= FEWEST else pairs
     return ratio_interval([a for a, _ in chosen], [b for _, b in chosen])
+
+
+def _microseconds(interval: Interval) -> str:
+    low, median, high = (f"{seconds * 1e6:.3g}" for seconds in (interval.low, interval.median, interval.high))
+    return f"{median} us ({low} to {high})"

@@ -6,15 +6,20 @@ The environments of all frameworks import this file: it needs Python only.
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 _FILE = "tuning.json"
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What tuning took: trials and seconds."""
+    """What tuning took: trials and seconds, over all processes that worked at it."""
 
     trials: int
     seconds: float
@@ -23,8 +28,56 @@ class Tuning:
         """Mark what lies in a folder as finished."""
         (folder / _FILE).write_text(json.dumps(asdict(self)))
 
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Tuning:
+        return Tuning(data["trials"], data["seconds"])
+
 
 def kept_tuning(folder: Path) -> Tuning | None:
     """Return what the tuning in a folder took; None when none has finished there."""
     path = folder / _FILE
-    return Tuning(**json.loads(path.read_text())) if path.exists() else None
+    return Tuning.from_json(json.loads(path.read_text())) if path.exists() else None
+
+
+class Clock:
+    """Counts the seconds that processes spend on one work, one after the other; a context manager.
+
+    A thread writes the sum down once per ``tick_s``: of a process that was killed all counts up to its last tick.
+
+    Args:
+        path: File of the sum.
+        tick_s: Seconds between two writes.
+    """
+
+    def __init__(self, path: Path, *, tick_s: float = 1.0) -> None:
+        self._path, self._tick_s = path, tick_s
+        self._earlier_s = float(self._path.read_text()) if self._path.exists() else 0.0
+        self._start = time.monotonic()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all processes so far, this one's included."""
+        return self._earlier_s + time.monotonic() - self._start
+
+    def __enter__(self) -> Clock:
+        self._start = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._write()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._tick_s):
+            self._write()
+
+    def _write(self) -> None:
+        new = self._path.with_name(f"{self._path.name}.new")
+        new.write_text(repr(self.seconds))
+        new.replace(self._path)

@@ -1,0 +1,11 @@
+"""IREE as a peer whose calling thread does not yield to IREE's workers: what an application gets that does nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from benchmarks.operators.peer import serve
+from benchmarks.operators.peer_iree import IreePeer
+
+if __name__ == "__main__":
+    serve(partial(IreePeer, yields=False))

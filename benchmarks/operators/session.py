@@ -1,0 +1,73 @@
+"""One session: every framework tuned with one seed, started afresh, and all sampled in turns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.operators.sampling import Samples
+from benchmarks.operators.tuning import Tuning
+
+_FILE = "session.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Session:
+    """What was found for one operator with one seed.
+
+    Attributes:
+        seed: Of the searches and of the order of samples.
+        samples: Every sample that was taken, the empty calls' too.
+        tuning: What tuning took, by column.
+        notes: What is missing and why, by column or file.
+        flops, moved_bytes: What the operator has to do.
+    """
+
+    seed: int
+    samples: tuple[Samples, ...]
+    tuning: Mapping[str, Tuning]
+    notes: tuple[str, ...]
+    flops: int
+    moved_bytes: int
+
+    def empty_of(self, call: Samples) -> Samples:
+        """Return the samples of the empty call that a column's calls are compared with."""
+        empties = {s.contender.label: s for s in self.samples if s.contender.empty and _peer(s) == _peer(call)}
+        return empties.get(call.contender.label) or empties[""]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Session:
+        return Session(
+            data["seed"],
+            tuple(map(Samples.from_json, data["samples"])),
+            {label: Tuning.from_json(tuning) for label, tuning in data["tuning"].items()},
+            tuple(data["notes"]),
+            data["flops"],
+            data["moved_bytes"],
+        )
+
+
+def keep_session(session: Session, folder: Path, setting: Mapping[str, Any]) -> None:
+    """Keep a session and how it was made in a folder."""
+    data = {"version": VERSION, "setting": dict(setting), "session": session.to_json()}
+    (folder / _FILE).write_text(json.dumps(data))
+
+
+def kept_session(folder: Path, setting: Mapping[str, Any]) -> Session | None:
+    """Return the session that a folder has; None when there is none, or one that was made in another way."""
+    path = folder / _FILE
+    data = json.loads(path.read_text()) if path.exists() else {}
+    if data.get("version") != VERSION or data["setting"] != dict(setting):
+        return None
+    return Session.from_json(data["session"])
+
+
+def _peer(samples: Samples) -> str:
+    return samples.contender.peer
