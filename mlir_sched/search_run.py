@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from mlir_sched.options import TuneOptions
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.progress import Progress, ProgressCallback
 from mlir_sched.record import StoredTask, measuring_context
+from mlir_sched.run_clock import RunClock
 from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearch, Strategy
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
@@ -41,11 +41,13 @@ class Limit:
 
     Attributes:
         trials: Candidates, those of earlier calls included.
-        seconds: Seconds since the start, those before a resume included; used when ``trials`` is None.
+        seconds: Seconds on the run's clock; used when ``trials`` is None.
+        ended: Where a search by seconds ended when it was done first, in candidates; a resumed run ends it there.
     """
 
     trials: int | None = None
     seconds: float = 0.0
+    ended: int | None = None
 
 
 @dataclass
@@ -53,6 +55,7 @@ class SearchRun:
     """One run of the search over the tasks of a variant; it can be stopped at a limit and go on to a further one.
 
     Attributes:
+        clock: Counts the seconds of the whole run, those of other variants included.
         generation: How often the user asked for a fresh start in this store.
         limit: Where the whole run ends, for the progress report.
         others: The runs on other variants that the budget is shared with.
@@ -63,7 +66,7 @@ class SearchRun:
     space: Space
     store: RecordStore
     tasks: Sequence[Task]
-    start: float
+    clock: RunClock
     progress: ProgressCallback
     start_from: Sequence[Trace] = ()
     generation: int = 0
@@ -74,8 +77,7 @@ class SearchRun:
     interrupted: bool = False
     _model: SharedCostModel | None = None
     _run_key: str = ""
-    _earlier_s: float = 0.0
-    _stored_rounds: int = 0
+    _stored: tuple[int, int] = (0, 0)  # rounds that were begun before a resume, and candidates tried in them
     _scheduler: GradientScheduler = field(default_factory=GradientScheduler)
 
     def search(self, evaluator: Evaluator, limit: Limit) -> None:
@@ -91,14 +93,18 @@ class SearchRun:
                 self.progress(self.state(stage))
                 search = self.searches[index]
                 before = search.best_trace()
+                self._save_round(self._rounds)
                 search.run_round(self.options.batch, count, evaluator)
-                self._save_round()
+                self._save_round(self._rounds - 1)
                 if (found := search.best_trace()) is not None and found != before:
                     self._exchange(found, search, evaluator, limit)
+                    self._save_round(self._rounds - 1)
+                self.clock.save()
                 self.progress(self.state(stage))
             self._save_model()
         except KeyboardInterrupt:
             self.interrupted = True
+        self.clock.save()
 
     @property
     def trials(self) -> int:
@@ -117,11 +123,11 @@ class SearchRun:
 
     def state(self, stage: str) -> Progress:
         """Return the state for the progress callback."""
-        elapsed = time.monotonic() - self.start
+        elapsed = self.clock.here_s()
         tried = self.trials + self.elsewhere
         left: float | None = None
         if self.limit.trials is None:
-            left = max(0.0, self.limit.seconds - self._spent_s())
+            left = max(0.0, self.limit.seconds - self.clock.spent_s())
         elif tried:
             left = elapsed / tried * max(0, self.limit.trials - tried)
         failures: Counter[str] = Counter()
@@ -208,8 +214,7 @@ class SearchRun:
         for search in self.searches:
             search.warm_start(settings["last_record"])
         rounds = self.store.rounds(self._run_key)
-        self._stored_rounds = len(rounds)
-        self._earlier_s = float(rounds[-1]["seconds"]) if rounds else 0.0
+        self._stored = len(rounds), int(rounds[-1]["trials"]) if rounds else 0
 
     def _key(self, context: str) -> str:
         identity = [
@@ -229,10 +234,10 @@ class SearchRun:
     def _rounds(self) -> int:
         return sum(len(search.best_s) for search in self.searches)
 
-    def _save_round(self) -> None:
-        if self._rounds > self._stored_rounds:
-            state = {"seconds": self._spent_s(), "trials": self.trials}
-            self.store.save_round(self._run_key, self._rounds - 1, state)
+    def _save_round(self, index: int) -> None:
+        """Keep how many candidates were tried when a round began, or up to its end."""
+        if (index + 1, self.trials) > self._stored:
+            self.store.save_round(self._run_key, index, {"trials": self.trials})
 
     def _save_model(self) -> None:
         """Keep the cost model beside the records it was fitted to, under the key of the run."""
@@ -243,16 +248,18 @@ class SearchRun:
             self._model.save(path)
             self.store.save_model(self._run_key, path.read_bytes())
 
-    def _spent_s(self) -> float:
-        """Return the seconds spent on this run, those before a resume included."""
-        return self._earlier_s + time.monotonic() - self.start
-
     def _next_count(self, limit: Limit) -> int:
         """Return how many candidates the next round may try; 0 at the limit."""
         if limit.trials is None:
-            replaying = self._rounds < self._stored_rounds
-            return self.options.batch if replaying or self._spent_s() < limit.seconds else 0
+            return self.options.batch if self._has_time(limit) else 0
         left = max(0, limit.trials - self.trials)
         if any(not search.best_s and not search.exhausted for search in self.searches):
             left = min(left, max(FIRST_ROUND, self.options.batch // len(self.searches)))
         return min(self.options.batch, left)
+
+    def _has_time(self, limit: Limit) -> bool:
+        """Say whether a search by seconds goes on; a resumed one ends what it had begun, however long that took."""
+        if limit.ended is not None:
+            return self.trials < limit.ended
+        begun = self._rounds < self._stored[0] or self.trials < self._stored[1]
+        return begun or self.clock.spent_s() < limit.seconds

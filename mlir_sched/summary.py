@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def summarise(
         seed=run.options.seed,
         trials=run.trials + run.elsewhere,
         measured=sum(search.measured for each in (run, *run.others) for search in each.searches),
-        seconds=time.monotonic() - run.start,
+        seconds=run.clock.here_s(),
         interrupted=run.interrupted,
         program=emission.program,
         left_out=dict(left_out),

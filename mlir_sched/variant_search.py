@@ -9,16 +9,19 @@ Source: Jamieson & Talwalkar, "Non-stochastic Best Arm Identification and Hyperp
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sched.database import RecordStore
 from mlir_sched.evaluate import Evaluator
 from mlir_sched.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 from mlir_sched.progress import ProgressCallback
+from mlir_sched.record import measuring_context
+from mlir_sched.run_clock import RunClock
 from mlir_sched.search_run import Limit, SearchRun
 from mlir_sched.space import Space
 from mlir_sched.target import Target
@@ -90,27 +93,36 @@ class VariantSearch:
             built: All variants of the model, the default first; at least one has a dispatch that can be tuned.
         """
         generation = self._generation()
-        key = self._key(built, generation)
+        key = self._key(built, generation, self.options.trials, self.options.minutes)
+        clock = RunClock(self.store, self._key(built, generation, "clock"), self.start)
         limit = self._limit(built)
         names = self._remembered(
             f"{key}-contenders", lambda: [b.variant.name for b in contenders(built, self.space, self.target)]
         )
         by_name = {b.variant.name: b for b in built}
-        tuned = [Contender(by_name[name], self._search_run(by_name[name], generation, limit)) for name in names]
+        tuned = [Contender(by_name[name], self._search_run(by_name[name], generation, limit, clock)) for name in names]
         for contender in tuned:
             contender.run.others = [other.run for other in tuned if other is not contender]
         with ExitStack() as stack:
             evaluators: dict[str, Evaluator] = {}
+            numbers = itertools.count()
 
             def search(contender: Contender, until: Limit) -> None:
                 if contender.name not in evaluators:
                     evaluator = stack.enter_context(self.open_evaluator(contender.built.model.flags))
                     evaluators[contender.name] = evaluator
-                contender.run.search(evaluators[contender.name], until)
+                self._search(f"{key}-search-{next(numbers)}", contender.run, evaluators[contender.name], until)
 
             best = self._search_all(key, tuned, search, limit)
         best.run.interrupted = _interrupted(tuned)
         return best.built, best.run
+
+    def _search(self, key: str, run: SearchRun, evaluator: Evaluator, until: Limit) -> None:
+        """Search up to a limit; by time, a resumed run ends a search where it ended when it was done first."""
+        known = self.store.run_settings(key)
+        run.search(evaluator, until if known is None else replace(until, ended=int(known["trials"])))
+        if until.trials is None and not run.interrupted:
+            self.store.add_run(key, {"trials": run.trials})
 
     def _search_all(self, key: str, all_of_them: Sequence[Contender], search: Search, limit: Limit) -> Contender:
         """Spend the whole budget and return the best contender."""
@@ -192,10 +204,10 @@ class VariantSearch:
             near[0].run.interrupted = True
             return near[:most]
 
-    def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit) -> SearchRun:
+    def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit, clock: RunClock) -> SearchRun:
         tasks = [task for task in contender.model.tasks if can_tune(task, self.space, self.target)]
         return SearchRun(
-            self.options, self.target, self.space, self.store, tasks, self.start, self.progress, self.start_from,
+            self.options, self.target, self.space, self.store, tasks, clock, self.progress, self.start_from,
             generation, limit,
         )  # fmt: skip
 
@@ -214,11 +226,14 @@ class VariantSearch:
         assert known is not None
         return list(known["names"])
 
-    def _key(self, built: Sequence[BuiltVariant], generation: int) -> str:
+    def _key(self, built: Sequence[BuiltVariant], generation: int, *further: object) -> str:
+        """Return the key of something that is decided once for a program, a machine and a way to search."""
         asked = [
             {b.variant.name: [task.key for task in b.model.tasks] for b in built},
             [module.name for module in self.space.modules],
-            self.options.threads, self.options.seed, self.options.trials, self.options.minutes, generation,
+            measuring_context(self.target, generation=generation),
+            self.options.seed, self.options.batch, self.options.strategy, repr(self.options.evolution),
+            [trace.key for trace in self.start_from], *further,
         ]  # fmt: skip
         return "variants-" + hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -18,6 +18,7 @@ from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.options import TuneOptions
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.progress import silent
+from mlir_sched.run_clock import RunClock
 from mlir_sched.search_run import Limit, SearchRun
 from mlir_sched.space import Space
 from mlir_sched.target import LOCAL, Target
@@ -85,7 +86,8 @@ def main(store_path: str, log: str, trials: int) -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
         options = TuneOptions(trials=trials, batch=8, seed=3)
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, time.monotonic(), silent)
+        clock = RunClock(store, "clock", time.monotonic())
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
         run.search(HashedMeasurements(Path(log)), Limit(trials))
         print(f"{run.trials} tried, {sum(s.measured for s in run.searches)} measured")
 

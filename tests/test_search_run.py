@@ -14,6 +14,7 @@ from test_variant_search import Factor, Speedups
 from mlir_sched.database import RecordStore
 from mlir_sched.options import TuneOptions
 from mlir_sched.progress import silent
+from mlir_sched.run_clock import RunClock
 from mlir_sched.search_run import Limit, SearchRun
 from mlir_sched.space import Space
 
@@ -27,7 +28,8 @@ def searched(folder: Path, speedups: Mapping[str, Factor], trials: int) -> tuple
     tasks = [replace(task_of(n, matmul_dispatch(*shape)), weight=WEIGHTS[n]) for n, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
         options = TuneOptions(trials=trials, batch=9)
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, time.monotonic(), silent)
+        clock = RunClock(store, "clock", time.monotonic())
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
         run.search(evaluator, Limit(trials))
     return run, evaluator
 
@@ -63,7 +65,8 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
     evaluator.by_name["part"] = 1.0
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         options = TuneOptions(trials=20, batch=9)
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, [task], time.monotonic(), silent, others=[first])
+        clock = RunClock(store, "clock", time.monotonic())
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, [task], clock, silent, others=[first])
         run.search(evaluator, Limit(3))
     (part,) = run.searches
     assert len(found) == 2

@@ -18,6 +18,7 @@ from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.options import TuneOptions
 from mlir_sched.progress import silent
 from mlir_sched.record import Record, measuring_context
+from mlir_sched.run_clock import RunClock
 from mlir_sched.search_run import Limit, SearchRun
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
@@ -63,7 +64,8 @@ def searched(
     assert TASK.dispatch is not None
     start = DesignSpace(SPACE, TASK.dispatch, TARGET).sample(np.random.default_rng(7))
     options = TuneOptions(trials=trials, batch=TRIALS, seed=seed)
-    run = SearchRun(options, target, SPACE, store, [TASK], time.monotonic(), silent, [start])
+    clock = RunClock(store, "clock", time.monotonic())
+    run = SearchRun(options, target, SPACE, store, [TASK], clock, silent, [start])
     run.search(evaluator, Limit(trials))
     return run.searches[0]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from replayed_run import TARGET, matmul_dispatch, task_of
@@ -52,6 +51,7 @@ class Speedups:
     def __init__(self, by_name: Mapping[str, Factor], stop_after: int | None = None) -> None:
         self.by_name = dict(by_name)
         self.stop_after = stop_after
+        self.now_s = 0.0
         self.measured: list[str] = []
 
     def untuned(self, task: Task) -> Outcome:
@@ -65,14 +65,15 @@ class Speedups:
             if self.stop_after is not None and len(self.measured) >= self.stop_after:
                 raise KeyboardInterrupt
             self.measured.append(task.name)
+            self.now_s += 1
             factor = self.by_name[task.name]
             ratio = factor(self.measured.count(task.name)) if callable(factor) else factor
             yield index, Outcome(timing(1e-3 / ratio, ratio), None, script)
 
 
 @pytest.fixture
-def search(tmp_path: Path) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
-    """Return a function that runs a search of variants in one store."""
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
+    """Return a function that runs a search of variants in one store, where a candidate takes a second."""
 
     def run(
         variants: Sequence[BuiltVariant],
@@ -81,6 +82,8 @@ def search(tmp_path: Path) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
         times: Mapping[str, float] = MappingProxyType({}),
         meanwhile: Callable[[], object] = lambda: None,
         fresh: bool = False,
+        seconds: float | None = None,
+        name: str = "records.sqlite",
     ) -> tuple[BuiltVariant, SearchRun]:
         def open_evaluator(flags: tuple[str, ...]) -> AbstractContextManager[Evaluator]:
             assert flags in [v.model.flags for v in variants]
@@ -90,11 +93,11 @@ def search(tmp_path: Path) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
             meanwhile()
             return times
 
-        options = TuneOptions(trials=trials, batch=8, fresh=fresh)
-        with RecordStore.open(tmp_path / "records.sqlite") as store:
-            search = VariantSearch(
-                options, TARGET, SPACE, store, open_evaluator, time_programs, time.monotonic(), silent
-            )
+        budget = {"trials": trials} if seconds is None else {"minutes": seconds / 60}
+        options = TuneOptions(**budget, batch=8, fresh=fresh)
+        monkeypatch.setattr("mlir_sched.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
+        with RecordStore.open(tmp_path / name) as store:
+            search = VariantSearch(options, TARGET, SPACE, store, open_evaluator, time_programs, 0.0, silent)
             return search.run(variants)
 
     return run
@@ -222,6 +225,47 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
     chosen, run = search(noisier, evaluator)
     assert (chosen.variant.name, run.trials, run.elsewhere) == ("rewritten", 56, 8)
     assert len(evaluator.measured) == 64 - 5 - 12 - 10
+
+
+def test_a_run_by_time_that_was_interrupted_measures_what_an_uninterrupted_one_does(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2), built("O3", ODD, 1.3)]
+    speedups = {"default": 3.0, "rewritten": 4.0, "O3": 1.0}
+    whole = Speedups(speedups)
+    chosen, run = search(variants, whole, seconds=60, name="whole.sqlite")
+    assert 60 <= len(whole.measured) < 68
+    parts: list[str] = []
+    for stop_after in (5, 12, 10, 8, None):
+        part = Speedups(speedups, stop_after)
+        again, resumed = search(variants, part, seconds=60)
+        parts += part.measured
+        assert resumed.interrupted == (stop_after is not None)
+    assert parts == whole.measured
+    assert (again.variant.name, resumed.trials, resumed.elsewhere) == (chosen.variant.name, run.trials, run.elsewhere)
+    repeated = Speedups(speedups)
+    search(variants, repeated, seconds=60)
+    assert repeated.measured == []
+
+
+def test_more_time_is_added_to_what_was_spent(search: Callable[..., tuple[BuiltVariant, SearchRun]]) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
+    evaluator = Speedups({"default": 3.0, "rewritten": 1.0})
+    search(variants, evaluator, seconds=48)
+    more = Speedups({"default": 3.0, "rewritten": 1.0})
+    search(variants, more, seconds=80)
+    assert len(evaluator.measured) == 48
+    assert 32 <= len(more.measured) < 40
+
+
+def test_another_machine_decides_for_itself(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
+    speedups = {"default": 3.0, "rewritten": 2.5}
+    assert search(variants, Speedups(speedups), times={"rewritten": 1.0})[0].variant.name == "rewritten"
+    monkeypatch.setitem(globals(), "TARGET", replace(TARGET, machine=(("cpu", "another"),)))
+    assert search(variants, Speedups(speedups), times={"default": 1.0})[0].variant.name == "default"
 
 
 def test_of_variants_with_the_same_dispatches_the_fastest_is_tuned() -> None:

@@ -1,0 +1,42 @@
+"""The time that a run takes, over all the processes that worked on it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from mlir_sched.database import RecordStore
+
+
+@dataclass
+class RunClock:
+    """Counts the seconds of a run; what was counted until :meth:`save` is known to the process that resumes it.
+
+    Attributes:
+        store: Where the seconds are kept.
+        key: Key of the run there.
+        start: When this process began with the run, by ``time.monotonic()``.
+        earlier_s: Seconds that earlier processes spent on it.
+    """
+
+    store: RecordStore
+    key: str
+    start: float
+    earlier_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store.add_run(self.key, {})
+        saved = self.store.rounds(self.key)
+        self.earlier_s = float(saved[-1]["seconds"]) if saved else 0.0
+
+    def here_s(self) -> float:
+        """Return the seconds that this process spent so far."""
+        return time.monotonic() - self.start
+
+    def spent_s(self) -> float:
+        """Return the seconds that were spent so far, in this process and in earlier ones."""
+        return self.earlier_s + self.here_s()
+
+    def save(self) -> None:
+        """Keep the seconds spent so far."""
+        self.store.save_round(self.key, 0, {"seconds": self.spent_s()})
