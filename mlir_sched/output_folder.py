@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.emission.tuned_folder import refuse_other_target
 from mlir_sched.errors import UserError
 
@@ -30,6 +31,7 @@ def open_folder(folder: Path, target: str) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
+        library_flags(folder / "library.mlir")  # refuses a path that no flag can name
         lock = _lock(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot write the output folder: {error.strerror or error}") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies, compile_to_bytes
+from mlir_sched.emission.accepted_flags import require_own_flags
 from mlir_sched.emission.export import LIBRARY, NO_LOSS
 from mlir_sched.emission.final_measurement import measure_program, measure_scripts
 from mlir_sched.emission.library import provenance_of
@@ -105,6 +106,9 @@ def replay(
 ) -> ReplayResult:
     """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
 
+    A tuned folder is code: its library runs in the compiler, and what is compiled is run. Do not replay one that you do
+    not trust.
+
     A number edited by hand in the library is honoured when the design space allows it: what follows from it in the
     script is generated anew.
 
@@ -116,7 +120,7 @@ def replay(
         progress: Called before each step.
 
     Raises:
-        UserError: The folder or the model cannot be used.
+        UserError: The folder or the model cannot be used, or the folder has flags that ``tune`` does not write.
         ScriptError: The library is not MLIR.
     """
     folder = read_tuned_folder(Path(tuned))
@@ -126,6 +130,7 @@ def replay(
     provenance = provenance_of(folder.library) if folder.library else {}
     target = detect_target(_target_name(folder, provenance), threads)
     require_target(folder, target, provenance)
+    require_own_flags(folder, target)
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
     extracted = extract(model, target, extra, folder.library, parameters=weights)
     space = Space([*modules, *Space.default(target).modules]).for_target(target)

@@ -141,6 +141,11 @@ def test_a_mistake_of_ours_is_shown_apart_from_candidates_that_fail() -> None:
 # What tune refuses
 
 
+def test_a_folder_that_iree_cannot_be_told_is_refused_at_once(cli: Cli) -> None:
+    for name in ("a{b", "user@host"):
+        assert "choose another folder" in cli.refused("tune", "model.mlir", "-o", name)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
@@ -446,6 +451,33 @@ def test_replay_refuses_bad_input(cli: Cli, copied: Path) -> None:
     assert "unknown target 'abacus'" in cli.refused("replay", copied, "model.mlir")
     (copied / "summary.json").write_text("{")
     assert "not JSON" in cli.refused("replay", copied, "model.mlir")
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--iree-llvmcpu-system-linker-path=/tmp/linker",
+        "--iree-hal-dump-executable-files-to=/tmp/dump",
+        "--iree-plugin=anything",
+        "@more.txt",
+        "--iree-preprocessing-pass-pipeline=builtin.module(iree-transform-dialect-interpreter"
+        "{library-file-name={library}},canonicalize)",
+        "--iree-preprocessing-pass-pipeline=builtin.module(iree-transform-dialect-interpreter"
+        "{library-file-name=/tmp/another.mlir})",
+        "--iree-codegen-transform-dialect-library=/tmp/another.mlir",
+    ],
+)
+def test_replay_refuses_flags_that_tune_does_not_write(cli: Cli, copied: Path, flag: str) -> None:
+    """They come first, so that the folder's own ones do not hide them."""
+    flag = flag.replace("{library}", str(copied.resolve() / "library.mlir"))
+    text = (copied / "flags.txt").read_text()
+    (copied / "flags.txt").write_text(f"{flag}\n{text}")
+    message = cli.refused("replay", copied, "model.mlir")
+    assert f"flags.txt has {flag}, which tune does not write" in message
+
+
+def test_replay_says_that_a_folder_is_code(cli: Cli) -> None:
+    assert "do not replay what you do not trust" in " ".join(cli("replay", "--help").out.split())
 
 
 # doctor

@@ -10,7 +10,8 @@ import pytest
 from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
 
 from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_model
-from mlir_sched.compiler.library_flags import library_flags, read_response_file, write_response_file
+from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.response_file import read_response_file, write_response_file
 from mlir_sched.emission.library import Strategy, build_library, indistinct, provenance_of
 from mlir_sched.space import DesignSpace
 from mlir_sched.target import Target

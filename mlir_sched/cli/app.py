@@ -144,7 +144,8 @@ def replay(
 ) -> None:
     """Check that a tuned folder still holds.
 
-    Every script must apply, compute the right numbers and win on this machine; exit code 1 if not.
+    Every script must apply, compute the right numbers and win on this machine; exit code 1 if not. A tuned folder is
+    code: do not replay what you do not trust.
     """
     with command(as_json=as_json) as out:
         from mlir_sched.cli.replay import run_replay

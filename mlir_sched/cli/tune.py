@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -89,7 +90,8 @@ def summary_lines(result: TuneResult) -> list[str]:
         lines.append("no gain: what was emitted is as fast as plain iree-compile")
     if result.output is not None:
         lines.append(f"written: {result.output} (report.html shows the run)")
-        lines.append(f"use it: iree-compile @{result.output}/flags.txt {result.model} -o model.vmfb")
+        flags, model = shlex.quote(f"@{result.output}/flags.txt"), shlex.quote(result.model)
+        lines.append(f"use it: iree-compile {flags} {model} -o model.vmfb")
     return lines
 
 

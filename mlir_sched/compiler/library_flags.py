@@ -13,10 +13,10 @@ the silent default code.
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
+
+from mlir_sched.errors import UserError
 
 PROGRAM_ENTRY = "__transform_main"
 """The sequence of a library that rewrites the whole program; the interpreter pass's default entry point."""
@@ -26,19 +26,60 @@ _DISPATCH_FLAG = "--iree-codegen-transform-dialect-library="
 _PROGRAM_FLAG = (
     "--iree-preprocessing-pass-pipeline=builtin.module(iree-transform-dialect-interpreter{library-file-name="
 )
-_PLAIN_PATH = re.compile(r"[\w./+-]+")
+_PROGRAM_END = "})"
 
 
 def library_flags(library: Path) -> tuple[str, ...]:
-    """Return the flags that make ``iree-compile`` use a library; both must name it by the same path."""
+    """Return the flags that make ``iree-compile`` use a library; both must name it by the same path.
+
+    Raises:
+        UserError: The flags cannot name a file of this path.
+    """
+    if "@" in str(library):  # what follows is the name of an entry (IREECodegenLibraryManager.cpp)
+        raise _unusable(library, "an @")
+    return f"{_PROGRAM_FLAG}{_option_value(library)}{_PROGRAM_END}", f"{_DISPATCH_FLAG}{library}"
+
+
+def _option_value(library: Path) -> str:
+    """Return a path as MLIR's pass options take it (``parseNextArg`` in PassRegistry.cpp).
+
+    A value ends at a space outside of quotes, and quotes cannot be escaped. The options end at the brace that closes
+    theirs, in quotes or not.
+    """
     path = str(library)
-    quoted = path if _PLAIN_PATH.fullmatch(path) else f"'{path}'"
-    return f"{_PROGRAM_FLAG}{quoted}}})", f"{_DISPATCH_FLAG}{path}"
+    if not _braces_match(path):
+        raise _unusable(library, "a brace that has no partner")
+    if " " not in path:
+        return path
+    for quote in ("'", '"'):
+        if quote not in path:
+            return f"{quote}{path}{quote}"
+    raise _unusable(library, "spaces and both kinds of quotes")
+
+
+def _unusable(library: Path, why: str) -> UserError:
+    return UserError(
+        f"{library.parent}: IREE finds no library in a folder with {why} in its path; choose another folder"
+    )
+
+
+def _braces_match(path: str) -> bool:
+    depth = 0
+    for character in path:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def without_library(flags: Sequence[str]) -> tuple[str, ...]:
-    """Return the flags that name no library."""
-    return tuple(flag for flag in flags if not flag.startswith((_DISPATCH_FLAG, _PROGRAM_FLAG)))
+    """Return the flags that are not those, to the letter, with which the library in them is used."""
+    library = library_in(flags)
+    return tuple(
+        flag
+        for flag in flags
+        if library is None or not (flag == f"{_DISPATCH_FLAG}{library}" or _library_of_program(flag) == library)
+    )
 
 
 def library_in(flags: Sequence[str]) -> Path | None:
@@ -47,15 +88,13 @@ def library_in(flags: Sequence[str]) -> Path | None:
     return Path(named[-1]) if named else None
 
 
-def write_response_file(flags: Sequence[str]) -> str:
-    """Return the text of a response file (``iree-compile @file``): one flag per line, quoted where it has spaces."""
-    return "".join((f'"{flag}"' if re.search(r"\s", flag) else flag) + "\n" for flag in flags)
-
-
-def read_response_file(text: str) -> tuple[str, ...]:
-    """Return the flags of a response file.
-
-    Raises:
-        ValueError: A quotation is not closed.
-    """
-    return tuple(shlex.split(text))
+def _library_of_program(flag: str) -> Path | None:
+    """Return the library that a flag runs on the program; None when it does anything else, or something besides."""
+    if not (flag.startswith(_PROGRAM_FLAG) and flag.endswith(_PROGRAM_END)):
+        return None
+    value = flag.removeprefix(_PROGRAM_FLAG).removesuffix(_PROGRAM_END)
+    for quote in ("'", '"'):
+        if len(value) > 1 and value[0] == value[-1] == quote and quote not in value[1:-1]:
+            value = value[1:-1]
+            return Path(value) if _braces_match(value) else None
+    return Path(value) if " " not in value and _braces_match(value) else None

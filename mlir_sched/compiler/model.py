@@ -100,7 +100,7 @@ def iree_compile_path() -> Path:
 
 def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str) -> str:
     of_library = () if library is None else library_flags(library)
-    command = [str(iree_compile_path()), *flags, *of_library, str(model_path), *arguments]
+    command = [str(iree_compile_path()), *flags, *of_library, _as_file(model_path), *arguments]
     try:
         done = run_program(command, timeout_s=_TIMEOUT_S, memory_bytes=child_memory_bytes())
     except LimitError as error:
@@ -109,6 +109,11 @@ def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path 
     if done.code != 0 or _ERROR.search(messages):
         raise ModelCompileError(_summary(model_path, done.code, messages))
     return done.output.decode(errors="replace")
+
+
+def _as_file(path: str | Path) -> str:
+    """Return a path that ``iree-compile`` takes for neither a flag nor a response file."""
+    return f"./{path}" if str(path).startswith(("-", "@")) else str(path)
 
 
 def _summary(model_path: str | Path, code: int, messages: str) -> str:

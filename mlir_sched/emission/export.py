@@ -14,7 +14,8 @@ from pathlib import Path
 
 from mlir_sched import __version__
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, applied_strategies, compile_to_bytes
-from mlir_sched.compiler.library_flags import library_flags, write_response_file
+from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.response_file import write_response_file
 from mlir_sched.emission.final_measurement import measure_program
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.library import Strategy, build_library, indistinct
