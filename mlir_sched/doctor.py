@@ -118,7 +118,7 @@ def _package(name: str, *distributions: str, series: str = "") -> Finding:
 def _machine() -> Iterator[Finding]:
     usable, logical = available_cpus(), os.cpu_count() or 1
     physical = psutil.cpu_count(logical=False) or logical
-    advice = "with a single core, other work disturbs every timing" if usable == 1 else ""
+    advice = "other work disturbs every timing, and races between threads are not looked for" if usable == 1 else ""
     status = Status.WARNING if usable == 1 else Status.OK
     yield Finding("cores", f"{usable} usable of {logical} logical, {physical} physical", status, advice)
     yield Finding("load", f"{os.getloadavg()[0]:.1f} processes in the last minute")

@@ -30,10 +30,11 @@ from mlir_sched.runner.dispatch_events import (
     seconds_per_call,
     write_elements,
 )
+from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.spinning_threads import NICENESS, Threads, run_without_spinning
-from mlir_sched.runner.verify import DTYPES, Check, InputKind, Rule, make_inputs, poison_bits
+from mlir_sched.runner.verify import DTYPES, Check, InputKind, Rule, poison_bits
 
 SOURCES = Path(__file__).parent / "data" / "runner"
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")

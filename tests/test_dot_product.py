@@ -14,8 +14,9 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.library import Strategy, build_library
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.exactness import FULL_RANGE
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.rules import FULL_RANGE, rule_for_dispatch
+from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target

@@ -29,7 +29,7 @@ from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.client import ENVIRONMENT
-from mlir_sched.runner.verify import dtype_of
+from mlir_sched.runner.verify import InputKind, dtype_of
 from mlir_sched.target import Target
 from mlir_sched.tasks import EntryPoint, extract
 
@@ -323,3 +323,16 @@ def test_results_in_bf16_are_read_as_such(tmp_path: Path) -> None:
     np.save(path, saved)
     assert np.load(path).dtype.kind == "V"
     assert (comparison.load_result(path, spec) == saved).all()
+
+
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "i8"])
+def test_wrong_numbers_of_a_peer_are_seen_in_every_type(element_type: str) -> None:
+    spec = TensorSpec((64, 64), element_type)
+    built = Built((Compiled("IREE", "", Path("x.vmfb"), EntryPoint("main", (spec,), (spec,))),), 1, 1, None, ())
+    assert comparison.check_of(built).kind == InputKind.RANDOM
+    right = np.random.default_rng(0).integers(1, 100, spec.shape).astype(dtype_of(spec))
+    assert comparison.difference(right, right, built) is None
+    tile, rows = right.copy(), right.copy()
+    tile[:8, :8], rows[-1] = 0, right[0]
+    for wrong in (np.zeros_like(right), tile, rows):
+        assert comparison.difference(right, wrong, built)

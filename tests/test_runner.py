@@ -135,6 +135,33 @@ def test_race_that_one_thread_hides_is_rejected(runner: Runner, compiled: Callab
     assert "threads" in failure.message
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
+def test_race_is_rejected_where_programs_run_on_several_threads(compiled: Callable[[str], bytes]) -> None:
+    free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
+    with Runner(RunnerOptions(threads=2, budget_s=0.05, race_calls=40)) as runner:
+        assert only(runner, free, free).failure is None
+        assert failure_of(only(runner, free, race)).kind == FailureClass.WRONG_RESULT
+
+
+def test_races_are_looked_for_wherever_there_are_two_cores() -> None:
+    many = Runner(RunnerOptions(race_calls=3))
+    few = Runner(RunnerOptions(race_calls=3, race_threads=1))
+    several = len(os.sched_getaffinity(0)) > 1
+    assert [request.races for request in many._race_checks(1)] == [True] * 3 * several
+    assert few._race_checks(1) == []
+
+
+def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
+    runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_hopeless(handle: int, check_s: float) -> bool:
+        return True
+
+    monkeypatch.setattr(runner, "_is_hopeless", is_hopeless)
+    assert timing_of(only(runner, matmul("right"), matmul("right"))).samples == 1
+    assert failure_of(only(runner, matmul("right"), matmul("stale_state"))).kind == FailureClass.WRONG_RESULT
+
+
 def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
     result = only(runner, matmul("right"), matmul("right"))
     assert result.failure is None

@@ -3,7 +3,8 @@ import pytest
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, compare, dtype_of, make_inputs, poisoned
+from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, Tolerance, compare, dtype_of, poisoned
 
 FLOATS = ["f64", "f32", "f16", "bf16"]
 
@@ -156,8 +157,17 @@ def test_opposite_infinities_are_wrong() -> None:
     assert compare(reference, actual, spec("f32", (1,)), 1e-5) is not None
 
 
-def test_equality_is_only_asked_of_whole_numbers() -> None:
-    check = Check(InputKind.EXACT, 0, inexact_tolerance=1e-3)
-    assert check.effective_tolerance(np.array([1.0, -3.0], np.float32)) == 0.0
-    assert check.effective_tolerance(np.array([1.5, -3.0], np.float32)) == 1e-3
-    assert check.effective_tolerance(np.array([1, 3])) == 0.0
+def test_equality_is_only_asked_of_whole_numbers_that_are_not_rounded() -> None:
+    tolerance = Tolerance(1e-3, exact_below=2.0**11)
+    assert tolerance.for_reference(np.array([1.0, -2047.0], np.float16)) == 0.0
+    assert tolerance.for_reference(np.array([1.5, -3.0], np.float16)) == 1e-3
+    assert tolerance.for_reference(np.array([1.0, -2048.0], np.float16)) == 1e-3
+    assert tolerance.for_reference(np.array([1.0, np.nan], np.float16)) == 1e-3
+    assert tolerance.for_reference(np.array([1, 3])) == 0.0
+
+
+def test_every_output_has_the_tolerance_of_its_type() -> None:
+    check = Check(InputKind.RANDOM, 0, tolerance=1e-6, tolerances=(("bf16", Tolerance(0.1)),))
+    narrow, wide = (np.array([1.5], dtype_of(spec(kind))) for kind in ("bf16", "f32"))
+    assert check.tolerance_for(spec("bf16"), narrow) == 0.1
+    assert check.tolerance_for(spec("f32"), wide) == 1e-6

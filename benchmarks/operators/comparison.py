@@ -24,8 +24,9 @@ from benchmarks.operators.tuning import Tuning
 from mlir_sched.options import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.client import ENVIRONMENT
+from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.rules import rule_for_model
-from mlir_sched.runner.verify import Array, compare, dtype_of, make_inputs
+from mlir_sched.runner.verify import Array, Check, InputKind, compare, dtype_of
 from mlir_sched.target import Target
 
 _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.startswith("MALLOC_")}
@@ -115,8 +116,7 @@ class Comparison:
 
     def _start(self, built: Built, stack: ExitStack) -> None:
         """Start every framework that is there and prepare it; those that fail become notes."""
-        check = rule_for_model(built.entry.outputs).checks[0]
-        inputs = self._save(make_inputs(built.entry.inputs, check))
+        inputs = self._save(make_inputs(built.entry.inputs, check_of(built)))
         empty = build_empty(self._setting.target, self._folder).to_json()
         programs = [program.to_json() for program in built.programs]
         loaded = {"programs": programs, "empty": empty}
@@ -165,11 +165,10 @@ class Comparison:
             "seed": self._seed,
         }
         reply = process.ask({**request, **extra}, self._setting.prepare_timeout_s)
-        tolerance = rule_for_model(built.entry.outputs).checks[0].tolerance
         for index, way in enumerate(reply["ways"]):
             result = load_result(Path(way["output"]), output)
             reference = result if reference is None else reference
-            wrong = _difference(reference, result, built, tolerance)
+            wrong = difference(reference, result, built)
             if wrong is None:
                 self._contenders.append(Contender(spec.name, index, way["label"], way["detail"]))
             else:
@@ -220,7 +219,14 @@ def load_result(path: Path, spec: TensorSpec) -> Array:
     return result.view(dtype_of(spec)) if result.dtype.kind == "V" else result
 
 
-def _difference(reference: Array, result: Array, built: Built, tolerance: float) -> str | None:
+def check_of(built: Built) -> Check:
+    """Return the check of a whole program on random numbers."""
+    return next(check for check in rule_for_model(built.entry.outputs).checks if check.kind == InputKind.RANDOM)
+
+
+def difference(reference: Array, result: Array, built: Built) -> str | None:
+    """Say how a result of a program differs from the reference, or None when it is right."""
+    output = built.entry.outputs[0]
     if result.shape != reference.shape:
         return f"shape {result.shape} instead of {reference.shape}"
-    return compare(reference, result, built.entry.outputs[0], tolerance)
+    return compare(reference, result, output, check_of(built).tolerance_for(output, reference))

@@ -16,8 +16,10 @@ class RunnerOptions:
         driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan`` or ``vulkan://GPU-<uuid>``.
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core. Devices choose for themselves.
-        race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races; 1 is off.
-        race_calls: Calls of that check, fewer where they take longer than ``patience_s``; a race shows in only some.
+        race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races, or on all
+            cores where those are fewer; 1 is off.
+        race_calls: Calls of that check, or with several threads further calls of the first check, fewer where they take
+            longer than ``patience_s``; a race shows in only some.
         call_timeout_s: Shortest patience for one call; a slower baseline raises it.
         timeout_factor: A candidate may take this many times the baseline's time per call.
         baseline_timeout_s: Patience for preparing a task: inputs, the baseline's results and their repetition.
@@ -32,7 +34,8 @@ class RunnerOptions:
         precision: Relative width of the interval of the ratio at which a candidate is known well enough.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
         hopeless_factor: A candidate whose first check shows it this many times slower than the baseline is checked no
-            further and timed by one pair: it cannot win (baselines below 2 ms are too short to tell).
+            further and timed by one pair: it cannot win (baselines below 2 ms are too short to tell). Where that pair
+            shows it faster than that, it is checked in full.
         calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
         seed: Decides the order inside pairs and of candidates.
     """

@@ -1,73 +1,55 @@
-"""How near a result must be to the reference, derived from what the program computes.
+"""The numeric checks of a dispatch or a program, derived from what it computes.
 
-Two schedules of one program differ in the order of additions and in whether a multiply and an add are fused. On
-small integers whose partial sums all fit the significand no order rounds, so results must be equal. On other inputs
-they differ by rounding, and the tolerance bounds that.
+Two schedules of one program differ in the order of additions and in whether a multiply and an add are fused. On small
+integers no order rounds (``exactness.py``), so results must be equal, or as near as the ops behind the sums round. On
+other inputs they differ by rounding, and the tolerance bounds that (``rounding.py``).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
-from mlir_sched.runner.verify import DTYPES, Check, InputKind, IntegerRange, Rule
+from mlir_sched.payload import Dispatch, TensorSpec
+from mlir_sched.runner.exactness import ExactInputs, checks_to_cover, exact_inputs, short
+from mlir_sched.runner.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
+from mlir_sched.runner.verify import Check, InputKind, IntegerRange, Rule, Tolerance
 
-SIGNIFICAND_BITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
-"""Integers up to 2 to this power are exact in the type (IEEE 754; bfloat16 has 8)."""
-
-SAFETY = 4.0
-"""Factor on the probabilistic bound: a deviation of about 5.5 sigma (the largest of 10^7 elements) of the difference
-of two results (times the square root of 2), in machine epsilons, which are 2 unit roundoffs."""
-
-MATH_WEIGHT = 8.0
-"""Machine epsilons allowed for one call of a ``math`` function: polynomial approximations are good to a few ulp."""
-
-MODEL_TERMS = 2**16
-"""Least length of reduction assumed for a whole model: its dispatches follow each other."""
-
-STAGNATION = 2.0**-5
-"""Terms times unit roundoff (2^19 terms in f32) from which rounding errors of one long sum have one direction: small
-terms fall below the roundoff of the sum so far, so the probabilistic bound does not hold."""
-
-BIAS = 2.0**-3
-"""Share of the bound that always holds, terms times unit roundoff, that is then allowed. One after the other, 2^20 to
-2^24 squares of normal random numbers summed in f32 were 0.05 to 2.8 % off, a hundredth to a thirty-fifth of it."""
-
-BOUNDS = (8, 4, 3, 2, 1)
-"""Magnitudes tried for exact integer inputs, largest first."""
-
-FULL_RANGE = 127
-"""Magnitude for arithmetic that is exact whatever overflows: bytes as large as they come, so that saturation shows."""
-
-_MULTIPLIES = frozenset({"mulf", "fma"})
-_ADDS = frozenset({"addf", "subf", "fma"})
-_EXACT = _MULTIPLIES | _ADDS | {
-    "maximumf", "minimumf", "maxnumf", "minnumf", "cmpf", "negf", "absf", "select", "extf", "truncf", "sitofp",
-    "uitofp", "fptosi", "fptoui", "constant", "index_cast", "index",
-}  # fmt: skip
-_MODULAR = frozenset({"extsi", "extui", "trunci", "muli", "addi", "subi"})
 _INDIRECT = frozenset({"extract", "load", "gather"})
+_PARTIAL = frozenset(
+    {"log", "log1p", "log2", "log10", "sqrt", "rsqrt", "powf", "divf", "cbrt", "acos", "asin", "atanh"}
+)
 
 
 def rule_for_dispatch(dispatch: Dispatch) -> Rule:
-    """Return the checks for one dispatch: exact ones when its arithmetic allows, and floats with a tolerance."""
-    tolerance = dispatch_tolerance(dispatch)
-    bound = exact_bound(dispatch)
+    """Return the checks for one dispatch: on integers, on random floats and, for roots and the like, on positive ones.
+
+    On integers results must be equal where all ops are exact, else as near as those that are not round. The check is
+    repeated with other parts of a sparse operand where one leaves some terms of the sums out.
+    """
+    exact = exact_inputs(dispatch)
     signed = not _reads_indirectly(dispatch)
-    if bound == 0:
-        return Rule(
-            (
-                Check(InputKind.RANDOM, 1, signed_integers=signed, tolerance=tolerance),
-                Check(InputKind.POSITIVE, 2, signed_integers=signed, tolerance=tolerance),
-            )
+    rounding = dispatch_tolerances(dispatch)
+    on_integers = _on_integers(dispatch, exact, rounding)
+    checks = [
+        Check(
+            InputKind.EXACT,
+            1 + 2 * part,
+            bound=exact.bound,
+            signed_integers=signed,
+            parts=exact.parts,
+            part=part,
+            sparse=exact.sparse,
+            tolerances=on_integers,
         )
-    return Rule(
-        (
-            Check(InputKind.EXACT, 1, bound=bound, signed_integers=signed, inexact_tolerance=tolerance),
-            Check(InputKind.RANDOM, 2, bound=bound, signed_integers=signed, tolerance=tolerance),
-        )
-    )
+        for part in range(checks_to_cover(dispatch, exact))
+    ]
+    tolerances = tuple((kind, Tolerance(relative)) for kind, relative in rounding.items())
+    kinds = (InputKind.RANDOM, InputKind.POSITIVE) if _is_partial(dispatch) else (InputKind.RANDOM,)
+    checks += [
+        Check(kind, 2 + 2 * index, bound=exact.bound, signed_integers=signed, tolerances=tolerances)
+        for index, kind in enumerate(kinds)
+    ]
+    return Rule(tuple(checks))
 
 
 def rule_for_model(
@@ -76,7 +58,10 @@ def rule_for_model(
     *,
     integer_ranges: tuple[IntegerRange | None, ...] | None = None,
 ) -> Rule:
-    """Return the checks for a whole program.
+    """Return the checks for a whole program: one on integers, one on random floats, each output by its own type.
+
+    Outputs narrower than f32 must be equal on integers where all of the program is exact. Others need not be: a
+    rewrite of a convolution in f32 (``winograd``) rounds where the sums of products do not.
 
     Args:
         outputs: What the program returns.
@@ -84,97 +69,74 @@ def rule_for_model(
         integer_ranges: See :class:`Check`: what integer inputs may hold, by position of the input. Where that is not
             known, they are 0 or 1, as any of them may be an index.
     """
-    epsilon = max((_epsilon(spec.element_type) for spec in outputs), default=0.0)
-    terms = max((_reduction_length(op) for dispatch in dispatches for op in dispatch.ops), default=0)
-    tolerance = SAFETY * epsilon * _sum_terms(max(terms, MODEL_TERMS), epsilon)
-    kinds = ((InputKind.RANDOM, 1), (InputKind.POSITIVE, 2))
+    known = list(dispatches)
+    exact = _exact_model(known)
+    kinds = sorted({spec.element_type for spec in outputs})
+    rounding = {kind: model_tolerance(kind, known) for kind in kinds}
+    equal = {kind: exact.below if machine_epsilon(kind) > machine_epsilon("f32") else 0.0 for kind in kinds}
+    on_integers = tuple((kind, Tolerance(rounding[kind], equal[kind])) for kind in kinds)
+    on_floats = tuple((kind, Tolerance(rounding[kind])) for kind in kinds)
     return Rule(
-        tuple(
-            Check(kind, seed, bound=1, signed_integers=False, integer_ranges=integer_ranges, tolerance=tolerance)
-            for kind, seed in kinds
+        (
+            Check(
+                InputKind.EXACT,
+                1,
+                bound=1,
+                signed_integers=False,
+                integer_ranges=integer_ranges,
+                parts=exact.parts,
+                sparse=exact.sparse,
+                tolerances=on_integers,
+            ),
+            Check(
+                InputKind.RANDOM,
+                2,
+                bound=1,
+                signed_integers=False,
+                integer_ranges=integer_ranges,
+                tolerances=on_floats,
+            ),
         )
     )
 
 
-def dispatch_tolerance(dispatch: Dispatch) -> float:
-    """Return the allowed difference relative to the magnitude of the result; 0 when all arithmetic is on integers.
+def _on_integers(
+    dispatch: Dispatch, exact: ExactInputs, rounding: Mapping[str, float]
+) -> tuple[tuple[str, Tolerance], ...]:
+    """Return the tolerances on integer inputs, by element type.
 
-    For each op with reduction length ``n``, a body of ``s`` scalar ops and ``c`` calls of math functions:
-    ``SAFETY * epsilon * (sqrt(n) + s + MATH_WEIGHT * c)``; the terms of a dispatch's ops add up. For very long sums
-    (:data:`STAGNATION`) ``BIAS * n * epsilon / 2`` takes the place of the first term where it is larger.
-
-    Source: Higham & Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41
-    (2019): rounding errors of a sum of n terms stay below lambda * sqrt(n) * u with a probability that lambda sets.
+    A dispatch that is exact may still scale by a constant that is not seen here: then its results are no whole
+    numbers, and as near as all its ops round.
     """
-    return SAFETY * sum(_epsilon(_type(op)) * _rounding_terms(op) for op in dispatch.ops if op.kind != OpKind.FILL)
+    inexact = dispatch_tolerances(dispatch, exact.ops)
+    return tuple(
+        (kind, Tolerance(inexact[kind]) if inexact[kind] else Tolerance(rounding[kind], exact.below))
+        for kind in inexact
+    )
 
 
-def _rounding_terms(op: LinalgOp) -> float:
-    calls = sum(name.startswith("math.") for name in op.body)
-    return _sum_terms(_reduction_length(op), _epsilon(_type(op))) + len(op.body) + MATH_WEIGHT * calls
+def _exact_model(dispatches: Sequence[Dispatch]) -> ExactInputs:
+    """Return inputs of magnitude 1 for a whole program, and below which magnitude equality is due (0: nowhere).
 
-
-def _sum_terms(terms: int, epsilon: float) -> float:
-    roundoff = epsilon / 2
-    stagnating = terms * BIAS / (2 * SAFETY) if terms * roundoff > STAGNATION else 0.0
-    return max(math.sqrt(terms), stagnating)
-
-
-def exact_bound(dispatch: Dispatch) -> int:
-    """Return the largest magnitude of integer inputs for which every order of evaluation is exact; 0 when none is."""
-    if all(op.kind == OpKind.FILL or (op.body and _MODULAR.issuperset(map(_short, op.body))) for op in dispatch.ops):
-        return FULL_RANGE
-    if not all(_is_exact(op) for op in dispatch.ops):
-        return 0
-    return next((bound for bound in BOUNDS if _stays_exact(dispatch, bound)), 0)
-
-
-def _stays_exact(dispatch: Dispatch, bound: int) -> bool:
-    magnitudes: list[int] = []
-    for op in dispatch.ops:
-        read = [magnitudes[o.producer] if o.producer is not None else bound for o in (*op.inputs, *op.outputs)]
-        magnitudes.append(_magnitude(op, max(read, default=bound)))
-        if _type(op) in SIGNIFICAND_BITS and magnitudes[-1] > 2 ** SIGNIFICAND_BITS[_type(op)]:
-            return False
-    return True
-
-
-def _magnitude(op: LinalgOp, largest_read: int) -> int:
-    """Bound the values an op makes: products of what it reads, summed over its reductions and additions."""
-    if op.kind == OpKind.FILL:
-        return largest_read
-    names = [_short(name) for name in op.body]
-    product = largest_read ** (1 + sum(name in _MULTIPLIES for name in names))
-    additions = sum(name in _ADDS for name in names)
-    return int(product * (_reduction_length(op) + additions)) if additions else product
-
-
-def _is_exact(op: LinalgOp) -> bool:
-    """Say whether integers stay integers: integer arithmetic (names end in i) or the float ops that keep them."""
-    return all(_short(name) in _EXACT or _short(name).endswith("i") for name in op.body)
+    What one dispatch makes is what the next one reads, so partial sums are only as small as the results are: those of
+    several dispatches must be well below what is exact.
+    """
+    found = [exact_inputs(dispatch) for dispatch in dispatches]
+    all_exact = all(len(exact.ops) == len(dispatch.ops) for exact, dispatch in zip(found, dispatches, strict=True))
+    below = min((exact.below for exact in found), default=0.0)
+    return ExactInputs(
+        1,
+        max((exact.parts for exact in found), default=1),
+        tuple(dict.fromkeys(spec for exact in found for spec in exact.sparse)),
+        below=(below if len(found) == 1 else below / 4) if all_exact else 0.0,
+    )
 
 
 def _reads_indirectly(dispatch: Dispatch) -> bool:
     names = [name for op in dispatch.ops for name in op.body] + list(dispatch.other_ops)
-    return any(_short(name) in _INDIRECT for name in names)
+    return any(short(name) in _INDIRECT for name in names)
 
 
-def _reduction_length(op: LinalgOp) -> int:
-    """Return how many terms one result sums; where the loops are unknown, all that the op reads."""
-    if op.kind == OpKind.OTHER:
-        return max(operand.tensor.elements for operand in (*op.inputs, *op.outputs))
-    return math.prod(op.extents[dim] for dim in op.reduction_dims)
-
-
-def _type(op: LinalgOp) -> str:
-    return op.outputs[0].tensor.element_type
-
-
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _epsilon(element_type: str) -> float:
-    if element_type not in SIGNIFICAND_BITS:
-        return 0.0 if element_type in DTYPES else 1.0
-    return 2.0 ** (1 - SIGNIFICAND_BITS[element_type])
+def _is_partial(dispatch: Dispatch) -> bool:
+    """Say whether a dispatch calls a function that is not defined for all numbers."""
+    return any(short(name) in _PARTIAL for op in dispatch.ops for name in op.body)

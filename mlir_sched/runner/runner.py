@@ -63,9 +63,7 @@ class Runner:
         self.options = options or RunnerOptions()
         self.cores = choose_cores(self.options.threads) if self.options.is_local else ()
         setup = _setup(self.options, self.cores)
-        self._check_races = (
-            len(self.cores) == 1 and isinstance(setup, protocol.LocalSetup) and len(setup.race_cores) > 1
-        )
+        self._check_races = isinstance(setup, protocol.LocalSetup) and max(len(setup.race_cores), len(self.cores)) > 1
         self._client = RunnerClient(setup)
         self._prepared_in = 0
         self._prepare_s = 0.0
@@ -84,7 +82,8 @@ class Runner:
         Args:
             baseline: The program that is right by definition.
             candidates: Programs that take and make the same tensors.
-            rule: The numeric checks; a candidate that fails one is never timed.
+            rule: The numeric checks; a candidate that fails one is never timed. A hopeless one, which cannot win, is
+                timed after the first (:attr:`RunnerOptions.hopeless_factor`).
             decide: Spend what the clear losers left of the time budget on ranking the near-ties for the best.
 
         Returns:
@@ -99,8 +98,7 @@ class Runner:
         race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
         race.run(list(contenders.values()), decide=decide)
         for contender in contenders.values():
-            if not contender.once:
-                contender.failure = contender.failure or self._check_once_more(contender)
+            contender.failure = contender.failure or self._check_once_more(contender)
         call_s = self._prepared.call_s
         own = Contender(protocol.BASELINE, baseline, call_s, once=call_s >= LONG_CALL_S)
         if not any(contender.pairs for contender in contenders.values()):
@@ -203,30 +201,36 @@ class Runner:
         except RequestFailed:
             return True
 
-    def _check(self, handle: int, program: Program) -> Failure | None:
-        """Run every check of the rule on a program, on one thread and, to expose races, on several."""
+    def _check(self, handle: int, program: Program, *, whole: bool = False) -> Failure | None:
+        """Run every check of the rule on a program, and to expose races the first one several times on several threads.
+
+        A program that shows itself hopeless is checked no further, except with ``whole``.
+        """
         assert self._task is not None
-        checks = range(len(self._task.rule.checks))
-        requests = [protocol.Verify(handle, i) for i in (*checks, 0)]
-        if self._check_races:
-            requests += [protocol.Verify(handle, 0, races=True)] * self.options.race_calls
+        checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.rule.checks)), 0)]
         races_s = 0.0
         try:
             self._ensure_loaded(handle, program)
-            for request in requests:
+            for number, request in enumerate([*checks, *self._race_checks(handle)]):
                 if races_s > self.options.patience_s:
                     break
                 start = time.monotonic()
                 if message := self._client.ask(request, self._check_timeout_s(request)):
                     return Failure(FailureClass.WRONG_RESULT, message)
                 check_s = time.monotonic() - start
-                races_s += check_s if request.races else 0.0
-                if self._is_hopeless(handle, check_s):
+                races_s += check_s if number >= len(checks) else 0.0
+                if not whole and self._is_hopeless(handle, check_s):
                     self._hopeless.add(handle)
                     return None
         except RequestFailed as failed:
             return failed.failure
         return None
+
+    def _race_checks(self, handle: int) -> list[protocol.Verify]:
+        """Return the calls that look for races: none on a single core, and none on devices, which use all they have."""
+        if not self._check_races:
+            return []
+        return [protocol.Verify(handle, 0, races=len(self.cores) == 1)] * self.options.race_calls
 
     def _is_hopeless(self, handle: int, check_s: float) -> bool:
         """Say whether a check, and then a call, took so long that the program cannot win: one pair will time it."""
@@ -237,7 +241,13 @@ class Runner:
         return call_s > limit_s
 
     def _check_once_more(self, contender: Contender) -> Failure | None:
-        """Check a program after its thousands of calls: what it keeps between calls may have gone wrong by then."""
+        """Check a program after its thousands of calls: what it keeps between calls may have gone wrong by then.
+
+        A hopeless program has passed one check and cannot win; one that looked so and is not gets all of its checks.
+        """
+        if contender.once:
+            hopeless = contender.ratio().median * self.options.hopeless_factor <= 1.0
+            return None if hopeless else self._check(contender.handle, contender.program, whole=True)
         request = protocol.Verify(contender.handle, 0)
         try:
             self._ensure_loaded(contender.handle, contender.program)

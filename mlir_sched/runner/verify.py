@@ -1,8 +1,7 @@
-"""Numeric verification: inputs worth testing with, poisoned outputs, and the comparison with a reference."""
+"""Numeric verification: what a check is, poisoned outputs, and the comparison with a reference."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -45,12 +44,6 @@ _POISON = {
 IntegerRange: TypeAlias = tuple[int, int]
 """Lowest and highest value of an integer input, both included."""
 
-BYTE_RANGE: IntegerRange = (-128, 127)
-"""All bytes: sign extension and saturation show."""
-
-WIDE_RANGE: IntegerRange = (-1000, 1000)
-"""Values of an integer input wider than a byte: of both signs, of more than one byte, and far from overflow."""
-
 
 class InputKind(StrEnum):
     """What the input tensors of one check hold."""
@@ -61,21 +54,48 @@ class InputKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """How near an output must be to the reference.
+
+    Attributes:
+        relative: Allowed difference of an element relative to the larger of the element and the root mean square of
+            the reference; 0 asks for equal values.
+        exact_below: A reference of whole numbers that are all smaller than this must be equalled, whatever
+            ``relative`` is: up to this magnitude no order of additions rounds. 0 where that is not known.
+    """
+
+    relative: float
+    exact_below: float = 0.0
+
+    def for_reference(self, reference: Array) -> float:
+        """Return the relative difference that is allowed for a reference of any shape; integers must be equal."""
+        if self.relative == 0.0 or reference.dtype.kind in "iub":
+            return 0.0
+        return 0.0 if self.exact_below and _is_whole(reference, self.exact_below) else self.relative
+
+
+@dataclass(frozen=True)
 class Check:
     """One numeric check: which inputs, and how near the results must be.
 
     Attributes:
-        kind: EXACT is non-zero integers of magnitude 1 to ``bound``, in floats too; RANDOM is floats of both
-            signs; POSITIVE is floats in [0.5, 1.5], for programs that take roots or logarithms.
+        kind: EXACT is integers of magnitude 1 to ``bound``, in floats too; RANDOM is floats of both signs; POSITIVE is
+            floats in [0.5, 1.5], for programs that take roots or logarithms.
         seed: Seed of the inputs.
         bound: Largest magnitude of an EXACT value and of every integer input without a range, >= 1.
         signed_integers: Whether integer inputs without a range may be negative; False where they may be indices.
         integer_ranges: Range of the values of each input, by its position, for integer inputs; None at a position is
-            the useful range of the element type (:data:`BYTE_RANGE` or :data:`WIDE_RANGE`). Inputs of other types, and
-            i1, have no use for theirs. None in place of all of them leaves it to ``bound`` and ``signed_integers``.
-        tolerance: Allowed difference relative to the larger of the element and the root mean square of the
-            reference; 0 asks for equal values.
-        inexact_tolerance: Used instead of 0 where the reference on EXACT inputs turns out not to be whole numbers.
+            the useful range of the element type (``inputs.py``). Inputs of other types, and i1, have no use for theirs.
+            None in place of all of them leaves it to ``bound`` and ``signed_integers``.
+        parts: The elements of the ``sparse`` inputs are divided at random into so many parts, of which all but one are
+            0: sums of many products then have few terms. 1 leaves all as they are.
+        part: Which part is not 0; checks of all parts together use every element.
+        sparse: Shapes and types of the sparse inputs; where no input has any of them, all inputs of floats are sparse.
+        gain: Factor on the inputs of floats relative to what keeps the magnitude of a product with them; None leaves
+            them as ``kind`` says.
+        tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
+            ``tolerances``.
+        tolerances: The same by element type of the output.
     """
 
     kind: InputKind
@@ -83,15 +103,16 @@ class Check:
     bound: int = 4
     signed_integers: bool = True
     integer_ranges: tuple[IntegerRange | None, ...] | None = None
+    parts: int = 1
+    part: int = 0
+    sparse: tuple[TensorSpec, ...] = ()
+    gain: float | None = None
     tolerance: float = 0.0
-    inexact_tolerance: float = 1e-4
+    tolerances: tuple[tuple[str, Tolerance], ...] = ()
 
-    def effective_tolerance(self, reference: Array) -> float:
-        """Return the tolerance to hold results to, given the reference (any shape)."""
-        if self.tolerance > 0 or reference.dtype.kind in "iub":
-            return self.tolerance
-        wide = reference.astype(np.float64)
-        return 0.0 if np.array_equal(wide, np.rint(wide)) else self.inexact_tolerance
+    def tolerance_for(self, spec: TensorSpec, reference: Array) -> float:
+        """Return the relative difference that is allowed in an output."""
+        return dict(self.tolerances).get(spec.element_type, Tolerance(self.tolerance)).for_reference(reference)
 
 
 @dataclass(frozen=True)
@@ -110,38 +131,6 @@ def dtype_of(spec: TensorSpec) -> np.dtype[Any]:
     if spec.element_type not in DTYPES:
         raise UserError(f"cannot make or compare values of type {spec.element_type}; known types: {', '.join(DTYPES)}")
     return DTYPES[spec.element_type]
-
-
-def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
-    """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine.
-
-    Raises:
-        ValueError: The check has integer ranges for another number of inputs, or one that its element type cannot hold.
-    """
-    rng = np.random.default_rng(check.seed)
-    ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
-    if len(ranges) != len(specs):
-        raise ValueError(f"{len(specs)} inputs, but {len(ranges)} integer ranges")
-    return tuple(_make_input(spec, check, limits, rng) for spec, limits in zip(specs, ranges, strict=True))
-
-
-def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Array:
-    dtype = dtype_of(spec)
-    if dtype.kind == "b":
-        values: Any = rng.integers(0, 2, spec.shape, dtype=np.int8)
-    elif dtype.kind == "i" and check.integer_ranges is not None:
-        low, high = limits or (BYTE_RANGE if dtype.itemsize == 1 else WIDE_RANGE)
-        values = rng.integers(low, high, spec.shape, dtype=dtype, endpoint=True)
-    elif dtype.kind == "i" and not check.signed_integers:
-        values = rng.integers(0, check.bound, spec.shape, dtype=np.int8, endpoint=True)
-    elif dtype.kind == "i" or check.kind == InputKind.EXACT:
-        sign = 2 * rng.integers(0, 2, spec.shape, dtype=np.int8) - 1
-        values = sign * rng.integers(1, check.bound, spec.shape, dtype=np.int8, endpoint=True)
-    elif check.kind == InputKind.POSITIVE:
-        values = rng.uniform(0.5, 1.5, spec.shape)
-    else:
-        values = rng.standard_normal(spec.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
-    return np.ascontiguousarray(values, dtype=dtype).reshape(spec.shape)
 
 
 def poison_bits(spec: TensorSpec) -> Array:
@@ -170,7 +159,7 @@ def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float)
         reference: The right result; shape and type of ``spec``.
         actual: The result under test, of the same shape and type.
         spec: The output tensor; it names the poison to look for.
-        tolerance: See :class:`Check`. With 0, equal values are asked for (-0 equals 0, NaN equals NaN).
+        tolerance: See :class:`Tolerance`. With 0, equal values are asked for (-0 equals 0, NaN equals NaN).
 
     Returns:
         The first of these that holds: poison left, NaN or infinity in other places, largest error too large.
@@ -182,6 +171,12 @@ def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float)
     if tolerance == 0.0 or actual.dtype.kind in "iub":
         return _compare_equal(reference, actual)
     return _compare_near(reference.astype(np.float64), actual.astype(np.float64), tolerance)
+
+
+def _is_whole(reference: Array, below: float) -> bool:
+    wide = reference.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(wide) < below).all()) and np.array_equal(wide, np.rint(wide))
 
 
 def _compare_equal(reference: Array, actual: Array) -> str | None:

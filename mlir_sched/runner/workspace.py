@@ -10,7 +10,9 @@ from typing import Any
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.device import Device, LoadedProgram
+from mlir_sched.runner.inputs import alternatives, make_inputs
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.references import finite_share, why_unverifiable
 from mlir_sched.runner.verify import (
     Array,
     Check,
@@ -18,7 +20,6 @@ from mlir_sched.runner.verify import (
     Rule,
     compare,
     holds_poison,
-    make_inputs,
     poison_bits,
     poisoned,
 )
@@ -27,9 +28,17 @@ from mlir_sched.runner.wall_clock import LONG_CALL_S
 
 @dataclass
 class Case:
-    """One check made concrete: its inputs and the right results."""
+    """One check made concrete: its inputs and the right results.
+
+    Attributes:
+        check: The check, with the inputs that were chosen in place of those that give no finite numbers.
+        wanted: Its kind in the rule.
+        inputs: The inputs.
+        references: The right results.
+    """
 
     check: Check
+    wanted: InputKind
     inputs: tuple[Array, ...]
     references: list[Array] = field(default_factory=list)
 
@@ -47,6 +56,7 @@ class Workspace:
     """Buffers of one device for programs that take the tensors of ``baseline``.
 
     The baseline has to give its results twice, in every check or, where one takes :data:`LONG_CALL_S`, in the first.
+    Where results are not finite, other inputs take the place of those (``inputs.alternatives``).
 
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
 
@@ -63,24 +73,21 @@ class Workspace:
         call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until that is known.
 
     Raises:
-        RuntimeError: The baseline fails, leaves poison or is not the same twice.
+        RuntimeError: The baseline fails, leaves poison, is not the same twice, or has results that wrong ones could not
+            be told from.
     """
 
     def __init__(self, device: Device, baseline: Program, rule: Rule) -> None:
         self._specs = baseline
-        self._cases = [Case(check, make_inputs(baseline.inputs, check)) for check in rule.checks]
+        self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in rule.checks]
         self._buffers: Buffers | None = None
         self._overwritten: set[int] = set()
         self.open(device)
         loaded = device.load(baseline)
-        for index, case in enumerate(self._cases):
-            results = self._results(loaded, index)
-            case.references = [device.read(v, s).copy() for v, s in results]
-            if not baseline.writes_into_arguments:
-                self._poison(results)
-                self._overwritten |= self._changed_inputs(index).keys()
-            if any(holds_poison(r, s) for r, s in zip(case.references, baseline.outputs, strict=True)):
-                raise RuntimeError("the baseline leaves elements of its output unwritten")
+        for index in range(len(self._cases)):
+            self._choose_inputs(loaded, index)
+        if reason := why_unverifiable(baseline.outputs, self.checks, [case.references for case in self._cases]):
+            raise RuntimeError(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
         for index in range(len(self._cases)):
             start = time.perf_counter()
@@ -89,6 +96,11 @@ class Workspace:
             self.check_s = max(self.check_s, time.perf_counter() - start)
             if self.check_s >= LONG_CALL_S:
                 break
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks, as they are made: some with other inputs than the rule wants."""
+        return tuple(case.check for case in self._cases)
 
     @property
     def bytes(self) -> int:
@@ -130,7 +142,7 @@ class Workspace:
                 message = f"output {position} has {view.byte_length} bytes instead of {spec.bytes}"
             if message is None:
                 reference = case.references[position]
-                error = compare(reference, device.read(view, spec), spec, case.check.effective_tolerance(reference))
+                error = compare(reference, device.read(view, spec), spec, case.check.tolerance_for(spec, reference))
                 message = error and f"output {position}: {error}"
         # a returned buffer goes back to the pool, where a later call may find it
         self._poison((view, spec) for view, spec in results if view.byte_length == spec.bytes)
@@ -145,9 +157,40 @@ class Workspace:
         """Return the inputs that programs are timed on: floats where there are any."""
         return self._cases[self._timed].inputs
 
+    def _choose_inputs(self, loaded: LoadedProgram, index: int) -> None:
+        """Compute the references of a case, on other inputs where they are not finite: the first of the best."""
+        case, best, share = self._cases[index], self._cases[index].check, -1.0
+        for check in alternatives(case.check):
+            if share >= 0:
+                self._replace_inputs(index, check)
+            self._compute_references(loaded, index)
+            if (found := finite_share(case.references)) > share:
+                best, share = check, found
+            if share == 1.0:
+                return
+        if best is not case.check:
+            self._replace_inputs(index, best)
+            self._compute_references(loaded, index)
+
+    def _replace_inputs(self, index: int, check: Check) -> None:
+        case = self._cases[index]
+        case.check, case.inputs = check, make_inputs(self._specs.inputs, check)
+        for position in range(len(case.inputs)):
+            self._restore_input(index, position)
+
+    def _compute_references(self, loaded: LoadedProgram, index: int) -> None:
+        case, device = self._cases[index], self._on_device.device
+        results = self._results(loaded, index)
+        case.references = [device.read(view, spec).copy() for view, spec in results]
+        if not self._specs.writes_into_arguments:
+            self._poison(results)
+            self._overwritten |= self._changed_inputs(index).keys()
+        if any(holds_poison(r, s) for r, s in zip(case.references, self._specs.outputs, strict=True)):
+            raise RuntimeError("the baseline leaves elements of its output unwritten")
+
     @property
     def _timed(self) -> int:
-        return next((i for i, c in enumerate(self._cases) if c.check.kind == InputKind.RANDOM), 0)
+        return next((i for i, c in enumerate(self._cases) if c.wanted == InputKind.RANDOM), 0)
 
     @property
     def _on_device(self) -> Buffers:

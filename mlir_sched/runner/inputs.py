@@ -1,0 +1,111 @@
+"""Input tensors worth testing with: what each kind of check fills them with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.verify import Array, Check, InputKind, IntegerRange, dtype_of
+
+BYTE_RANGE: IntegerRange = (-128, 127)
+"""All bytes: sign extension and saturation show."""
+
+WIDE_RANGE: IntegerRange = (-1000, 1000)
+"""Values of an integer input wider than a byte: of both signs, of more than one byte, and far from overflow."""
+
+RELU_GAIN = math.sqrt(2.0)
+"""Gain that keeps the magnitude through layers that set half of their results to 0 (He et al., ICCV 2015)."""
+
+_PARTS_SEED = 20261122
+"""Seed of the division into parts: the parts of one input are disjoint, whatever the seeds of their checks."""
+
+
+def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
+    """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine.
+
+    Raises:
+        ValueError: The check has integer ranges for another number of inputs, or one that its element type cannot hold.
+    """
+    rng = np.random.default_rng(check.seed)
+    ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
+    if len(ranges) != len(specs):
+        raise ValueError(f"{len(specs)} inputs, but {len(ranges)} integer ranges")
+    arrays = [_make_input(spec, check, limits, rng) for spec, limits in zip(specs, ranges, strict=True)]
+    for position in _sparse_inputs(specs, check):
+        divided = np.random.default_rng([_PARTS_SEED, position]).integers(0, check.parts, specs[position].shape)
+        arrays[position][divided != check.part] = 0
+    return tuple(arrays)
+
+
+def alternatives(check: Check) -> Iterator[Check]:
+    """Yield the check, and then what to try in its place while the references are not finite.
+
+    Random numbers come first as they are, then small where an input looks like weights, so that what passes through
+    many layers keeps its magnitude, then positive, for roots and logarithms. Exact inputs have no substitute.
+    """
+    yield check
+    if check.kind == InputKind.RANDOM:
+        yield replace(check, gain=1.0)
+        yield replace(check, gain=RELU_GAIN)
+        yield replace(check, kind=InputKind.POSITIVE)
+    if check.kind != InputKind.EXACT:
+        yield replace(check, kind=InputKind.POSITIVE, gain=1.0)
+
+
+def fan(shape: Sequence[int]) -> float:
+    """Return the mean of the numbers of weights into and out of a result, 1 for vectors.
+
+    Which dimensions are channels is not known: the two longest are taken for them, the others for the filter's window.
+
+    Source: Glorot & Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010.
+    """
+    if len(shape) < 2:
+        return 1.0
+    *window, first, second = sorted(shape)
+    return max(1.0, math.prod(window) * (first + second) / 2)
+
+
+def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Array:
+    dtype = dtype_of(spec)
+    if dtype.kind == "b":
+        values: Any = rng.integers(0, 2, spec.shape, dtype=np.int8)
+    elif dtype.kind == "i":
+        values = _integers(spec, check, limits, rng)
+    elif check.kind == InputKind.EXACT:
+        values = _nonzero(spec, check.bound, rng)
+    elif check.kind == InputKind.POSITIVE:
+        values = rng.uniform(0.5, 1.5, spec.shape) * (1.0 if check.gain is None else check.gain / fan(spec.shape))
+    else:
+        values = rng.standard_normal(spec.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
+        values = values if check.gain is None else values * (check.gain / math.sqrt(fan(spec.shape)))
+    return np.ascontiguousarray(values, dtype=dtype).reshape(spec.shape)
+
+
+def _integers(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Any:
+    dtype = dtype_of(spec)
+    if check.integer_ranges is not None:
+        low, high = limits or (BYTE_RANGE if dtype.itemsize == 1 else WIDE_RANGE)
+        return rng.integers(low, high, spec.shape, dtype=dtype, endpoint=True)
+    if not check.signed_integers:
+        return rng.integers(0, check.bound, spec.shape, dtype=np.int8, endpoint=True)
+    if dtype.itemsize == 1 and check.bound == BYTE_RANGE[1]:
+        return rng.integers(*BYTE_RANGE, spec.shape, dtype=np.int8, endpoint=True)
+    return _nonzero(spec, check.bound, rng)
+
+
+def _nonzero(spec: TensorSpec, bound: int, rng: np.random.Generator) -> Any:
+    sign = 2 * rng.integers(0, 2, spec.shape, dtype=np.int8) - 1
+    return sign * rng.integers(1, bound, spec.shape, dtype=np.int8, endpoint=True)
+
+
+def _sparse_inputs(specs: Sequence[TensorSpec], check: Check) -> list[int]:
+    """Return the inputs of which only a part is not 0: those that the check names, else all of floats."""
+    if check.parts == 1:
+        return []
+    floats = [position for position, spec in enumerate(specs) if dtype_of(spec).kind not in "iub"]
+    return [position for position in floats if specs[position] in check.sparse] or floats

@@ -1,0 +1,62 @@
+"""Whether the reference results of a program can tell wrong numbers from right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.verify import Array, Check, compare
+
+Reference = tuple[Check, Array]
+"""What one output is in one check."""
+
+
+def finite_share(references: Sequence[Array]) -> float:
+    """Return which share of the elements of all outputs is finite, 0 to 1; integers are."""
+    elements = sum(array.size for array in references)
+    finite = sum(int(np.isfinite(array).sum()) if _is_float(array) else array.size for array in references)
+    return finite / elements if elements else 1.0
+
+
+def why_unverifiable(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]) -> str:
+    """Say why no wrong result could be told from a right one, or return an empty text when it could.
+
+    Every output needs a finite element in some check. One output at least has to differ, by more than the tolerance,
+    from zeros and from its own result in another check or, where there is one check only, at another place.
+
+    Args:
+        outputs: The outputs of the program.
+        checks: The checks.
+        found: The reference of every output, per check.
+    """
+    reasons = []
+    for position, spec in enumerate(outputs):
+        of_output = [(check, arrays[position]) for check, arrays in zip(checks, found, strict=True)]
+        if not any(finite_share([array]) > 0 for _, array in of_output):
+            return f"output {position} has no finite element, whatever the inputs"
+        if not any(_differ(of_check, np.zeros_like(of_check[1]), spec) for of_check in of_output):
+            reasons.append(f"output {position} is not to be told from zeros")
+        elif not any(_differ(of_check, other, spec) for of_check, other in _others(of_output)):
+            reasons.append(f"output {position} is the same, whatever the inputs")
+    return "; ".join(reasons) if len(reasons) == len(outputs) else ""
+
+
+def _others(of_output: Sequence[Reference]) -> Iterator[tuple[Reference, Array]]:
+    """Yield references of one output, each with a wrong result that must not pass for it."""
+    for first, (_, second) in pairwise(of_output):
+        yield first, second
+    if len(of_output) == 1:
+        ((_, array),) = of_output
+        yield of_output[0], np.roll(array, array.size // 2 + 1)
+
+
+def _differ(reference: Reference, wrong: Array, spec: TensorSpec) -> bool:
+    check, right = reference
+    return compare(right, wrong, spec, check.tolerance_for(spec, right)) is not None
+
+
+def _is_float(array: Array) -> bool:
+    return array.dtype.kind not in "iub"

@@ -1,0 +1,116 @@
+"""How far two right programs may differ by rounding alone, from the types and the lengths of their sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.runner.exactness import SIGNIFICAND_BITS, computing_bits, reduction_length, short
+from mlir_sched.runner.verify import DTYPES
+
+SAFETY = 4.0
+"""Factor on the probabilistic bound: a deviation of about 5.5 sigma (the largest of 10^7 elements) of the difference
+of two results (times the square root of 2), in machine epsilons, which are 2 unit roundoffs."""
+
+MATH_WEIGHT = 8.0
+"""Machine epsilons allowed for one call of a ``math`` function: polynomial approximations are good to a few ulp."""
+
+WIDENED_MATH_WEIGHT = 1.0
+"""The same in types narrower than f32, in which such a function is computed in f32 and rounded once."""
+
+STAGNATION = 2.0**-5
+"""Terms times unit roundoff (2^19 terms in f32) from which rounding errors of one long sum have one direction: small
+terms fall below the roundoff of the sum so far, so the probabilistic bound does not hold."""
+
+BIAS = 2.0**-3
+"""Share of the bound that always holds, terms times unit roundoff, that is then allowed. One after the other, 2^20 to
+2^24 squares of normal random numbers summed in f32 were 0.05 to 2.8 % off, a hundredth to a thirty-fifth of it."""
+
+LARGEST_TOLERANCE = 0.5
+"""No result may be further off, relative to the larger of the element and the root mean square of the reference,
+however much rounding explains: zeros are off by 1, the results of another tile by 1.4 in the mean of the squares."""
+
+MODEL_ROUNDINGS = {"f64": 2.0**8, "f32": 2.0**8, "f16": 4.0, "bf16": 4.0}
+"""Least root of the number of roundings assumed for a whole program, whose dispatches follow each other."""
+
+UNKNOWN_ROUNDINGS = 2.0**6
+"""The same where nothing is known of the program: a sum of 4096 terms in the type of the result."""
+
+
+def dispatch_tolerances(dispatch: Dispatch, exact: Collection[int] = ()) -> dict[str, float]:
+    """Return the allowed relative difference by element type of the result; 0 when all arithmetic is on integers.
+
+    For each op with reduction length ``n``, a body of ``s`` scalar ops and ``c`` calls of math functions:
+    ``SAFETY * epsilon * (sqrt(n) + s + MATH_WEIGHT * c)``; the terms of the ops that a result depends on add up, to
+    :data:`LARGEST_TOLERANCE` at most. For very long sums (:data:`STAGNATION`) ``BIAS * n * epsilon / 2`` takes the
+    place of the first term where it is larger.
+
+    Args:
+        dispatch: The dispatch.
+        exact: Indices of ops that round nothing.
+
+    Source: Higham & Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41
+    (2019): rounding errors of a sum of n terms stay below lambda * sqrt(n) * u with a probability that lambda sets.
+    """
+    behind: dict[int, frozenset[int]] = {}
+    for op in dispatch.ops:
+        behind[op.index] = frozenset({op.index}).union(*(behind[producer] for producer in _producers(op)))
+    own = {op.index: 0.0 if op.index in exact else _rounding(op) for op in dispatch.ops}
+    tolerances: dict[str, float] = {}
+    for index in dispatch.results:
+        allowed = min(SAFETY * sum(own[i] for i in sorted(behind[index])), LARGEST_TOLERANCE)
+        for operand in dispatch.ops[index].outputs:
+            kind = operand.tensor.element_type
+            tolerances[kind] = max(tolerances.get(kind, 0.0), allowed)
+    return tolerances
+
+
+def model_tolerance(element_type: str, dispatches: Iterable[Dispatch]) -> float:
+    """Return the allowed relative difference of an output of a whole program; 0 for integers.
+
+    The roundings of the ops of all dispatches, independent of each other, add up by their squares. Those in types
+    narrower than the output count only if some op widens a type: else no output of a wider type depends on them.
+    """
+    epsilon = machine_epsilon(element_type)
+    ops = [op for dispatch in dispatches for op in dispatch.ops]
+    if not ops:
+        return min(SAFETY * epsilon * max(UNKNOWN_ROUNDINGS, MODEL_ROUNDINGS.get(element_type, 1.0)), LARGEST_TOLERANCE)
+    widened = any(short(name) == "extf" for op in ops for name in op.body)
+    counted = [op for op in ops if widened or result_epsilon(op) <= epsilon]
+    roundings = math.sqrt(sum(_rounding(op) ** 2 for op in counted))
+    return min(SAFETY * max(epsilon * MODEL_ROUNDINGS.get(element_type, 1.0), roundings), LARGEST_TOLERANCE)
+
+
+def machine_epsilon(element_type: str) -> float:
+    """Return the distance of 1 from the next number; 0 for integers, 1 for types that are not known."""
+    if element_type not in SIGNIFICAND_BITS:
+        return 0.0 if element_type in DTYPES else 1.0
+    return 2.0 ** (1 - SIGNIFICAND_BITS[element_type])
+
+
+def result_epsilon(op: LinalgOp) -> float:
+    """Return the machine epsilon of the narrowest result of an op."""
+    return max(machine_epsilon(operand.tensor.element_type) for operand in op.outputs)
+
+
+def _producers(op: LinalgOp) -> Iterable[int]:
+    return {operand.producer for operand in (*op.inputs, *op.outputs) if operand.producer is not None}
+
+
+def _rounding(op: LinalgOp) -> float:
+    """Return the relative rounding of an op, without the factor for safety."""
+    if op.kind == OpKind.FILL:
+        return 0.0
+    bits = computing_bits(op)
+    epsilon = result_epsilon(op) if bits is None else 2.0 ** (1 - bits)
+    calls = sum(name.startswith("math.") for name in op.body)
+    weight = MATH_WEIGHT if epsilon <= machine_epsilon("f32") else WIDENED_MATH_WEIGHT
+    own = epsilon * (_sum_terms(reduction_length(op), epsilon) + len(op.body) + weight * calls)
+    return own + (result_epsilon(op) if result_epsilon(op) > epsilon else 0.0)
+
+
+def _sum_terms(terms: int, epsilon: float) -> float:
+    roundoff = epsilon / 2
+    stagnating = terms * BIAS / (2 * SAFETY) if terms * roundoff > STAGNATION else 0.0
+    return max(math.sqrt(terms), stagnating)

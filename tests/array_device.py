@@ -1,0 +1,84 @@
+"""A device whose programs are Python functions, with a pool of buffers like that of IREE's caching allocator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.verify import Array, dtype_of
+
+Function: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]
+"""Reads the inputs and writes the outputs."""
+
+
+class View:
+    """A buffer view."""
+
+    def __init__(self, memory: Array) -> None:
+        self.memory = memory
+
+    @property
+    def byte_length(self) -> int:
+        """Size in bytes."""
+        return self.memory.nbytes
+
+
+class LoadedFunction:
+    """A program whose entry names a function."""
+
+    def __init__(self, device: ArrayDevice, program: Program) -> None:
+        self._device, self._program = device, program
+
+    def call(self, inputs: Sequence[View], destinations: Sequence[View]) -> list[View]:
+        """Call the function on the destinations or, for whole programs, on buffers of the pool."""
+        return self._device.run(self._program, inputs, destinations)
+
+
+class ArrayDevice:
+    """Its memory is NumPy's.
+
+    Args:
+        functions: The programs by name.
+    """
+
+    def __init__(self, functions: dict[str, Function]) -> None:
+        self._functions = functions
+        self._returned: list[View] = []
+
+    def buffer(self, array: Any, spec: TensorSpec) -> View:
+        """Return a new buffer that holds an array."""
+        return View(np.array(array).view(dtype_of(spec)).reshape(spec.shape))
+
+    def read(self, view: View, spec: TensorSpec) -> Array:
+        """Return the memory of a buffer."""
+        return view.memory
+
+    def write(self, view: View, spec: TensorSpec, array: Array) -> None:
+        """Fill a buffer."""
+        word = f"u{dtype_of(spec).itemsize}"
+        view.memory.view(word)[...] = array.view(word)
+
+    def load(self, program: Program) -> Any:
+        """Return a program that can be called."""
+        return LoadedFunction(self, program)
+
+    def run(self, program: Program, inputs: Sequence[View], destinations: Sequence[View]) -> list[View]:
+        """Call a program; the buffers that the last call returned are in the pool by now."""
+        outputs = list(destinations)
+        if not program.writes_into_arguments:
+            outputs = [self._allocate(spec) for spec in program.outputs]
+            self._returned = outputs
+        self._functions[program.entry]([v.memory for v in inputs], [v.memory for v in outputs])
+        return outputs
+
+    def _allocate(self, spec: TensorSpec) -> View:
+        dtype = dtype_of(spec)
+        for view in self._returned:
+            if view.memory.shape == spec.shape and view.memory.dtype == dtype:
+                self._returned = [other for other in self._returned if other is not view]
+                return view
+        return View(np.zeros(spec.shape, dtype))

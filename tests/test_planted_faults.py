@@ -1,0 +1,184 @@
+"""Planted wrong results in every element type, of dispatches and of whole programs, and right ones beside them.
+
+The untuned program adds one term after the other, rounding to its type each time, as IREE's own code does; the right
+candidate adds in 16 lanes. Whatever is planted has to be told from that difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+from array_device import ArrayDevice, Function
+from test_rules import dispatch, epilogue, matmul
+
+from mlir_sched.payload import Dispatch, TensorSpec
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
+from mlir_sched.runner.verify import DTYPES, Array
+from mlir_sched.runner.workspace import Workspace
+
+M, N, K = 48, 64, 1024
+LANES = 16
+CASTS = ("arith.extf", "arith.extf", "arith.mulf", "arith.addf")
+MODULAR = ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi")
+
+
+class Case:
+    """A product of matrices in some types, perhaps with a function of the result.
+
+    Attributes:
+        dispatch: Its description.
+        inputs, outputs: Its tensors.
+    """
+
+    def __init__(self, element_type: str, total: str, made: str, tanh: bool = False) -> None:
+        casts = {"i32": MODULAR}.get(total, ("arith.mulf", "arith.addf") if total == element_type else CASTS)
+        body = [*(["math.tanh"] if tanh else []), *(["arith.truncf"] if made != total else [])]
+        product = matmul(K, element_type, total, casts, M, N)
+        self.dispatch: Dispatch = dispatch(product, *([epilogue(made, tuple(body), M, N, total)] if body else []))
+        self.inputs = tuple(operand.tensor for operand in product.inputs)
+        self.outputs = (TensorSpec((M, N), made),)
+        self._total, self._made, self._tanh = DTYPES[total], DTYPES[made], tanh
+
+    def compute(self, inputs: Sequence[Array], *, lanes: int, terms: slice = slice(None)) -> Array:
+        """Return the result of adding in so many lanes, of some of the terms."""
+        lhs, rhs = (array.astype(self._total) for array in (inputs[0][:, terms], inputs[1][terms]))
+        return self._finish(_sum_in_lanes(lhs, rhs, lanes, self._total))
+
+    def _finish(self, total: Array) -> Array:
+        wide = np.tanh(total.astype(np.float32) / 32) if self._tanh else total
+        return wide.astype(self._made)
+
+
+def _sum_in_lanes(lhs: Array, rhs: Array, lanes: int, dtype: np.dtype[np.generic]) -> Array:
+    sums = np.zeros((lanes, M, N), dtype)
+    for first in range(0, lhs.shape[1], lanes):
+        pieces = lhs[:, first : first + lanes].T[:, :, None], rhs[first : first + lanes][:, None, :]
+        sums[: len(pieces[0])] += pieces[0] * pieces[1]
+    while len(sums) > 1:
+        sums = sums[::2] + sums[1::2]
+    total: Array = sums[0]
+    return total
+
+
+CASES = {
+    "f32": Case("f32", "f32", "f32"),
+    "f16": Case("f16", "f16", "f16"),
+    "f16 summed in f32": Case("f16", "f32", "f16"),
+    "bf16": Case("bf16", "bf16", "bf16"),
+    "bf16 summed in f32": Case("bf16", "f32", "bf16"),
+    "bf16 made f32": Case("bf16", "f32", "f32"),
+    "i8": Case("i8", "i32", "i32"),
+    "tanh in f32": Case("f32", "f32", "f32", tanh=True),
+    "tanh in f16": Case("f16", "f16", "f16", tanh=True),
+    "tanh in bf16": Case("bf16", "bf16", "bf16", tanh=True),
+    "tanh of f32 made bf16": Case("bf16", "f32", "bf16", tanh=True),
+}
+TILE = slice(16, 24), slice(32, 48)
+
+
+def _zeros(made: Array, right: Array) -> None:
+    made.fill(0)
+
+
+def _nothing(made: Array, right: Array) -> None:
+    """Leave the buffer as it is."""
+
+
+def _skipped_tail(made: Array, right: Array) -> None:
+    made[:-3] = right[:-3]
+
+
+def _wrong_tile(made: Array, right: Array) -> None:
+    made[...] = right
+    made[TILE] = right[:8, :16]
+
+
+def _tile_of_zeros(made: Array, right: Array) -> None:
+    made[...] = right
+    made[TILE] = 0
+
+
+def _half(made: Array, right: Array) -> None:
+    made[...] = (right / 2).astype(made.dtype)
+
+
+FAULTS = {
+    "zeros": _zeros,
+    "nothing written": _nothing,
+    "skipped tail": _skipped_tail,
+    "wrong tile": _wrong_tile,
+    "tile of zeros": _tile_of_zeros,
+    "half as much": _half,
+}
+"""What is written in place of the right result."""
+
+
+def functions(case: Case) -> dict[str, Function]:
+    """Return the programs of a case by name: untuned, right and wrong ones."""
+
+    @cache
+    def result(key: bytes, lanes: int, start: int) -> Array:
+        shapes = [(spec.shape, DTYPES[spec.element_type]) for spec in case.inputs]
+        split = shapes[0][0][0] * shapes[0][0][1] * shapes[0][1].itemsize
+        pieces = [
+            np.frombuffer(part, dtype).reshape(shape)
+            for part, (shape, dtype) in zip((key[:split], key[split:]), shapes, strict=True)
+        ]
+        return case.compute(pieces, lanes=lanes, terms=slice(start, None))
+
+    def of(inputs: Sequence[Array], lanes: int = LANES, start: int = 0) -> Array:
+        return result(b"".join(array.tobytes() for array in inputs), lanes, start)
+
+    kept: list[Array] = []
+
+    def previous(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        kept.append(of(inputs))
+        np.copyto(outputs[0], kept[-2] if len(kept) > 1 else kept[-1])
+
+    def planted(fault: Callable[[Array, Array], None]) -> Function:
+        return lambda inputs, outputs: fault(outputs[0], of(inputs))
+
+    return {
+        "untuned": lambda inputs, outputs: np.copyto(outputs[0], of(inputs, lanes=1)),
+        "right": lambda inputs, outputs: np.copyto(outputs[0], of(inputs)),
+        "missing slice of k": lambda inputs, outputs: np.copyto(outputs[0], of(inputs, start=8)),
+        "result of the call before": previous,
+        **{name: planted(fault) for name, fault in FAULTS.items()},
+    }
+
+
+@cache
+def workspace_of(name: str, level: str) -> tuple[Workspace, ArrayDevice]:
+    """Return the workspace of a case, and its device."""
+    case = CASES[name]
+    device = ArrayDevice(functions(case))
+    rule = rule_for_dispatch(case.dispatch) if level == "dispatch" else rule_for_model(case.outputs, [case.dispatch])
+    return Workspace(device, program(name, level, "untuned"), rule), device  # type: ignore[arg-type]
+
+
+def program(name: str, level: str, entry: str) -> Program:
+    return Program(b"", entry, CASES[name].inputs, CASES[name].outputs, level == "dispatch")
+
+
+def verdicts(name: str, level: str, entry: str) -> list[str | None]:
+    """Return what the checks say, in the order in which the runner asks for them."""
+    workspace, device = workspace_of(name, level)
+    loaded = device.load(program(name, level, entry))
+    return [workspace.verify(loaded, check) for check in (*range(len(workspace.checks)), 0)]
+
+
+@pytest.mark.parametrize("level", ["dispatch", "program"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_right_result_that_adds_in_another_order_is_accepted(name: str, level: str) -> None:
+    assert set(verdicts(name, level, "right")) == {None}
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "missing slice of k", "result of the call before"])
+@pytest.mark.parametrize("level", ["dispatch", "program"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_planted_fault_is_rejected(name: str, level: str, fault: str) -> None:
+    assert any(verdicts(name, level, fault))

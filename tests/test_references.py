@@ -1,0 +1,162 @@
+"""Which inputs the references are computed on, and what is refused because nothing could be told from right numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from array_device import ArrayDevice, Function
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.inputs import fan
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_model
+from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, Rule
+from mlir_sched.runner.workspace import Workspace
+
+VECTOR, MATRIX = (100,), (64, 64)
+LAYERS = 60
+
+
+def workspace(
+    function: Function, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], **others: Function
+) -> tuple[Workspace, ArrayDevice]:
+    """Return the workspace of a whole program that a function computes, on a device that knows others as well."""
+    device = ArrayDevice({"main": function, **others})
+    program = Program(b"", "main", tuple(inputs), tuple(outputs), writes_into_arguments=False)
+    return Workspace(device, program, rule_for_model(outputs)), device  # type: ignore[arg-type]
+
+
+def references(made: Workspace) -> list[Array]:
+    """Return the reference of the first output in every check."""
+    return [case.references[0] for case in made._cases]
+
+
+def chain(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Multiply by the same weights in every one of many layers."""
+    values, weights = inputs[0], inputs[1].astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(LAYERS):
+            values = (values.astype(np.float32) @ weights).astype(inputs[0].dtype)
+    outputs[0][...] = values
+
+
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16"])
+def test_weights_of_deep_programs_are_scaled_until_the_results_are_finite(element_type: str) -> None:
+    spec = TensorSpec(MATRIX, element_type)
+    made, _ = workspace(chain, (spec, spec), (spec,))
+    again, _ = workspace(chain, (spec, spec), (spec,))
+    random = next(i for i, check in enumerate(made.checks) if check.gain is not None)
+    assert np.isfinite(references(made)[random]).all()
+    assert np.unique(references(made)[random]).size > 1000
+    assert made.checks == again.checks
+    assert references(made)[random].tobytes() == references(again)[random].tobytes()
+
+
+def test_inputs_that_give_finite_results_stay_as_they_are() -> None:
+    spec = TensorSpec(VECTOR, "f32")
+    made, _ = workspace(lambda x, y: np.copyto(y[0], x[0]), (spec,), (spec,))
+    assert made.checks == rule_for_model((spec,)).checks
+
+
+def test_logarithms_are_taken_of_positive_numbers() -> None:
+    spec = TensorSpec(VECTOR, "f32")
+
+    def logarithm(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        with np.errstate(invalid="ignore"):
+            outputs[0][...] = np.log(inputs[0])
+
+    made, _ = workspace(logarithm, (spec,), (spec,))
+    assert [check.kind for check in made.checks] == [InputKind.EXACT, InputKind.POSITIVE]
+    assert np.isfinite(references(made)[1]).all()
+
+
+def test_fan_is_the_mean_of_what_goes_in_and_out() -> None:
+    assert [fan(shape) for shape in ((), (7,), (64, 128), (64, 32, 3, 3), (3, 3, 32, 64))] == [1, 1, 96, 432, 432]
+
+
+def _write(value: object) -> Function:
+    def write(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        for output in outputs:
+            output[...] = value
+
+    return write
+
+
+@pytest.mark.parametrize("element_type", DTYPES)
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_program_of_one_constant_is_refused(element_type: str, value: int) -> None:
+    spec = TensorSpec(VECTOR, element_type)
+    with pytest.raises(RuntimeError, match=r"cannot be verified: output 0 is (not to be told from zeros|the same)"):
+        workspace(_write(value), (spec,), (spec,))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_program_without_a_finite_number_is_refused(value: float) -> None:
+    specs = TensorSpec(VECTOR, "f32"), TensorSpec(VECTOR, "i32")
+
+    def partly(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = value
+        outputs[1][...] = inputs[1]
+
+    with pytest.raises(RuntimeError, match="cannot be verified: output 0 has no finite element"):
+        workspace(partly, specs, specs)
+
+
+def test_results_that_differ_by_less_than_they_are_rounded_are_refused() -> None:
+    spec = TensorSpec(VECTOR, "f32")
+
+    def flat(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = 1e-3 * (1 + 1e-6 * np.tanh(inputs[0]))
+
+    with pytest.raises(RuntimeError, match="output 0 is the same, whatever"):
+        workspace(flat, (spec,), (spec,))
+
+
+def test_small_results_are_as_good_as_large_ones() -> None:
+    """A random MobileNet-V2 returns 3e-9 everywhere."""
+    spec = TensorSpec(VECTOR, "f32")
+
+    def small(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = 3e-9 * inputs[0]
+
+    made, device = workspace(small, (spec,), (spec,), zeros=_write(0), other=_write(1e-12))
+    for name in ("zeros", "other"):
+        wrong = device.load(Program(b"", name, (spec,), (spec,), False))
+        assert all(made.verify(wrong, check) for check in range(2))
+
+
+def test_one_output_may_be_constant_beside_others() -> None:
+    spec = TensorSpec(VECTOR, "f32")
+
+    def both(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = inputs[0]
+        outputs[1][...] = 0
+
+    workspace(both, (spec,), (spec, spec))
+
+
+def _derived(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    values = np.cumsum(inputs[0].astype(np.int64)) * 37 % 101 - 50
+    outputs[0][...] = values % 2 == 0 if outputs[0].dtype.kind == "b" else values
+
+
+@pytest.mark.parametrize("element_type", DTYPES)
+def test_right_numbers_that_timing_left_in_the_pool_do_not_pass(element_type: str) -> None:
+    """A program that writes nothing returns a buffer in which its own timed calls left the right result."""
+    taken, spec = TensorSpec(VECTOR, "i32"), TensorSpec(VECTOR, element_type)
+    made, device = workspace(_derived, (taken,), (spec,), nothing=lambda inputs, outputs: None)
+    right, nothing = (Program(b"", name, (taken,), (spec,), False) for name in ("main", "nothing"))
+    timed = [device.buffer(array, taken) for array in made.timed_inputs()]
+    for check in (*range(len(made.checks)), 0):
+        device.run(right, timed, [])
+        complaint = made.verify(device.load(nothing), check)
+        assert complaint or check == 1
+
+
+def test_a_rule_of_one_check_looks_for_differences_within_a_result() -> None:
+    spec, device = TensorSpec(VECTOR, "f32"), ArrayDevice({"main": _write(1.5)})
+    rule = Rule((Check(InputKind.RANDOM, 1, tolerance=1e-5),))
+    with pytest.raises(RuntimeError, match="the same, whatever"):
+        Workspace(device, Program(b"", "main", (spec,), (spec,), True), rule)  # type: ignore[arg-type]
