@@ -19,7 +19,7 @@ from payloads import matmul
 from benchmarks.operators import comparison, make_peer, programs
 from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec, environment_of
 from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
-from benchmarks.operators.peer import CannotRun, Peer, Prepared, Server, Way
+from benchmarks.operators.peer import LONG_S, CannotRun, Peer, Prepared, Server, Way, timed
 from benchmarks.operators.programs import TUNED, Built, Compiled
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.operators.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER
@@ -63,6 +63,22 @@ def test_every_program_has_at_least_the_operations_that_its_table_asks_for(opera
             assert counted == operator.flops
         else:
             assert counted >= operator.flops
+
+
+def test_a_call_before_each_sample_fills_the_caches_but_for_long_calls() -> None:
+    made: list[int] = []
+
+    def run(calls: int) -> None:
+        made.append(calls)
+        time.sleep(LONG_S if len(made) > 3 else 1e-3)
+
+    timed(run, 1, threads=1)
+    assert made == [1, 1]
+    timed(run, 5, threads=1)
+    assert made[2:] == [1, 5]
+    made[:] = [0, 0, 0]
+    assert timed(run, 1, threads=1)[0] >= LONG_S
+    assert made == [0, 0, 0, 1]
 
 
 def test_a_round_has_one_sample_of_each_in_changing_order() -> None:

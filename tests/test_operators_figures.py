@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.report import (
@@ -15,6 +17,7 @@ from benchmarks.operators.report import (
     relative_speed,
     table_of,
     tuning_means_of,
+    tuning_table_of,
     views_of,
     write_chart,
     write_json,
@@ -55,6 +58,13 @@ def row(
     name: str, times: dict[str, float], notes: tuple[str, ...] = (), tuning: Mapping[str, Tuning] | None = None
 ) -> Row:
     return row_of(name, [session(*constant(times), notes=notes, tuning=tuning)], ROOFLINE)
+
+
+def printed(table: Table) -> str:
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
 
 
 def test_ratio_pairs_the_samples_of_a_round_and_drops_disturbed_ones() -> None:
@@ -127,6 +137,8 @@ def test_of_three_seeds_the_medians_are_shown_with_least_and_most() -> None:
     against = found.calls.against(["TVM"])
     assert str(against) == "1.60 (1.17 to 3.00)"
     assert found.tuning == {TUNED: (Tuning(8, 3.0),) * 3}
+    assert "8 in 3 s, 8 in 3 s, 8 in 3 s" in printed(tuning_table_of([found]))
+    assert "200 to 300 us" in printed(table_of([found], CALLS))
     assert "3 seeds, each in a session of its own" in " ".join(notes_of([found], ROOFLINE))
 
 

@@ -65,6 +65,7 @@ def main() -> None:
     names = report.views_of(rows)
     for name in names:
         console.print(report.table_of(rows, name))
+    console.print(report.tuning_table_of(rows))
     means = [line for name in names for line in report.means_of(rows, name)]
     for note in (*means, *report.tuning_means_of(rows), *report.notes_of(rows, setting.roofline)):
         console.print(note, highlight=False, markup=False, soft_wrap=True)

@@ -47,11 +47,20 @@ def table_of(rows: Sequence[Row], name: str) -> Table:
     table = Table("operator", "roofline", title=name)
     for label in labels:
         table.add_column(label, justify="right")
-    for title in ("against best peer", "of roofline", "trials, seconds"):
+    for title in ("against best peer", "of roofline"):
         table.add_column(title, justify="right")
     for row in rows:
         if name in row.views:
-            table.add_row(*_cells(row, row.views[name], labels), _share(row.of_roofline(name)), _tuning(row))
+            table.add_row(*_cells(row, row.views[name], labels), _share(row.of_roofline(name)))
+    return table
+
+
+def tuning_table_of(rows: Sequence[Row]) -> Table:
+    """Return what tuning took: trials and seconds of every session."""
+    labels = sorted({label for row in rows for label in row.tuning})
+    table = Table("operator", *labels, title="tuning")
+    for row in rows:
+        table.add_row(row.name, *(_tuning(row.tuning.get(label, ())) for label in labels))
     return table
 
 
@@ -158,6 +167,7 @@ def _time(column: Column | None) -> str:
     if column is None:
         return "-"
     low, high = map(duration, column.range_s)
+    low = low.removesuffix(f" {high.split()[1]}")  # a unit that both have is said once
     return "\n".join([duration(column.time_s), f"{low} to {high}", *column.details])
 
 
@@ -165,10 +175,10 @@ def _share(of_roofline: float | None) -> str:
     return "" if of_roofline is None else f"{of_roofline:.0%}{' !' if of_roofline > 1 else ''}"
 
 
-def _tuning(row: Row) -> str:
-    return "\n".join(
-        f"{label}: {', '.join(f'{t.trials} in {t.seconds:.0f} s' for t in tunings)}"
-        for label, tunings in row.tuning.items()
+def _tuning(tunings: Sequence[Tuning]) -> str:
+    return ", ".join(
+        f"{tuning.trials} in {tuning.seconds:.0f} s" if tuning.trials else f"{tuning.seconds:.0f} s"
+        for tuning in tunings
     )
 
 
