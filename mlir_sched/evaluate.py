@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Protocol
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import MlirSchedError
+from mlir_sched.errors import Failure, FailureClass, MlirSchedError, UserError
 from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
@@ -40,6 +42,42 @@ class Evaluator(Protocol):
             scripts: Scripts to evaluate.
             known: Outcomes by binary hash: a script that compiles to a known binary is not run again.
         """
+
+
+def untuned_outcome(evaluator: Evaluator, task: Task) -> Outcome:
+    """Return the outcome of a task's untuned code.
+
+    Raises:
+        UntunedError: There is none; what else the evaluator raises is its cause.
+        UserError, OSError: No task can be evaluated.
+    """
+    try:
+        return evaluator.untuned(task)
+    except (UntunedError, UserError, OSError):
+        raise
+    except Exception as error:
+        raise UntunedError(f"its untuned code meets an internal error: {type(error).__name__}") from error
+
+
+def script_outcomes(
+    evaluator: Evaluator, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield what ``Evaluator.evaluate`` does; once it raises, an internal error for every script without an outcome.
+
+    Raises:
+        UserError, OSError: No task can be evaluated.
+    """
+    missing = dict.fromkeys(range(len(scripts)))
+    try:
+        for index, outcome in evaluator.evaluate(task, scripts, known):
+            del missing[index]
+            yield index, outcome
+    except (UserError, OSError):
+        raise
+    except Exception as error:
+        failure = Failure(FailureClass.INTERNAL_ERROR, "".join(traceback.format_exception(error)))
+        for index in missing:
+            yield index, Outcome(None, failure)
 
 
 @dataclass
@@ -121,12 +159,13 @@ class CompileAndRun:
         assert task.dispatch is not None
         ((_, result),) = self._pool.compile(task, [None])
         if result.vmfb is None:
-            raise UntunedError(f"{task.name}: IREE cannot compile this dispatch alone: {result.failure}")
+            why = reason(result.failure.message) if result.failure else "no program"
+            raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")
         program = program_of_task(task, result.vmfb)
         try:
             timing, _ = self._runner.measure(program, [], rule_for_dispatch(task.dispatch))
         except MlirSchedError as error:
-            raise UntunedError(f"{task.name}: {error}") from error
+            raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
         return _Baseline(program, Outcome(timing, None, result.binary_hash))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 
 from mlir_sched import __version__
 from mlir_sched.database import RecordStore
-from mlir_sched.errors import IllegalTraceError
+from mlir_sched.errors import IllegalTraceError, MlirSchedError
 from mlir_sched.evaluate import Evaluator, UntunedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.options import TuneOptions
@@ -75,6 +76,7 @@ class SearchRun:
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
+    _internal_errors: list[str] = field(default_factory=list)
     _model: SharedCostModel | None = None
     _run_key: str = ""
     _stored: tuple[int, int] = (0, 0)  # rounds that were begun before a resume, and candidates tried in them
@@ -115,6 +117,10 @@ class SearchRun:
     def elsewhere(self) -> int:
         """Candidates tried so far on other variants."""
         return sum(run.trials for run in self.others)
+
+    def internal_errors(self) -> list[str]:
+        """Return the tracebacks of mistakes of ours that cost a candidate or a dispatch."""
+        return self._internal_errors + [text for search in self.searches for text in search.internal_errors()]
 
     def saved_s(self) -> float:
         """Return the seconds that the best scripts so far save per run of the model."""
@@ -163,6 +169,8 @@ class SearchRun:
                 untuned = untuned_timing(task, self.store, context, self.options.seed, evaluator)
             except UntunedError as error:
                 self.untunable[task.key] = str(error)
+                if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
+                    self._internal_errors.append("".join(traceback.format_exception(error)))
                 continue
             assert task.dispatch is not None
             space = DesignSpace(self.space, task.dispatch, self.target)

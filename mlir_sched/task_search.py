@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
-from mlir_sched.evaluate import Evaluator, as_untuned, seconds_against
+from mlir_sched.evaluate import Evaluator, as_untuned, script_outcomes, seconds_against, untuned_outcome
 from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.record import Origin, Record, script_key
 from mlir_sched.search import Observation, Strategy, TaskProgress
@@ -55,7 +55,7 @@ class TaskSearch:
         records: Every record seen by this run, by the key of its trace, in order.
         best_s: Best time after each round, on the scale of the untuned timing.
         trials: Candidates tried up to the end of each round.
-        exhausted: Whether the strategy has nothing left.
+        exhausted: Whether the strategy has nothing left, or a whole round met internal errors.
         measured: Candidates evaluated now, not found in the store.
         tried: Candidates tried so far.
         start_from: Traces that are tried before the strategy's own.
@@ -100,7 +100,8 @@ class TaskSearch:
         if not traces:
             self.exhausted = True
             return 0
-        self._try(traces, evaluator)
+        records = self._try(traces, evaluator)
+        self.exhausted = all(_internal_error(record) for record in records)
         self.best_s.append(self.best_seconds())
         self.trials.append(self.tried)
         return len(traces)
@@ -157,21 +158,27 @@ class TaskSearch:
         timings = (record.outcome.timing for record in self.records.values())
         return tuple(None if timing is None else timing.ratio for timing in timings)
 
+    def internal_errors(self) -> list[str]:
+        """Return the texts of the internal errors that candidates met, each once."""
+        return list(dict.fromkeys(filter(None, map(_internal_error, self.records.values()))))
+
     def failures(self) -> Counter[str]:
         """Return how many candidates failed, by class."""
         failures = (r.outcome.failure for r in self.records.values())
         return Counter(failure.kind.value for failure in failures if failure is not None)
 
-    def _try(self, traces: Sequence[Trace], evaluator: Evaluator) -> None:
-        """Have candidates evaluated that are not in the store, and learn from all."""
+    def _try(self, traces: Sequence[Trace], evaluator: Evaluator) -> list[Record]:
+        """Have candidates evaluated that are not in the store, learn from all, and return their records."""
         self.strategy.exclude(traces)
         candidates = [self._candidate(trace) for trace in traces]
         found = {candidate.key: self._find(candidate) for candidate in candidates}
         known = {key: record for key, record in found.items() if record is not None}
         new = [candidate for candidate in candidates if candidate.key not in known]
         known |= {record.candidate_key: record for record in self._evaluate(new, evaluator)}
-        self._learn([known[candidate.key] for candidate in candidates])
+        records = [known[candidate.key] for candidate in candidates]
+        self._learn(records)
         self.tried += len(traces)
+        return records
 
     def _next_traces(self, count: int) -> list[Trace]:
         first, self.start_from = self.start_from[:count], self.start_from[count:]
@@ -197,7 +204,8 @@ class TaskSearch:
         legal = [candidate for candidate in candidates if not candidate.problem]
         records = [self._settle(c, Outcome(None, Failure(FailureClass.ILLEGAL_TRACE, c.problem))) for c in illegal]
         binaries = {r.outcome.binary_hash: r.outcome for r in self.records.values() if r.outcome.binary_hash}
-        for index, outcome in evaluator.evaluate(self.task, [candidate.script for candidate in legal], binaries):
+        scripts = [candidate.script for candidate in legal]
+        for index, outcome in script_outcomes(evaluator, self.task, scripts, binaries):
             records.append(self._settle(legal[index], outcome))
         return records
 
@@ -220,6 +228,12 @@ class TaskSearch:
         )
 
 
+def _internal_error(record: Record) -> str:
+    """Return the text of the internal error that a candidate met; empty when it met none."""
+    failure = record.outcome.failure
+    return failure.message if failure and failure.kind is FailureClass.INTERNAL_ERROR else ""
+
+
 def untuned_timing(task: Task, store: RecordStore, context: str, seed: int, evaluator: Evaluator) -> Timing:
     """Return the timing of a task's untuned code, measured once per context.
 
@@ -228,7 +242,7 @@ def untuned_timing(task: Task, store: RecordStore, context: str, seed: int, eval
     """
     record = store.find(task.key, context, UNTUNED_KEY)
     if record is None:
-        outcome = evaluator.untuned(task)
+        outcome = untuned_outcome(evaluator, task)
         assert outcome.timing is not None
         outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
         record = store.settle(Record(task.key, context, UNTUNED_KEY, Origin.UNTUNED, None, "", outcome, 0, seed))

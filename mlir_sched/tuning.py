@@ -31,7 +31,7 @@ from mlir_sched.variant_search import VariantSearch
 from mlir_sched.variants import BuiltVariant, build_variants, contenders
 
 INTERNAL_ERRORS = "internal-errors.log"
-"""File of the output folder with the tracebacks of mistakes that cost a dispatch."""
+"""File of the output folder with the tracebacks of mistakes that cost a dispatch or a candidate."""
 
 
 def tune(
@@ -83,7 +83,8 @@ def tune(
             with Runner(measuring) as runner:
                 variants = build_variants(path, target, runner, weights)
             built = variants.built
-            _keep_internal_errors(folder, built)
+            errors = [error for variant in built for error in variant.model.internal_errors]
+            _keep_internal_errors(folder, errors)
             if not contenders(built, space, target):
                 raise _nothing_to_tune(path, built[0], space)
             search = VariantSearch(
@@ -98,6 +99,8 @@ def tune(
                 start_from=start_from,
             )
             variant, run = search.run(built)
+            errors += [error for each in (run, *run.others) for error in each.internal_errors()]
+            _keep_internal_errors(folder, errors)
             progress(run.state("measuring the finalists"))
             finalists = choose_finalists([s for s in run.searches if s.records], final)
             progress(run.state("emitting and measuring the program"))
@@ -109,11 +112,10 @@ def tune(
             return result
 
 
-def _keep_internal_errors(folder: Path | None, built: Sequence[BuiltVariant]) -> None:
-    """Write the tracebacks of mistakes that cost a dispatch where a user finds them."""
-    errors = dict.fromkeys(error for variant in built for error in variant.model.internal_errors)
+def _keep_internal_errors(folder: Path | None, errors: Sequence[str]) -> None:
+    """Write the tracebacks of mistakes that cost a dispatch or a candidate where a user finds them."""
     if folder is not None and errors:
-        (folder / INTERNAL_ERRORS).write_text("\n".join(errors))
+        (folder / INTERNAL_ERRORS).write_text("\n".join(dict.fromkeys(errors)))
 
 
 def default_store(folder: Path | None) -> Path:

@@ -1,0 +1,95 @@
+"""A mistake of ours while a dispatch is evaluated costs that dispatch, and not the run."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from replayed_run import TARGET, matmul_dispatch, task_of
+from test_variant_search import timing
+
+from mlir_sched.database import RecordStore
+from mlir_sched.errors import UserError
+from mlir_sched.measurement import Outcome
+from mlir_sched.options import TuneOptions
+from mlir_sched.progress import silent
+from mlir_sched.run_clock import RunClock
+from mlir_sched.runner import BaselineError
+from mlir_sched.search_run import Limit, SearchRun
+from mlir_sched.space import Space
+from mlir_sched.task import Task
+
+SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
+TRIALS = 40
+
+
+class Failing:
+    """An evaluator that raises for the task named bad, after some of its candidates; scripts gain a factor of two."""
+
+    def __init__(self, error: Exception, *, untuned: bool = False, after: int = 0) -> None:
+        self.error, self.in_untuned, self.after = error, untuned, after
+        self.measured: list[str] = []
+
+    def untuned(self, task: Task) -> Outcome:
+        if self.in_untuned and task.name == "bad":
+            raise self.error
+        return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}")
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        del known
+        for index, script in reversed(list(enumerate(scripts))):
+            if task.name == "bad" and self.measured.count("bad") == self.after:
+                raise self.error
+            self.measured.append(task.name)
+            yield index, Outcome(timing(5e-4, 2.0), None, script)
+
+
+def searched(folder: Path, evaluator: Failing) -> SearchRun:
+    tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
+    with RecordStore.open(folder / "records.sqlite") as store:
+        options = TuneOptions(trials=TRIALS, batch=8, strategy="random")
+        clock = RunClock(store, "clock", time.monotonic())
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
+        run.search(evaluator, Limit(TRIALS))
+    return run
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("planted"), BaselineError("planted")], ids=["ours", "baseline"])
+@pytest.mark.parametrize("after", [0, 6])
+def test_a_dispatch_whose_candidates_raise_is_given_up_and_the_others_go_on(
+    error: Exception, after: int, tmp_path: Path
+) -> None:
+    evaluator = Failing(error, after=after)
+    run = searched(tmp_path, evaluator)
+    by_name = {search.task.name: search for search in run.searches}
+    bad = by_name["bad"]
+    assert run.trials == TRIALS
+    assert bad.exhausted
+    assert bad.failures() == Counter({"internal_error": bad.tried - after})
+    assert Counter(evaluator.measured) == Counter({"good": TRIALS - bad.tried, "bad": after})
+    for text in run.internal_errors():
+        assert "Traceback" in text
+        assert text.endswith(f"{type(error).__name__}: planted\n")
+    resumed = searched(tmp_path, Failing(RuntimeError("nothing is left to measure")))
+    assert {s.task.name: s.records for s in resumed.searches} == {s.task.name: s.records for s in run.searches}
+
+
+def test_a_dispatch_whose_untuned_code_raises_is_left_out(tmp_path: Path) -> None:
+    run = searched(tmp_path, Failing(KeyError("planted"), untuned=True))
+    assert [search.task.name for search in run.searches] == ["good"]
+    assert run.trials == TRIALS
+    assert list(run.untunable.values()) == ["its untuned code meets an internal error: KeyError"]
+    (text,) = run.internal_errors()
+    assert "KeyError: 'planted'" in text
+
+
+@pytest.mark.parametrize("untuned", [True, False])
+@pytest.mark.parametrize("error", [UserError("no such flag"), OSError(28, "no space left")])
+def test_what_no_dispatch_can_be_evaluated_with_ends_the_run(error: Exception, untuned: bool, tmp_path: Path) -> None:
+    with pytest.raises(type(error)):
+        searched(tmp_path, Failing(error, untuned=untuned))
