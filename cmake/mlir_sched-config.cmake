@@ -24,7 +24,7 @@ endif()
 #   [FLAGS <flag>...])     more flags for iree-compile; they come last
 #
 # The module is made again when the source or a file of the tuned folder changes. The target property
-# MLIR_SCHED_CHECK_APPLIED holds a command that fails unless a tuned script applies to the source, for add_test.
+# MLIR_SCHED_CHECK_APPLIED holds a command that fails unless every tuned script applies to the source, for add_test.
 function(mlir_sched_compile)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;SOURCE;TUNED;OUTPUT" "FLAGS")
   foreach(name IN ITEMS TARGET SOURCE TUNED OUTPUT)
@@ -53,11 +53,12 @@ function(mlir_sched_compile)
   set(settings "-DIREE_COMPILE=${IREE_COMPILE}" "-DSOURCE=${source}" "-DTUNED=${tuned}" "-DOUTPUT=${output}")
   set(run_compiler "${_mlir_sched_scripts_dir}/mlir_sched_run_compiler.cmake")
   set(check_applied "${_mlir_sched_scripts_dir}/mlir_sched_check_applied.cmake")
-  set(tuned_flags "${_mlir_sched_scripts_dir}/mlir_sched_tuned_flags.cmake")
+  set(tuned_flags "${_mlir_sched_scripts_dir}/mlir_sched_tuned_flags.cmake"
+                  "${_mlir_sched_scripts_dir}/mlir_sched_require_success.cmake")
   add_custom_command(
     OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" ${settings} -P "${run_compiler}" -- ${arg_FLAGS}
-    DEPENDS "${source}" "${tuned}/flags.txt" ${tuned_files} "${run_compiler}" "${tuned_flags}" "${IREE_COMPILE}"
+    DEPENDS "${source}" "${tuned}/flags.txt" ${tuned_files} "${run_compiler}" ${tuned_flags} "${IREE_COMPILE}"
     COMMENT "Compiling ${arg_SOURCE} with the scripts of ${arg_TUNED}"
     VERBATIM)
   add_custom_target("${arg_TARGET}" ALL DEPENDS "${output}")

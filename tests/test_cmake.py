@@ -89,7 +89,60 @@ def test_a_model_that_no_script_matches_fails_the_check(project: Path, tmp_path:
     model.write_text(model.read_text().replace("64", "48"))
     configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
     run("cmake", "--build", tmp_path / "build")
-    assert "no script of" in run("ctest", "--test-dir", tmp_path / "build", "-V", ok=False)
+    message = failed_check(tmp_path / "build")
+    assert "strategy_0" in message
+
+
+SECOND_STRATEGY = """
+  transform.named_sequence @strategy_1(%func: !transform.any_op {transform.consumed}) {
+    %name = transform.param.constant "strategy_1" -> !transform.any_param
+    transform.annotate %func "mlir_sched.applied" = %name : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+"""
+WITHOUT_NAME = """
+  transform.named_sequence @by_hand(%func: !transform.any_op {transform.consumed}) {
+    transform.annotate %func "mlir_sched.applied" : !transform.any_op
+    transform.yield
+  }
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "missing"), [(SECOND_STRATEGY, "strategy_1"), (WITHOUT_NAME, "1 of 2 apply")], ids=["name", "no-name"]
+)
+def test_a_script_that_does_not_apply_beside_one_that_does_fails_the_check(
+    project: Path, tmp_path: Path, strategy: str, missing: str
+) -> None:
+    library = project / "tuned" / "library.mlir"
+    library.write_text(f"{library.read_text().rstrip().removesuffix('}')}{strategy}}}\n")
+    configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+    run("cmake", "--build", tmp_path / "build")
+    message = failed_check(tmp_path / "build")
+    assert missing in message
+
+
+def failed_check(build: Path) -> str:
+    """Return what the check of a build folder says, on one line; it must fail."""
+    lines = run("ctest", "--test-dir", build, "-V", ok=False).splitlines()
+    return " ".join(word for line in lines for word in line.removeprefix("1: ").split())
+
+
+def test_an_error_of_a_compiler_that_exits_with_0_ends_the_build(project: Path, tmp_path: Path) -> None:
+    compiler = tmp_path / "iree-compile"
+    compiler.write_text('#!/bin/sh\nfor last; do :; done\necho code > "$last"\necho "model.mlir:1:1: error: odd" >&2\n')
+    compiler.chmod(0o755)
+    configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}", f"-DIREE_COMPILE={compiler}")
+    assert "error: odd" in run("cmake", "--build", tmp_path / "build", ok=False)
+    assert not (tmp_path / "build" / "matmul.vmfb").exists()
+
+
+@pytest.mark.parametrize("name", ["it's", "it's ours", "user@host", "a{b"])
+def test_folders_with_odd_names_are_used_or_refused(project: Path, tmp_path: Path, name: str) -> None:
+    moved = project.rename(tmp_path / name)
+    configure(moved, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+    possible = "'" in name
+    assert ("choose a folder" not in run("cmake", "--build", tmp_path / "build", ok=possible)) == possible
 
 
 @pytest.mark.parametrize(

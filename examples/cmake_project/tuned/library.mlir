@@ -52,7 +52,8 @@ module attributes { transform.with_named_sequence } {
     %done = transform.param.constant #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>
         -> !transform.any_param
     transform.annotate %lowered "translation_info" = %done : !transform.any_op, !transform.any_param
-    transform.annotate %lowered "mlir_sched.applied" : !transform.any_op
+    %name = transform.param.constant "strategy_0" -> !transform.any_param
+    transform.annotate %lowered "mlir_sched.applied" = %name : !transform.any_op, !transform.any_param
     transform.yield
   }
 
