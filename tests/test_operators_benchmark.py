@@ -134,6 +134,8 @@ def test_a_peer_prepares_samples_and_refuses(tmp_path: Path) -> None:
 class FakeProcess:
     """A peer's process that answers at once; PyTorch's second way is wrong, and TVM fails."""
 
+    result = np.arange(4, dtype=np.float32).reshape(2, 2)
+
     def __init__(self, spec: PeerSpec, cores: Sequence[int]) -> None:
         self.name = spec.name
 
@@ -150,7 +152,7 @@ class FakeProcess:
             raise PeerError("crashed")
         results = [1.0, 1.5] if self.name == "torch" else [1.0]
         for index, value in enumerate(results):
-            np.save(f"{request['output']}-{index}.npy", np.full((2, 2), value, np.float32))
+            np.save(f"{request['output']}-{index}.npy", (value * self.result).astype(np.float32))
         label = "torch eager" if self.name == "torch" else TUNED
         ways = [
             {"label": label, "detail": str(i), "output": f"{request['output']}-{i}.npy"} for i in range(len(results))
@@ -158,9 +160,9 @@ class FakeProcess:
         return {"ways": ways, "empty_calls": [""], "tuning": {}, "notes": []}
 
 
-def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
-    tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def setting(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> comparison.Setting:
+    """Two seeds with :class:`FakeProcess`; nothing is built."""
     square = TensorSpec((2, 2), "f32")
     program = Compiled(TUNED, "", tmp_path / "0.vmfb", EntryPoint("main", (square,), (square,)))
     built = Built((program,), 8, 32, Tuning(4, 2.0), ("IREE O3: does not compile",))
@@ -169,9 +171,22 @@ def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
     monkeypatch.setattr(comparison, "build_empty", lambda *_: program)
     monkeypatch.setattr(comparison, "missing", lambda _: None)
     peers = tuple(peer_spec(name, tmp_path) for name in ("torch", "tvm"))
-    setting = comparison.Setting(
+    return comparison.Setting(
         here, (0,), ROOFLINE, peers, 4, (5, 6), 8, 1e-3, 10.0, 10.0, tmp_path / "kept", plain_caller=True
     )
+
+
+def test_a_reference_that_tells_nothing_is_a_note(setting: comparison.Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeProcess, "result", np.full((2, 2), np.nan, np.float32))
+    assert any(
+        note.startswith("the numbers cannot be checked: output 0 has no finite element")
+        for note in comparison.compare_operator(OPERATORS[0], setting).notes
+    )
+
+
+def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
+    setting: comparison.Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = comparison.compare_operator(OPERATORS[0], setting)
     assert [len(found.sessions), found.sessions[1].seed] == [2, 6]
     assert set(found.calls.columns) == {TUNED, "torch eager"}

@@ -25,6 +25,7 @@ from mlir_sched.options import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.references import why_unverifiable
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Array, Check, InputKind, compare, dtype_of
 from mlir_sched.target import Target
@@ -122,6 +123,8 @@ class Comparison:
         loaded = {"programs": programs, "empty": empty}
         reference = self._prepare(IREE_PEERS[IREE], stack, inputs, built, None, loaded)
         assert reference is not None
+        if reason := why_unverifiable(built.entry.outputs[:1], [check_of(built)], [[reference]]):
+            self._notes.append(f"the numbers cannot be checked: {reason}")
         if self._setting.plain_caller:
             self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, loaded)
         for spec in self._setting.peers:
@@ -221,7 +224,8 @@ def load_result(path: Path, spec: TensorSpec) -> Array:
 
 def check_of(built: Built) -> Check:
     """Return the check of a whole program on random numbers."""
-    return next(check for check in rule_for_model(built.entry.outputs).checks if check.kind == InputKind.RANDOM)
+    rule = rule_for_model(built.entry.outputs, integer_ranges=built.entry.integer_ranges or None)
+    return next(check for check in rule.checks if check.kind == InputKind.RANDOM)
 
 
 def difference(reference: Array, result: Array, built: Built) -> str | None:
