@@ -16,7 +16,7 @@ from mlir_sched.transform_scripts.module import TransformModule
 def load_modules(names: Sequence[str]) -> tuple[TransformModule, ...]:
     """Return an instance of each class or factory, named as ``package.module:Class``.
 
-    Modules are found on the Python path and in the working directory.
+    Modules are found on the Python path and, behind all of it, in the working directory: nothing there shadows another.
 
     Raises:
         UserError: A name is not of this form, does not exist, raises, or makes no transform module.
@@ -53,7 +53,7 @@ def _working_directory_on_path() -> Iterator[None]:
     folder = str(Path.cwd())
     added = folder not in sys.path and "" not in sys.path
     if added:
-        sys.path.insert(0, folder)
+        sys.path.append(folder)
     try:
         yield
     finally:

@@ -21,6 +21,7 @@ from mlir_sched.cli import main
 from mlir_sched.cli.tune import failure_lines
 from mlir_sched.compiler import version as compiler_version_module
 from mlir_sched.database import RecordStore
+from mlir_sched.user_modules import load_modules
 
 TRIALS = 6
 MODEL = """
@@ -246,6 +247,18 @@ def test_user_modules_that_raise_are_named_with_their_line(cli: Cli) -> None:
     assert "'in_schedule' raised RuntimeError: no schedule" in message
     with RecordStore.open(cli.folder / "tuned" / "records.sqlite", read_only=True) as store:
         assert [store.contexts(task.key) for task in store.tasks()] != [()]  # the untuned timing is kept
+
+
+def test_what_lies_in_the_working_directory_shadows_nothing_for_user_modules(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
+    (cli.folder / "wave.py").write_text("raise ImportError('planted')\n")
+    (cli.folder / "found_here.py").write_text(
+        "import wave\nfrom mlir_sched.transform_scripts.llvm_cpu.reduction import Reduction\n"
+    )
+    (module,) = load_modules(["found_here:Reduction"])
+    assert module.name == "reduction"
 
 
 # What tune makes
@@ -488,6 +501,6 @@ def test_doctor_shows_versions_target_and_noise(cli: Cli) -> None:
     assert ended.code == 0
     found = {finding["name"]: finding for finding in json.loads(ended.out)["findings"]}
     expected = {"iree compiler", "iree runtime", "llvm-cpu: processor", "llvm-cpu: CPU features used", "cores"}
-    assert expected | {"timing noise"} <= set(found)
+    assert expected | {"timing noise", "memory"} <= set(found)
     assert any(name.startswith(("vulkan: ", "target vulkan")) for name in found)
     assert str(len(os.sched_getaffinity(0))) in found["cores"]["value"]

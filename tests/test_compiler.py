@@ -25,7 +25,7 @@ from mlir_sched.compiler import (
 )
 from mlir_sched.compiler.binary_hash import machine_code
 from mlir_sched.compiler.result import CompileResult
-from mlir_sched.compiler.workers import Worker, WorkerTimeoutError
+from mlir_sched.compiler.workers import Worker, WorkerTimeoutError, candidate_limits
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.task import Task
 
@@ -184,6 +184,18 @@ def test_a_candidate_that_takes_too_much_memory_is_stopped(big_matmul: Task) -> 
     assert result.failure is not None
     assert result.failure.kind is FailureClass.COMPILE_MEMORY
     assert "more than 400 MiB of memory" in result.failure.message
+
+
+@pytest.mark.parametrize(
+    ("machine_gib", "workers", "limit_gib"), [(24, 2, 4), (64, 64, 1), (8, 2, 3), (1, 2, 0.75)], ids=str
+)
+def test_the_memory_of_a_candidate_depends_on_the_machine_and_the_workers(
+    monkeypatch: pytest.MonkeyPatch, machine_gib: int, workers: int, limit_gib: float
+) -> None:
+    monkeypatch.setattr("mlir_sched.processes.memory.machine_memory_bytes", lambda: machine_gib << 30)
+    limits = candidate_limits(workers)
+    assert limits.memory_bytes == limit_gib * (1 << 30)
+    assert limits.recycle_bytes <= limits.memory_bytes / 2  # what earlier candidates left is not held against one
 
 
 def test_a_worker_that_has_grown_is_replaced(matmul: Task) -> None:

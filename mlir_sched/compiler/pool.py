@@ -17,7 +17,7 @@ from mlir_sched.compiler.workers import (
     WorkerLimits,
     WorkerMemoryError,
     WorkerTimeoutError,
-    candidate_memory_bytes,
+    candidate_limits,
 )
 from mlir_sched.errors import FailureClass
 from mlir_sched.task import Task
@@ -54,7 +54,7 @@ class CompilerPool:
         count = workers if workers is not None else len(os.sched_getaffinity(0))
         if count < 1:
             raise ValueError(f"a pool needs at least 1 worker, got {count}")
-        self.limits = limits or WorkerLimits(memory_bytes=candidate_memory_bytes(count))
+        self.limits = limits or candidate_limits(count)
         self._slots = [_Slot(Worker(flags)) for _ in range(count)]
 
     def compile(self, task: Task, scripts: Sequence[str | None]) -> Generator[tuple[int, CompileResult], None, None]:

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -31,8 +31,8 @@ STDERR_TAIL = 600
 """Characters of a dead worker's stderr that its error message keeps."""
 END_S = 5.0
 """Seconds that a worker may take to end after it closed its connection."""
-MOST_CANDIDATE_BYTES = 4 << 30
-"""Most memory that a candidate may take; those that compile take about 300 MB."""
+LEAST_CANDIDATE_BYTES, MOST_CANDIDATE_BYTES = 1 << 30, 4 << 30
+"""Memory that a candidate may take where memory is short, and where it is not; those that compile take about 300 MB."""
 
 
 class WorkerCrashError(MlirSchedError):
@@ -63,16 +63,18 @@ class WorkerLimits:
     """
 
     timeout_s: float = 60.0
-    memory_bytes: int = field(default_factory=lambda: candidate_memory_bytes(1))
+    memory_bytes: int = MOST_CANDIDATE_BYTES
     recycle_bytes: int = 1 << 30
 
 
-def candidate_memory_bytes(workers: int) -> int:
-    """Return the memory in bytes that one candidate may take: 4 GiB, less on small machines and with many workers."""
-    return min(MOST_CANDIDATE_BYTES, child_memory_bytes(workers))
+def candidate_limits(workers: int) -> WorkerLimits:
+    """Return what one candidate may take where so many are compiled at a time: 1 to 4 GiB, less on small machines."""
+    share = min(MOST_CANDIDATE_BYTES, max(LEAST_CANDIDATE_BYTES, child_memory_bytes(workers)))
+    memory_bytes = min(share, child_memory_bytes())
+    return WorkerLimits(memory_bytes=memory_bytes, recycle_bytes=min(1 << 30, memory_bytes // 2))
 
 
-STARTING = WorkerLimits(timeout_s=120.0, memory_bytes=MOST_CANDIDATE_BYTES)
+STARTING = WorkerLimits(timeout_s=120.0)
 """Limits until a worker has taken its flags or a job: it starts within 0.5 s on a quiet machine."""
 
 
