@@ -8,20 +8,10 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.report import (
-    means_of,
-    notes_of,
-    relative_speed,
-    table_of,
-    tuning_means_of,
-    tuning_table_of,
-    views_of,
-    write_chart,
-    write_json,
-)
+from benchmarks.operators.report import grids_of, means_of, notes_of, tuning_means_of, views_of
+from benchmarks.operators.results import print_results, relative_speed, write_chart, write_json, write_markdown
 from benchmarks.operators.roofline import Level, Roofline, levels_of
 from benchmarks.operators.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
 from benchmarks.operators.sampling import Contender, Samples, Unresolved, kernel_time, ratio
@@ -60,10 +50,10 @@ def row(
     return row_of(name, [session(*constant(times), notes=notes, tuning=tuning)], ROOFLINE)
 
 
-def printed(table: Table) -> str:
+def printed(rows: Sequence[Row]) -> str:
     console = Console(width=200)
     with console.capture() as captured:
-        console.print(table)
+        print_results(console, rows, ROOFLINE)
     return captured.get()
 
 
@@ -137,8 +127,8 @@ def test_of_three_seeds_the_medians_are_shown_with_least_and_most() -> None:
     against = found.calls.against(["TVM"])
     assert str(against) == "1.60 (1.17 to 3.00)"
     assert found.tuning == {TUNED: (Tuning(8, 3.0),) * 3}
-    assert "8 in 3 s, 8 in 3 s, 8 in 3 s" in printed(tuning_table_of([found]))
-    assert "200 to 300 us" in printed(table_of([found], CALLS))
+    assert "8 in 3 s, 8 in 3 s, 8 in 3 s" in printed([found])
+    assert "200 to 300 us" in printed([found])
     assert "3 seeds, each in a session of its own" in " ".join(notes_of([found], ROOFLINE))
 
 
@@ -167,7 +157,7 @@ def test_the_plain_caller_of_iree_is_a_table_of_its_own() -> None:
         KERNELS: "1.51 (1.51 to 1.51)",  # both 2 us less
         PLAIN_CALLER: "0.75 (0.75 to 0.75)",
     }
-    assert table_of(rows, PLAIN_CALLER).row_count == 1
+    assert [grid.title for grid in grids_of(rows)] == [CALLS, KERNELS, PLAIN_CALLER, "tuning"]
 
 
 def test_a_session_is_read_back_under_the_same_setting_only(tmp_path: Path) -> None:
@@ -217,12 +207,17 @@ def test_report_names_the_best_peer_and_what_is_missing(tmp_path: Path) -> None:
     assert rows[0].of_roofline(CALLS) == pytest.approx(0.5)
     assert relative_speed(rows[0], "torch eager") == pytest.approx(2 / 3)
     assert relative_speed(rows[1], "torch eager") == 0.0
-    assert [table_of(rows, name).row_count for name in views_of(rows)] == [2, 2]
+    assert [len(grid.cells) for grid in grids_of(rows)] == [2, 2, 2]
     notes = notes_of(rows, ROOFLINE)
     assert "tvm: not installed" in notes
     assert "torch: no equivalent is known (B)" in notes
     write_chart(tmp_path / "chart.png", rows)
     assert (tmp_path / "chart.png").stat().st_size > 1000
+    write_markdown(tmp_path / "all.md", rows, ROOFLINE)
+    lines = (tmp_path / "all.md").read_text().splitlines()
+    assert lines[0] == "### Whole calls"
+    assert lines[4].startswith("| A | 100 us FMA | 400 us, 400 to 400 us | 300 us, 300 to 300 us | 200 us,")
+    assert "- tvm: not installed" in lines
     write_json(tmp_path / "all.json", rows, ROOFLINE, {"trials": 8})
     data = json.loads((tmp_path / "all.json").read_text())
     assert data["rows"][0]["views"][CALLS]["columns"]["torch eager"]["time_s"] == pytest.approx(3e-4)

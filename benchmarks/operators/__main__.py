@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.operators import report, roofline
+from benchmarks.operators import results, roofline
 from benchmarks.operators.client import PeerError
 from benchmarks.operators.comparison import Setting, compare_operator
 from benchmarks.operators.make_peer import FOLDER, REQUIREMENTS, peer_spec
@@ -62,13 +62,7 @@ def main() -> None:
         _write(arguments, rows, setting)  # so that an interrupted run leaves what it has
     if not rows:
         sys.exit("error: no operator could be compared")
-    names = report.views_of(rows)
-    for name in names:
-        console.print(report.table_of(rows, name))
-    console.print(report.tuning_table_of(rows))
-    means = [line for name in names for line in report.means_of(rows, name)]
-    for note in (*means, *report.tuning_means_of(rows), *report.notes_of(rows, setting.roofline)):
-        console.print(note, highlight=False, markup=False, soft_wrap=True)
+    results.print_results(console, rows, setting.roofline)
 
 
 def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting) -> None:
@@ -80,9 +74,11 @@ def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting)
             "sample_s": setting.sample_s,
         }
         processor = {"processor": setting.target.processor, "compiler": setting.target.compiler}
-        report.write_json(arguments.json, rows, setting.roofline, chosen | processor)
+        results.write_json(arguments.json, rows, setting.roofline, chosen | processor)
     if arguments.chart:
-        report.write_chart(arguments.chart, rows)
+        results.write_chart(arguments.chart, rows)
+    if arguments.markdown:
+        results.write_markdown(arguments.markdown, rows, setting.roofline)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep", type=Path, help="folder for what is tuned and sampled, for a run that goes on")
     parser.add_argument("--sample-again", action="store_true", help="sample anew what an earlier run kept")
     parser.add_argument("--json", type=Path, help="write the results there")
+    parser.add_argument("--markdown", type=Path, help="write the tables and notes there")
     parser.add_argument("--chart", type=Path, help="write a bar chart there, PNG or SVG")
     return parser
 

@@ -1,16 +1,10 @@
-"""The results as tables, as JSON, and as the paper's bar chart."""
+"""The results as text: tables, means, and what a reader has to know."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import geometric_mean, median
-from typing import Any
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from rich.table import Table
 
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.roofline import Roofline
@@ -27,7 +21,6 @@ ORDER = (
     "torch compile",
     TUNED,
 )
-VERSION = 2
 
 
 def views_of(rows: Sequence[Row]) -> list[str]:
@@ -41,27 +34,41 @@ def labels_of(rows: Sequence[Row]) -> list[str]:
     return [*(label for label in ORDER if label in present), *sorted(present - set(ORDER))]
 
 
-def table_of(rows: Sequence[Row], name: str) -> Table:
-    """Return one view of the results as a table; what a reader has to know is printed by :func:`notes_of`."""
+@dataclass(frozen=True)
+class Grid:
+    """A table as text; a cell may have several lines."""
+
+    title: str
+    header: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+
+def grids_of(rows: Sequence[Row]) -> list[Grid]:
+    """Return all tables; what a reader has to know is said by :func:`notes_of`."""
+    return [*(grid_of(rows, name) for name in views_of(rows)), tuning_of(rows)]
+
+
+def grid_of(rows: Sequence[Row], name: str) -> Grid:
+    """Return one view of the results."""
     labels = labels_of(rows)
-    table = Table("operator", "roofline", title=name)
-    for label in labels:
-        table.add_column(label, justify="right")
-    for title in ("against best peer", "of roofline"):
-        table.add_column(title, justify="right")
-    for row in rows:
-        if name in row.views:
-            table.add_row(*_cells(row, row.views[name], labels), _share(row.of_roofline(name)))
-    return table
+    header = ("operator", "roofline", *labels, "against the best other", "of roofline")
+    cells = (
+        (*_cells(row, row.views[name], labels), _share(row.of_roofline(name))) for row in rows if name in row.views
+    )
+    return Grid(name, header, tuple(cells))
 
 
-def tuning_table_of(rows: Sequence[Row]) -> Table:
+def tuning_of(rows: Sequence[Row]) -> Grid:
     """Return what tuning took: trials and seconds of every session."""
     labels = sorted({label for row in rows for label in row.tuning})
-    table = Table("operator", *labels, title="tuning")
-    for row in rows:
-        table.add_row(row.name, *(_tuning(row.tuning.get(label, ())) for label in labels))
-    return table
+    cells = ((row.name, *(_tuning(row.tuning.get(label, ())) for label in labels)) for row in rows)
+    return Grid("tuning", ("operator", *labels), tuple(cells))
+
+
+def lines_of(rows: Sequence[Row], roofline: Roofline) -> list[str]:
+    """Return what stands under the tables: the means of all of them, and the notes."""
+    means = [line for name in views_of(rows) for line in means_of(rows, name)]
+    return [*means, *tuning_means_of(rows), *notes_of(rows, roofline)]
 
 
 def notes_of(rows: Sequence[Row], roofline: Roofline) -> list[str]:
@@ -111,39 +118,6 @@ def tuning_means_of(rows: Sequence[Row]) -> list[str]:
             mean = geometric_mean([_seconds(tuning[TUNED]) / _seconds(tuning[label]) for tuning in both])
             lines.append(f"tuning time relative to {label}: {mean:.2f} (geometric mean; rows: {len(both)})")
     return lines
-
-
-def write_json(path: Path, rows: Sequence[Row], roofline: Roofline, setting: Mapping[str, Any]) -> None:
-    """Write everything that was found."""
-    data = {
-        "version": VERSION,
-        "setting": dict(setting),
-        "roofline": roofline.to_json(),
-        "rows": [row.to_json() for row in rows],
-    }
-    path.write_text(json.dumps(data, indent=1))
-
-
-def write_chart(path: Path, rows: Sequence[Row]) -> None:
-    """Write a chart of whole calls: speed of every column relative to the fastest of its operator, as in the paper."""
-    labels = labels_of(rows)
-    figure = Figure(figsize=(max(6.0, 1.2 * len(rows)), 4), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    width = 0.85 / max(1, len(labels))
-    for index, label in enumerate(labels):
-        places = [i + (index - (len(labels) - 1) / 2) * width for i in range(len(rows))]
-        axes.bar(places, [relative_speed(row, label) for row in rows], width, label=label)
-    axes.set_xticks(range(len(rows)), [row.name for row in rows])
-    axes.set_ylabel("speed of a call relative to the fastest")
-    axes.legend(fontsize="small", ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.2))
-    figure.savefig(path)
-
-
-def relative_speed(row: Row, label: str) -> float:
-    """Return the fastest call of a row over that of a column, 0 when it is missing."""
-    columns = row.calls.columns
-    return min(column.time_s for column in columns.values()) / columns[label].time_s if label in columns else 0.0
 
 
 def duration(seconds: float) -> str:
