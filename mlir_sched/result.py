@@ -59,14 +59,14 @@ class ProgramResult:
         tuned: Timing of what was emitted, with the ratio to ``untuned``.
         variants: Ratio of every untuned variant to ``untuned``, by name; a variant that is wrong or fails is missing.
         variant: Name of the variant that was emitted.
-        verified: Whether the emitted program's numbers were checked against the untuned ones and are right.
+        verified: Whether the emitted program's numbers passed every check against the untuned ones.
     """
 
     untuned: Timing
     tuned: Timing
     variants: Mapping[str, float]
     variant: str
-    verified: bool = True
+    verified: bool
 
     @property
     def gained(self) -> bool:

@@ -20,7 +20,7 @@ from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.reasons import reason
 from mlir_sched.rewrite_script import RewriteScript
-from mlir_sched.runner import BaselineError, Runner
+from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.space import Space
 from mlir_sched.target import Target
 from mlir_sched.targets import Variant, target_kind
@@ -150,6 +150,9 @@ def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVar
     default, *others = built
     try:
         timing, results = measure_programs(runner, default.model, default.vmfb, [b.vmfb for b in others])
+    except UnverifiableError as error:
+        advice = "let it return what depends on its inputs"
+        raise UserError(f"{default.model.path}: nothing is tuned, as {error}; {advice}") from error
     except BaselineError as error:
         raise UserError(f"{default.model.path}: the untuned program cannot be measured: {error}") from error
     timed = [replace(b, timing=result.timing) for b, result in zip(others, results, strict=True)]

@@ -86,4 +86,6 @@ def _combined(results: Sequence[RunResult]) -> RunResult:
     """Return the result of a program from those of its functions: the first failure, or all together."""
     failure = next((result.failure for result in results if result.failure is not None), None)
     timings = [result.timing for result in results if result.timing is not None]
-    return RunResult(None, failure) if failure is not None else RunResult(in_sequence(timings), None)
+    if failure is not None:
+        return RunResult(None, failure)
+    return RunResult(in_sequence(timings), None, verified=all(result.verified for result in results))

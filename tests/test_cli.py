@@ -160,6 +160,12 @@ def test_a_folder_that_iree_cannot_be_told_is_refused_at_once(cli: Cli) -> None:
             "{ %0 = arith.addf %a, %a : tensor<4x?xf32> return %0 : tensor<4x?xf32> }",
             "dimension 1 of argument 0 of @f",
         ),
+        (
+            "zeros.mlir",
+            "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> "
+            "{ %0 = arith.subf %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }",
+            "nothing is tuned, as its numbers cannot be verified: output 0 is not to be told from zeros",
+        ),
     ],
 )
 def test_a_file_that_is_no_tunable_program_is_refused(cli: Cli, name: str, text: str, expected: str) -> None:

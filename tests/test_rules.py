@@ -165,6 +165,13 @@ def test_integers_that_select_elements_are_not_negative() -> None:
     assert not any(check.signed_integers for check in rule_for_dispatch(dispatch(matmul(8), op)).checks)
 
 
+def test_a_gather_sums_nothing_however_large_its_table_is() -> None:
+    table = (operand("f16", (1000, 1000), (0, 1), 2),)
+    op = epilogue("f16", ("arith.index_cast", "tensor.extract"))
+    gather = Dispatch((LinalgOp(**{**vars_of(op), "index": 0, "kind": OpKind.OTHER, "inputs": table}),), (0,))
+    assert tolerance_of(gather) < 0.02
+
+
 def test_tolerance_grows_with_the_root_of_the_reduction_length() -> None:
     short, long = (tolerance_of(dispatch(matmul(k))) for k in (10_000, 250_000))
     assert long / short == pytest.approx(502 / 102)

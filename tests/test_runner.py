@@ -13,14 +13,18 @@ from typing import TypeAlias
 import psutil
 import pytest
 from iree.compiler.tools import compile_str
+from test_rules import dispatch
+from test_rules import matmul as matmul_op
 
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, choose_cores, client
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, UnverifiableError, choose_cores, client
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
-from mlir_sched.runner.rules import rule_for_model
+from mlir_sched.runner.race import Contender
+from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
+from mlir_sched.runner.statistics import Interval
 from mlir_sched.runner.verify import Check, InputKind, Rule
 
 SOURCES = Path(__file__).parent / "data" / "runner"
@@ -39,15 +43,18 @@ FAST = RunnerOptions(budget_s=0.05, race_calls=40)
 
 
 @pytest.fixture(scope="session")
-def compiled() -> Callable[[str], bytes]:
-    """Return a function from a source's name to its program; each is compiled once."""
-    known: dict[str, bytes] = {}
+def compiled() -> Callable[..., bytes]:
+    """Return a function from a source's name, and a type in place of f32, to its program; each is compiled once."""
+    known: dict[tuple[str, str], bytes] = {}
 
-    def compile_program(name: str) -> bytes:
-        if name not in known:
+    def compile_program(name: str, element_type: str = "f32") -> bytes:
+        if (name, element_type) not in known:
             flags = ["--compile-from=flow"] if name == "race" else TARGET
-            known[name] = compile_str((SOURCES / f"{name}.mlir").read_text(), extra_args=flags)
-        return known[name]
+            text = (SOURCES / f"{name}.mlir").read_text().replace("f32", element_type)
+            if element_type.startswith("i"):
+                text = text.replace("addf", "addi").replace("subf", "subi")
+            known[name, element_type] = compile_str(text, extra_args=flags)
+        return known[name, element_type]
 
     return compile_program
 
@@ -158,13 +165,61 @@ def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
         return True
 
     monkeypatch.setattr(runner, "_is_hopeless", is_hopeless)
-    assert timing_of(only(runner, matmul("right"), matmul("right"))).samples == 1
+    result = only(runner, matmul("right"), matmul("right"))
+    assert timing_of(result).samples == 1
+    assert result.verified
     assert failure_of(only(runner, matmul("right"), matmul("stale_state"))).kind == FailureClass.WRONG_RESULT
+
+
+def test_a_hopeless_candidate_is_timed_once_and_not_verified(
+    runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_is_hopeless", lambda handle, check_s: True)
+    monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
+    result = only(runner, matmul("right"), matmul("right"))
+    assert timing_of(result).ratio == 0.1
+    assert not result.verified
+
+
+@pytest.mark.parametrize("element_type", ["f16", "bf16"])
+def test_wrong_products_in_narrow_types_are_rejected(
+    runner: Runner, compiled: Callable[[str, str], bytes], element_type: str
+) -> None:
+    square, product = TensorSpec((64, 64), element_type), dispatch(matmul_op(64, element_type, m=64, n=64))
+
+    def program(name: str) -> Program:
+        return Program(compiled(name, element_type), "task", (square, square), (square,), True)
+
+    names = ("right", "skipped_tail", "missing_fill", "one_wrong_element", "right_for_zeros", "stale_state")
+    _, results = runner.measure(program("right"), [program(name) for name in names], rule_for_dispatch(product))
+    kinds = [result.failure and result.failure.kind for result in results]
+    assert kinds == [None, *[FailureClass.WRONG_RESULT] * 5]
+    assert results[0].verified
+
+
+@pytest.mark.parametrize("element_type", ["f16", "bf16", "i8"])
+def test_wrong_whole_programs_are_rejected_in_every_type(
+    runner: Runner, compiled: Callable[[str, str], bytes], element_type: str
+) -> None:
+    vector = TensorSpec((1000,), element_type)
+
+    def program(name: str) -> Program:
+        return Program(compiled(name, element_type), "main", (vector,), (vector,), False)
+
+    names = ("model_scale", "model_scale_part", "model_zeros")
+    _, results = runner.measure(program(names[0]), [program(name) for name in names], rule_for_model((vector,)))
+    assert [result.failure and result.failure.kind for result in results] == [None, *[FailureClass.WRONG_RESULT] * 2]
+
+
+def test_a_program_that_returns_one_constant_is_no_reference(runner: Runner, model: Compiled) -> None:
+    with pytest.raises(UnverifiableError, match="cannot be verified: output 0 is not to be told from zeros"):
+        runner.measure(model("model_zeros"), [], rule_for_model((VECTOR,)))
 
 
 def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
     result = only(runner, matmul("right"), matmul("right"))
     assert result.failure is None
+    assert result.verified
     timing = timing_of(result)
     assert 0 < timing.low_s <= timing.median_s <= timing.high_s
     assert timing.ratio_low <= timing.ratio <= timing.ratio_high

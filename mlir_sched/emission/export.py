@@ -182,7 +182,7 @@ class _Attempt:
         timings = measure_program(self.runner, default.model, default.vmfb, programs, vmfb)
         known = {built.variant.name: built.timing.ratio for built in slow if built.timing is not None}
         ratios = {default.variant.name: 1.0, **timings.others, **known}
-        return ProgramResult(timings.untuned, timings.emitted, ratios, variant.variant.name)
+        return ProgramResult(timings.untuned, timings.emitted, ratios, variant.variant.name, timings.verified)
 
 
 def _least(winners: Mapping[str, Winner]) -> str:

@@ -24,11 +24,13 @@ class ProgramTimings:
         untuned: Timing of plain ``iree-compile``.
         emitted: Timing of the program, with its ratio to ``untuned``; its numbers are right.
         others: Ratio of every rival to ``untuned``, by name; one that is wrong or fails is missing.
+        verified: Whether the program passed every numeric check.
     """
 
     untuned: Timing
     emitted: Timing
     others: Mapping[str, float]
+    verified: bool
 
 
 def measure_scripts(
@@ -79,4 +81,4 @@ def measure_program(
         failure = own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed")
         raise ModelCompileError(f"the emitted program fails its check ({failure.kind}): {failure.message}")
     ratios = {name: r.timing.ratio for name, r in zip(others, rivals, strict=True) if r.timing is not None}
-    return ProgramTimings(timing, own.timing, ratios)
+    return ProgramTimings(timing, own.timing, ratios, own.verified)

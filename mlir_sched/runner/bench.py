@@ -8,7 +8,7 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.device import Device, LoadedProgram
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.wall_clock import LONG_CALL_S
-from mlir_sched.runner.workspace import Workspace
+from mlir_sched.runner.workspace import UnverifiableResults, Workspace
 
 KEPT_BYTES = 2**28
 """Inputs and references that a process keeps for tasks which may come back; a run has a process per program variant."""
@@ -37,6 +37,8 @@ class Bench(ABC):
             error = self.verify(protocol.BASELINE, 0) if known and workspace.call_s < LONG_CALL_S else None
             if workspace.call_s < LONG_CALL_S:
                 workspace.call_s = self.rough_s(protocol.BASELINE, 1e-3)
+        except UnverifiableResults as exception:
+            return protocol.Prepared(0.0, 0.0, str(exception), verifiable=False)
         except Exception as exception:
             return protocol.Prepared(0.0, 0.0, str(exception))
         return protocol.Prepared(workspace.call_s, workspace.check_s, error)

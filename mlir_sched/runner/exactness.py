@@ -234,8 +234,8 @@ def computing_bits(op: LinalgOp) -> int | None:
 
 
 def reduction_length(op: LinalgOp) -> int:
-    """Return how many terms one result sums; where the loops are unknown, all that the op reads."""
-    if op.kind == OpKind.OTHER:
+    """Return how many terms one result sums; where the loops of a sum are unknown, all that the op reads."""
+    if op.kind == OpKind.OTHER and op.reduction_dims:
         return max(operand.tensor.elements for operand in (*op.inputs, *op.outputs))
     return math.prod(op.extents[dim] for dim in op.reduction_dims)
 

@@ -76,11 +76,13 @@ class Prepared:
         call_s: Rough seconds per call, by the clock that times programs.
         check_s: Longest seconds one check of it took, inputs and comparison included.
         error: Why it cannot serve as a reference, or None.
+        verifiable: Whether wrong results could be told from its own; False is one of the errors.
     """
 
     call_s: float
     check_s: float
     error: str | None
+    verifiable: bool = True
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,23 @@ class BaselineError(MlirSchedError):
     """The baseline itself crashes, hangs or has no reproducible result: nothing can be compared with it."""
 
 
+class UnverifiableError(BaselineError):
+    """No wrong result could be told from those of the baseline; the message says why."""
+
+
 @dataclass(frozen=True)
 class RunResult:
-    """The timing of a right program, or the failure of another; never both."""
+    """The timing of a right program, or the failure of another; never both.
+
+    Attributes:
+        timing: Its time.
+        failure: What is wrong.
+        verified: Whether it passed every check of the rule; a hopeless one is timed after the first.
+    """
 
     timing: Timing | None
     failure: Failure | None
+    verified: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,6 +177,8 @@ class Runner:
         except RequestFailed as failed:
             raise BaselineError(f"the baseline fails ({failed.failure.kind}): {failed}") from failed
         if self._prepared.error is not None:
+            if not self._prepared.verifiable:
+                raise UnverifiableError(self._prepared.error)
             raise BaselineError(f"the baseline cannot serve as a reference: {self._prepared.error}")
         self._prepare_s = max(self._prepare_s, time.monotonic() - start)
         self._prepared_in = self._client.generation
@@ -246,8 +259,10 @@ class Runner:
         A hopeless program has passed one check and cannot win; one that looked so and is not gets all of its checks.
         """
         if contender.once:
-            hopeless = contender.ratio().median * self.options.hopeless_factor <= 1.0
-            return None if hopeless else self._check(contender.handle, contender.program, whole=True)
+            if contender.ratio().median * self.options.hopeless_factor <= 1.0:
+                return None
+            self._hopeless.discard(contender.handle)
+            return self._check(contender.handle, contender.program, whole=True)
         request = protocol.Verify(contender.handle, 0)
         try:
             self._ensure_loaded(contender.handle, contender.program)
@@ -285,7 +300,7 @@ class Runner:
         failure = failure or (contender.failure if contender else None)
         if failure is not None or contender is None:
             return RunResult(None, failure)
-        return RunResult(contender.timing(), None)
+        return RunResult(contender.timing(), None, verified=contender.handle not in self._hopeless)
 
 
 def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:

@@ -26,6 +26,10 @@ from mlir_sched.runner.verify import (
 from mlir_sched.runner.wall_clock import LONG_CALL_S
 
 
+class UnverifiableResults(RuntimeError):  # noqa: N818 - a property of the program, not an error of the tool
+    """Wrong results could not be told from right ones; the message says why."""
+
+
 @dataclass
 class Case:
     """One check made concrete: its inputs and the right results.
@@ -73,8 +77,8 @@ class Workspace:
         call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until that is known.
 
     Raises:
-        RuntimeError: The baseline fails, leaves poison, is not the same twice, or has results that wrong ones could not
-            be told from.
+        RuntimeError: The baseline fails, leaves poison or is not the same twice.
+        UnverifiableResults: Wrong results could not be told from those of the baseline.
     """
 
     def __init__(self, device: Device, baseline: Program, rule: Rule) -> None:
@@ -87,7 +91,7 @@ class Workspace:
         for index in range(len(self._cases)):
             self._choose_inputs(loaded, index)
         if reason := why_unverifiable(baseline.outputs, self.checks, [case.references for case in self._cases]):
-            raise RuntimeError(f"its numbers cannot be verified: {reason}")
+            raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
         for index in range(len(self._cases)):
             start = time.perf_counter()
