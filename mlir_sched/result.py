@@ -21,6 +21,8 @@ class DispatchResult:
         description: Its ops with their extents.
         task_key: Key of its task.
         weight: How often one run of the model calls it.
+        in_program_s: Seconds of one call inside of the untuned program, by its profile; None when it is not known.
+        share: Part of the untuned program's time that its calls take, 0 to 1; None when it is not known.
         untuned: Its untuned timing; None when it was not measured.
         tuned: Timing of its final script, with the ratio to the untuned code; None when none is used.
         symbol: Name of its strategy in the library, empty when none is used.
@@ -43,6 +45,15 @@ class DispatchResult:
     trials: int = 0
     failures: Mapping[str, int] | None = None
     note: str = ""
+    in_program_s: float | None = None
+    share: float | None = None
+
+    @property
+    def alone_over_inside(self) -> float | None:
+        """Untuned time of a call alone over that inside of the program; far from 1, the two are different things."""
+        if self.untuned is None or not self.in_program_s:
+            return None
+        return self.untuned.median_s / self.in_program_s
 
     @property
     def speedup(self) -> float:
@@ -93,6 +104,8 @@ class TuneResult:
         output: The tuned folder; None when nothing was written.
         store: Where the records are.
         parameters: Files with the model's weights, as ``scope=path``.
+        tunable_share: Part of the untuned program's time in dispatches that transform modules schedule, 0 to 1; None
+            when IREE recorded no profile.
         model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
             None when it was never asked.
         versions: Versions of everything that decides the result.
@@ -112,6 +125,7 @@ class TuneResult:
     output: str | None
     store: str
     parameters: tuple[str, ...]
+    tunable_share: float | None
     model_accuracy: float | None
     versions: Mapping[str, str]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from mlir_sched.search import EvolutionarySearch
 from mlir_sched.search_run import SearchRun
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch
-from mlir_sched.variants import BuiltVariant
+from mlir_sched.variants import BuiltVariant, BuiltVariants, profiled, tunable_share
 
 
 def summarise(
@@ -26,9 +26,11 @@ def summarise(
     variant: BuiltVariant,
     emission: Emission,
     folder: Path | None,
-    left_out: Mapping[str, str],
+    variants: BuiltVariants,
 ) -> TuneResult:
     """Return the result of a run."""
+    default, emitted = (profiled(built, run.target) for built in (variants.built[0], variant))
+    shares = emitted.profile.shares(task.name for task in variant.model.tasks) if emitted.profile else {}
     searches = {search.task.key: search for search in run.searches}
     return TuneResult(
         model=str(path),
@@ -40,11 +42,19 @@ def summarise(
         seconds=run.clock.here_s(),
         interrupted=run.interrupted,
         program=emission.program,
-        left_out=dict(left_out),
-        dispatches=tuple(_dispatch(task, searches.get(task.key), run, emission) for task in variant.model.tasks),
+        left_out=dict(variants.left_out),
+        dispatches=tuple(
+            replace(
+                _dispatch(task, searches.get(task.key), run, emission),
+                in_program_s=emitted.profile.call_s(task.name) if emitted.profile else None,
+                share=shares.get(task.name),
+            )
+            for task in variant.model.tasks
+        ),
         output=None if folder is None else str(folder),
         store=run.store.name,
         parameters=tuple(map(str, variant.model.parameters)),
+        tunable_share=tunable_share(default, run.space, run.target),
         model_accuracy=_accuracy(run),
         versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
     )

@@ -105,7 +105,7 @@ def tune(
             finalists = choose_finalists([s for s in run.searches if s.records], final)
             progress(run.state("emitting and measuring the program"))
             emission = emit(folder, path, built, variant, finalists, final, target)
-            result = summarise(run, path, variant, emission, folder, variants.left_out)
+            result = summarise(run, path, variant, emission, folder, variants)
             if folder is not None:
                 write_summary(folder, result)
                 write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])

@@ -18,6 +18,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program_profile import ProgramProfile
 from mlir_sched.reasons import reason
 from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
@@ -27,7 +28,7 @@ from mlir_sched.targets import Variant, target_kind
 from mlir_sched.task import Task
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
-from mlir_sched.whole_program import measure_programs
+from mlir_sched.whole_program import measure_programs, profile
 
 CLEARLY_FASTER = 1.02
 """A variant comes before the default only when its ratio is above this, beyond what noise explains."""
@@ -43,6 +44,7 @@ class BuiltVariant:
         vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes.
         timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails.
         untuned_flags: Compiler flags of the program as long as no dispatch has a script.
+        profile: Where its time goes without scripts; None when IREE does not tell.
     """
 
     variant: Variant
@@ -50,6 +52,7 @@ class BuiltVariant:
     vmfb: bytes
     timing: Timing | None
     untuned_flags: tuple[str, ...]
+    profile: ProgramProfile | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,21 @@ def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> l
         fastest.setdefault(dispatches, variant)
     first, others = [*fastest.values()][:1], [*fastest.values()][1:]
     return [*first, *sorted(others, key=lambda built: built.variant.rewrite is None)]
+
+
+def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
+    """Return a variant that was timed with its profile."""
+    if built.profile is not None or built.timing is None:
+        return built
+    return replace(built, profile=profile(built.model, built.vmfb, target, built.timing.median_s))
+
+
+def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | None:
+    """Return the part of a variant's untuned time, 0 to 1, in dispatches that the space has a program for."""
+    if built.profile is None:
+        return None
+    shares = built.profile.shares(task.name for task in built.model.tasks)
+    return sum(shares[task.name] for task in built.model.tasks if can_tune(task, space, target))
 
 
 def can_tune(task: Task, space: Space, target: Target) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.measurement import Timing
+from mlir_sched.program_profile import ProgramProfile, profile_program, together
 from mlir_sched.runner import Runner, RunResult
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Rule
+from mlir_sched.target import Target
 from mlir_sched.tasks import EntryPoint, Model
 
 
@@ -34,6 +37,32 @@ def measure_programs(
     measured = [_measure_entry(runner, model, entry, baseline, others) for entry in model.entries]
     results = tuple(_combined([results[index] for _, results in measured]) for index in range(len(others)))
     return in_sequence([timing for timing, _ in measured]), results
+
+
+def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> ProgramProfile | None:
+    """Return where the time of a compiled model goes, all public functions together; None where IREE does not tell.
+
+    Args:
+        model: What it was compiled from.
+        vmfb: The compiled model.
+        target: What it runs on.
+        call_s: About how long a call takes, seconds.
+    """
+    try:
+        return together(
+            [
+                profile_program(
+                    _program(model, entry, vmfb),
+                    _rule(model, entry).checks[0],
+                    driver=target.driver,
+                    threads=target.cores,
+                    call_s=call_s,
+                )
+                for entry in model.entries
+            ]
+        )
+    except MlirSchedError:
+        return None
 
 
 def in_sequence(timings: Sequence[Timing]) -> Timing:
@@ -79,7 +108,7 @@ def _program(model: Model, entry: EntryPoint, vmfb: bytes) -> Program:
 
 def _rule(model: Model, entry: EntryPoint) -> Rule:
     dispatches = [task.dispatch for task in model.tasks if task.dispatch]
-    return rule_for_model(entry.outputs, dispatches, integer_ranges=entry.integer_ranges)
+    return rule_for_model(entry.outputs, dispatches, integer_ranges=entry.integer_ranges or None)
 
 
 def _combined(results: Sequence[RunResult]) -> RunResult:

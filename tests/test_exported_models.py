@@ -147,6 +147,9 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
     result = tune(bytecode, tmp_path / "tuned", options=TuneOptions(trials=2, batch=2))
     assert result.program.verified
     assert result.trials == 2
+    assert result.tunable_share is not None
+    assert result.tunable_share > 0.5
+    assert sum(dispatch.share or 0.0 for dispatch in result.dispatches) == pytest.approx(1.0)
     assert all(len(dispatch.note) <= 120 for dispatch in result.dispatches)
 
 

@@ -17,6 +17,11 @@ from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.tuning import tune
 from mlir_sched.user_modules import load_modules
 
+UNLIKE = 2.0
+"""Factor between a dispatch's times alone and in the program beyond which a user should know."""
+SHOWN = 3
+"""Names that a line lists before it counts the rest."""
+
 
 def run_tune(
     model: Path,
@@ -50,17 +55,24 @@ def print_result(result: TuneResult) -> None:
 
 def dispatch_table(result: TuneResult) -> Table:
     """Return the table with one row per dispatch."""
-    made = table("dispatch", ">calls", ">untuned", ">tuned", "speed-up (95 %)", "what changed, or why not")
+    made = table("dispatch", ">calls", ">share", ">untuned", ">tuned", "speed-up (95 %)", "what changed, or why not")
     for dispatch in result.dispatches:
         made.add_row(
             dispatch.name,
             str(dispatch.weight),
+            "-" if dispatch.share is None else f"{dispatch.share:.1%}",
             median(dispatch.untuned),
             median(dispatch.tuned),
             speedup(dispatch.tuned),
             what_changed(dispatch),
         )
     return made
+
+
+def _as_in_program(dispatch: DispatchResult) -> bool:
+    """Say whether a dispatch takes about as long alone as it takes in the program, as far as is known."""
+    ratio = dispatch.alone_over_inside
+    return ratio is None or 1 / UNLIKE <= ratio <= UNLIKE
 
 
 def what_changed(dispatch: DispatchResult) -> str:
@@ -86,6 +98,15 @@ def summary_lines(result: TuneResult) -> list[str]:
         f"{speedup(program.tuned)}; flags: {program.variant}; {checked}"
     )
     lines += [f"variant {name} left out: {why}" for name, why in result.left_out.items()]
+    if result.tunable_share is not None:
+        lines.append(f"{result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts")
+    elsewhere = [d.name for d in result.dispatches if not _as_in_program(d)]
+    if elsewhere:
+        more = f" and {len(elsewhere) - SHOWN} more" if len(elsewhere) > SHOWN else ""
+        lines.append(
+            f"alone these take over {UNLIKE:g} times what they take in the program, or less than 1 / {UNLIKE:g} of it; "
+            f"the whole program's time counts: {', '.join(elsewhere[:SHOWN])}{more}"
+        )
     if not program.gained:
         lines.append("no gain: what was emitted is as fast as plain iree-compile")
     if result.output is not None:

@@ -1,0 +1,54 @@
+"""Where the time of a program goes, from IREE's records of its runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.program_profile import ProgramProfile, read_profile, together
+
+CONV, FIRST, SECOND = (
+    "main$async_dispatch_0_conv_8x8_f32",
+    "main$async_dispatch_1_sum_8_f32",
+    "main$async_dispatch_4_sum_8_f32",
+)
+
+
+def listing(*runs: list[tuple[str, float]]) -> bytes:
+    """Return what IREE lists for runs of (dispatch, microseconds), not in order."""
+    rows = [
+        {"type": "host_dispatch_event", "event_id": number, "key": name, "duration_ns": us * 1e3}
+        for number, (name, us) in enumerate(event for run in runs for event in run)
+    ]
+    return "\n".join(json.dumps(row) for row in [{"type": "dispatch_summary"}, *reversed(rows)]).encode()
+
+
+def test_a_profile_adds_up_the_calls_of_a_dispatch_and_leaves_out_the_first_run() -> None:
+    warm = [(CONV, 10.0), (FIRST, 1.0), (FIRST, 2.0)]
+    profile = read_profile(listing([(name, 100 * us) for name, us in warm], warm, warm), 3)
+    assert profile.seconds == pytest.approx({CONV: 10e-6, FIRST: 3e-6})
+    assert profile.calls == {CONV: 1, FIRST: 2}
+    assert profile.call_s(FIRST) == pytest.approx(1.5e-6)
+    assert profile.call_s("another") is None
+
+
+@pytest.mark.parametrize("broken", [listing(), listing([(CONV, 1.0), (FIRST, 1.0)], [(CONV, 1.0)])])
+def test_records_that_are_no_equal_runs_are_refused(broken: bytes) -> None:
+    with pytest.raises(MlirSchedError, match="equal runs"):
+        read_profile(broken, 2)
+
+
+def test_a_dispatch_of_an_unknown_name_counts_for_the_first_that_computes_the_same() -> None:
+    profile = ProgramProfile({CONV: 6e-6, FIRST: 1e-6, SECOND: 3e-6}, {CONV: 1, FIRST: 1, SECOND: 1})
+    assert profile.shares([CONV, FIRST]) == pytest.approx({CONV: 0.6, FIRST: 0.4})
+    assert profile.shares([CONV, FIRST, SECOND]) == pytest.approx({CONV: 0.6, FIRST: 0.1, SECOND: 0.3})
+    assert profile.shares([CONV]) == pytest.approx({CONV: 0.6})
+
+
+def test_functions_in_a_row_have_one_profile() -> None:
+    one = ProgramProfile({CONV: 1e-6}, {CONV: 1})
+    both = together([one, ProgramProfile({CONV: 2e-6, FIRST: 1e-6}, {CONV: 1, FIRST: 3})])
+    assert both.seconds == pytest.approx({CONV: 3e-6, FIRST: 1e-6})
+    assert both.calls == {CONV: 2, FIRST: 3}
