@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
@@ -175,7 +175,8 @@ class TaskSearch:
         known = {key: record for key, record in found.items() if record is not None}
         new = [candidate for candidate in candidates if candidate.key not in known]
         known |= {record.candidate_key: record for record in self._evaluate(new, evaluator)}
-        records = [known[candidate.key] for candidate in candidates]
+        # Whoever wrote the store, the script that may be compiled later is the one made here.
+        records = [replace(known[c.key], trace=c.trace, script=c.script) for c in candidates]
         self._learn(records)
         self.tried += len(traces)
         return records

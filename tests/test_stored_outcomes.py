@@ -104,6 +104,17 @@ def test_a_script_that_a_changed_module_makes_is_measured_anew(
     assert {record.script for record in other.records.values()} == {*new.scripts, *again.scripts}
 
 
+def test_a_script_that_was_put_into_the_store_under_the_key_of_another_is_not_used(store: RecordStore) -> None:
+    with RecordStore.open("sqlite://") as own:
+        (legal,) = searched(own, Outcomes(), trials=1).records.values()
+        task = own.tasks()[0]
+    store.add_task(task)
+    store.add([replace(legal, script="// something else\n")])
+    for seed in (0, 1):
+        assert legal.script in [record.script for record in searched(store, Outcomes(), seed=seed).records.values()]
+        assert "// something else\n" not in [r.script for r in searched(store, Outcomes(), seed=seed).records.values()]
+
+
 def test_a_trace_that_became_illegal_teaches_nothing(store: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     (legal,) = searched(store, Outcomes(), trials=1).records.values()
     assert legal.trace is not None

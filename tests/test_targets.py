@@ -111,8 +111,11 @@ def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch
     assert target.flags == ("--iree-hal-target-device=vulkan",)
     assert target.gpu is not None
     assert target.gpu.workgroup_threads <= 256  # the driver's limit, below what IREE assumes
+    assert [name for name, _ in target.machine] == ["device", "runtime"]
     monkeypatch.setattr(vulkan, "devices", lambda: [software])
-    assert "--iree-vulkan-target=llvmpipe" in detect_target("vulkan", 1).flags
+    target = detect_target("vulkan", 1)
+    assert "--iree-vulkan-target=llvmpipe" in target.flags
+    assert [name for name, _ in target.machine] == ["cpu", "device", "runtime"], "a software device is its processor"
 
 
 def test_a_module_for_the_cpu_is_refused_for_vulkan_with_its_stage(tmp_path: Path) -> None:
