@@ -143,9 +143,14 @@ def test_a_terminated_run_leaves_nothing(searched: tuple[Path, str], tmp_path: P
     assert run.says("interrupted; what was measured is in the record store")
 
 
-def test_a_terminated_replay_leaves_nothing(searched: tuple[Path, str]) -> None:
+def test_a_replay_terminated_again_and_again_leaves_nothing(searched: tuple[Path, str]) -> None:
     run = start(searched[0], "replay", "tuned", "model.mlir")
     run.wait_for(lambda run: run.runs("runner.process"))
+    run.children()
+    run.process.terminate()
+    time.sleep(0.1)
+    run.process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
     terminated(run, patience_s=10)
 
 

@@ -11,7 +11,13 @@ from typing import Annotated
 import typer
 
 from mlir_sched import __version__
-from mlir_sched.cli.exit import INTERRUPTED, USER_FAULT, command, termination_as_interrupt
+from mlir_sched.cli.exit import (
+    INTERRUPTED,
+    USER_FAULT,
+    command,
+    ignore_interrupts,
+    take_termination_for_interrupt,
+)
 
 app = typer.Typer(
     name="mlir-sched",
@@ -43,21 +49,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 our fault, 2 the user's, 130 interrupted.
 
     Args:
-        arguments: Command-line arguments; those of the process by default.
+        arguments: Command-line arguments. By default those of the process, which then belongs to the command: SIGTERM
+            does what Ctrl-C does, and neither changes the exit code once the command has ended.
     """
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    with termination_as_interrupt():
-        try:
-            return app(args=arguments, prog_name="mlir-sched", standalone_mode=False) or 0
-        except Exception as error:  # the classes have another home in every release of typer
-            if type(error).__name__ == "Abort":  # an interrupt outside of a command's body
-                return INTERRUPTED
-            if not hasattr(error, "format_message"):
-                raise
-            error.show()  # type: ignore[attr-defined]
-            if "--json" in arguments:
-                print(json.dumps({"error": error.format_message(), "exit_code": USER_FAULT}, indent=2))
-            return USER_FAULT
+    if arguments is not None:
+        return _run(arguments)
+    take_termination_for_interrupt()
+    try:
+        return _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        ignore_interrupts()
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        return app(args=list(arguments), prog_name="mlir-sched", standalone_mode=False) or 0
+    except Exception as error:  # the classes have another home in every release of typer
+        if type(error).__name__ == "Abort":  # an interrupt outside of a command's body
+            return INTERRUPTED
+        if not hasattr(error, "format_message"):
+            raise
+        error.show()  # type: ignore[attr-defined]
+        if "--json" in arguments:
+            print(json.dumps({"error": error.format_message(), "exit_code": USER_FAULT}, indent=2))
+        return USER_FAULT
 
 
 def _print_version(wanted: bool) -> None:

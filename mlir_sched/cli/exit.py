@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -40,17 +39,15 @@ class Output:
         self.stdout.flush()
 
 
-@contextmanager
-def termination_as_interrupt() -> Iterator[None]:
-    """Have SIGTERM do what Ctrl-C does; outside of the main thread, which alone may decide that, change nothing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def take_termination_for_interrupt() -> None:
+    """Have SIGTERM do what Ctrl-C does, in this process."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def ignore_interrupts() -> None:
+    """Let the process end in peace: what is left to do takes a moment, and decides over the exit code no more."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
