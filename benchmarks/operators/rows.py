@@ -49,11 +49,6 @@ class Column:
         return one.interval.low, one.interval.high
 
     @property
-    def spread(self) -> float:
-        """Width of the range relative to the time."""
-        return (self.range_s[1] - self.range_s[0]) / self.time_s
-
-    @property
     def details(self) -> tuple[str, ...]:
         """The ways that were the fastest, each once."""
         return tuple(dict.fromkeys(s.contender.detail for s in self.samples.values() if s.contender.detail))
