@@ -12,6 +12,7 @@ from mlir_sched.emission.accepted_flags import require_own_flags
 from mlir_sched.emission.export import LIBRARY, NO_LOSS
 from mlir_sched.emission.final_measurement import measure_program, measure_scripts
 from mlir_sched.emission.library import provenance_of
+from mlir_sched.emission.summary_fields import require_usable_fields
 from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder, require_target, target_name
 from mlir_sched.errors import UserError
 from mlir_sched.measurement import Timing
@@ -124,6 +125,7 @@ def replay(
         ScriptError: The library is not MLIR.
     """
     folder = read_tuned_folder(Path(tuned))
+    require_usable_fields(folder.summary)
     weights = parameter_files(parameters or folder.summary.get("parameters", ()))
     progress(Progress("compiling the model"))
     threads = int(folder.summary.get("threads", 1))

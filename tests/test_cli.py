@@ -468,6 +468,9 @@ def test_replay_refuses_bad_input(cli: Cli, copied: Path) -> None:
     summary = json.loads((copied / "summary.json").read_text())
     (copied / "summary.json").write_text(json.dumps(summary | {"target": "abacus"}))
     assert "unknown target 'abacus'" in cli.refused("replay", copied, "model.mlir")
+    for field, value in {"threads": "two", "program": [], "parameters": [1], "dispatches": {}}.items():
+        (copied / "summary.json").write_text(json.dumps(summary | {field: value}))
+        assert f"summary.json is damaged: {field} is" in cli.refused("replay", copied, "model.mlir")
     (copied / "summary.json").write_text("{")
     assert "not JSON" in cli.refused("replay", copied, "model.mlir")
 

@@ -120,12 +120,12 @@ import subprocess, sys, threading, time
 from mlir_sched.processes.program import run_program
 from mlir_sched.processes.temporary import temporary_folder
 folder = temporary_folder()
-run_program(["/bin/sh", "-c", "echo $$ > %s; sleep 600 & wait"], timeout_s=600, memory_bytes=1 << 30)
+run_program(["/bin/sh", "-c", "echo $$ > %s; exec sleep 600"], timeout_s=600, memory_bytes=1 << 30)
 """
 
 
 def started(told: Path) -> tuple[subprocess.Popen[bytes], psutil.Process]:
-    """Start a parent that runs a shell, which says its process id in a file, and return both."""
+    """Start a parent that runs a program, which says its process id in a file, and return both."""
     environment = os.environ | {"TMPDIR": str(told.parent)}
     parent = subprocess.Popen([sys.executable, "-c", PARENT % told], env=environment)
     deadline = time.monotonic() + 30
