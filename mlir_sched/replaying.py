@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler import CompilerPool, ModelCompileError, applied_strategies, compile_to_bytes
+from mlir_sched.compiler import CompilerPool, ModelCompileError, TunedDispatch, compile_to_bytes, tuned_dispatches
 from mlir_sched.emission.accepted_flags import require_own_flags
-from mlir_sched.emission.export import LIBRARY, NO_LOSS
-from mlir_sched.emission.final_measurement import measure_program, measure_scripts
+from mlir_sched.emission.decisions import NO_LOSS, shown
+from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled, measure_program
+from mlir_sched.emission.installation import LIBRARY
 from mlir_sched.emission.library import provenance_of
 from mlir_sched.emission.summary_fields import require_usable_fields
 from mlir_sched.emission.tuned_folder import TunedFolder, read_tuned_folder, require_target, target_name
@@ -43,6 +44,7 @@ class ReplayedStrategy:
         note: What was changed by hand, or why it is refused.
         then: Speed-up against the untuned dispatch when it was tuned, as text.
         applied: Number of the model's dispatches that it is applied to; None when that was not tried.
+        code: Digest of the code that it makes of its dispatch alone; empty when it was not compiled.
         timing: Its time now, with the ratio to the untuned dispatch; None when it fails or was not tried.
         problems: Why it does not hold; empty when it does.
     """
@@ -53,6 +55,7 @@ class ReplayedStrategy:
     note: str
     then: str
     applied: int | None = None
+    code: str = ""
     timing: Timing | None = None
     problems: tuple[str, ...] = ()
 
@@ -202,7 +205,7 @@ class _Replay:
                     measured.append(replace(strategy, problems=(problem,)))
                     continue
                 script = extract_strategy(library, strategy.symbol)
-                measured.append(_with_result(strategy, _measure(task, script, pool, runner)))
+                measured.append(_measured(strategy, task, script, pool, runner))
         return measured
 
     def _with_program(self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner) -> ReplayResult:
@@ -229,16 +232,14 @@ class _Replay:
     ) -> tuple[list[ReplayedStrategy], Timing, Timing]:
         with temporary_folder() as scratch:
             file = Path(scratch) / LIBRARY if library else None
-            counts: dict[str, int] = {}
+            applied: tuple[TunedDispatch, ...] = ()
             if file is not None:
                 file.write_text(library)
-                counts = applied_strategies(self.path, self.model.flags, file)
+                applied = tuned_dispatches(self.path, self.model.flags, file)
             emitted = compile_to_bytes(self.path, self.model.flags, file)
         plain = compile_to_bytes(self.path, self.target.flags)
         timings = measure_program(runner, self.model, plain, {}, emitted)
-        if timings.emitted.ratio_low <= 1.0:  # a loss counts only when it is seen twice
-            timings = measure_program(runner, self.model, plain, {}, emitted)
-        return [_with_count(s, counts.get(s.symbol, 0)) for s in strategies], timings.untuned, timings.emitted
+        return [_with_dispatches(s, applied) for s in strategies], timings.untuned, timings.emitted
 
     def _notes(self) -> list[str]:
         notes = []
@@ -249,44 +250,59 @@ class _Replay:
                     f"this machine or compiler (iree-compiler {self.target.compiler}) is another"
                 )
         if not self.folder.summary:
-            notes.append("summary.json is missing: edited decisions cannot be told from emitted ones")
+            notes.append(
+                "summary.json is missing or of another library: edited decisions cannot be told from emitted ones"
+            )
         return sorted(set(notes))
 
 
-def _measure(task: Task, script: str, pool: CompilerPool, runner: Runner) -> RunResult | str:
-    """Measure a script; a loss counts only when it is seen twice."""
+def _measured(
+    strategy: ReplayedStrategy, task: Task, script: str, pool: CompilerPool, runner: Runner
+) -> ReplayedStrategy:
+    """Return a strategy with what its script does now: one measurement, whatever it says."""
+    compiled = compile_scripts(task, [script], pool)
     try:
-        result = measure_scripts(task, [script], pool, runner)[1][0]
-        if result.timing is not None and result.timing.ratio_low <= 1.0:
-            result = measure_scripts(task, [script], pool, runner)[1][0]
-        return result
+        result = measure_compiled(task, compiled, [0], runner)[1][0]
     except BaselineError as error:
-        return str(error)
+        return replace(strategy, problems=(str(error),))
+    return replace(_with_result(strategy, result), code=compiled[1].code)
 
 
-def _with_result(strategy: ReplayedStrategy, result: RunResult | str) -> ReplayedStrategy:
-    if isinstance(result, str):
-        return replace(strategy, problems=(result,))
+def _with_result(strategy: ReplayedStrategy, result: RunResult) -> ReplayedStrategy:
     if result.timing is None:
         failure = result.failure
         text = f"{failure.kind}: {failure.message.splitlines()[0]}" if failure else "it was not timed"
         return replace(strategy, problems=(text,))
-    slower = f"no faster than the untuned dispatch now: {result.timing.ratio:.2f}x"
-    return replace(strategy, timing=result.timing, problems=() if result.timing.ratio_low > 1.0 else (slower,))
+    problem = _no_win(result.timing, "the untuned dispatch")
+    return replace(strategy, timing=result.timing, problems=(problem,) if problem else ())
 
 
-def _with_count(strategy: ReplayedStrategy, count: int) -> ReplayedStrategy:
-    problems = strategy.problems if count else (*strategy.problems, "it does not apply to any dispatch of the model")
-    return replace(strategy, applied=count, problems=problems)
+def _no_win(timing: Timing, other: str) -> str:
+    """Return that something is not faster now, with whether that is certain; empty when it is faster."""
+    if timing.ratio_low > 1.0:
+        return ""
+    if timing.ratio_high < 1.0:
+        return f"slower than {other} now: {shown(timing)}"
+    return f"not shown to be faster than {other} now: {shown(timing)}"
+
+
+def _with_dispatches(strategy: ReplayedStrategy, applied: Sequence[TunedDispatch]) -> ReplayedStrategy:
+    """Return a strategy with the dispatches it is applied to: some, with the code that was measured alone."""
+    own = [dispatch for dispatch in applied if dispatch.strategy == strategy.symbol]
+    problems = [] if own else ["it does not apply to any dispatch of the model"]
+    other = [dispatch.name for dispatch in own if strategy.code and dispatch.code != strategy.code]
+    problems += [f"its code in @{name} is not the code that was measured" for name in other]
+    return replace(strategy, applied=len(own), problems=(*strategy.problems, *problems))
 
 
 def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
     """Say whether the program loses, or no longer gains what it did."""
     gained = bool(summary.get("program", {}).get("gained", True))
-    if program.ratio < NO_LOSS:
-        return [f"the whole program is slower than plain iree-compile now: {program.ratio:.2f}x"]
-    if gained and program.ratio_low <= 1.0:
-        return [f"the whole program is no faster than plain iree-compile now: {program.ratio:.2f}x"]
+    if gained:
+        problem = _no_win(program, "plain iree-compile")
+        return [f"the whole program is {problem}"] if problem else []
+    if program.ratio_high < NO_LOSS:
+        return [f"the whole program is slower than plain iree-compile now: {shown(program)}"]
     return []
 
 

@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from mlir_sched.cli.text import decisions, duration, failures, median, seconds, speedup
+from mlir_sched.emission.installation import replace_file
 from mlir_sched.result import DispatchResult, TuneResult
 
 CURVE, REPORT = "curve.png", "report.html"
@@ -49,8 +50,8 @@ class Curve:
 def write_report(folder: Path, result: TuneResult, curves: Sequence[Curve]) -> None:
     """Write the picture and the page of a run into its folder."""
     picture = draw(curves)
-    (folder / CURVE).write_bytes(picture)
-    (folder / REPORT).write_text(page(result, picture))
+    replace_file(folder / CURVE, picture)
+    replace_file(folder / REPORT, page(result, picture).encode())
 
 
 def draw(curves: Sequence[Curve]) -> bytes:

@@ -67,8 +67,9 @@ class ProgramResult:
 
     Attributes:
         untuned: Timing of plain ``iree-compile``.
-        tuned: Timing of what was emitted, with the ratio to ``untuned``.
-        variants: Ratio of every untuned variant to ``untuned``, by name; a variant that is wrong or fails is missing.
+        tuned: Timing of what was emitted, with the ratio to ``untuned``, in a session that decided nothing.
+        variants: Ratio of every untuned variant to plain ``iree-compile`` in the session that decided what is emitted,
+            by name; a variant that is wrong or fails is missing.
         variant: Name of the variant that was emitted.
         verified: Whether the emitted program's numbers passed every check against the untuned ones.
     """
@@ -109,6 +110,7 @@ class TuneResult:
         model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
             None when it was never asked.
         versions: Versions of everything that decides the result.
+        emission: Name of the emission, which the library repeats; empty when there is no library.
     """
 
     model: str
@@ -128,6 +130,7 @@ class TuneResult:
     tunable_share: float | None
     model_accuracy: float | None
     versions: Mapping[str, str]
+    emission: str = ""
 
     @property
     def speedup(self) -> float:

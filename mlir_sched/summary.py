@@ -57,6 +57,7 @@ def summarise(
         tunable_share=tunable_share(default, run.space, run.target),
         model_accuracy=_accuracy(run),
         versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
+        emission=emission.files.emission,
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
-from mlir_sched.emission.export import emit, write_summary
+from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import choose_finalists
+from mlir_sched.emission.installation import install
 from mlir_sched.emission.interim import interim_times
 from mlir_sched.errors import UserError
 from mlir_sched.evaluate import CompileAndRun
@@ -104,10 +106,10 @@ def tune(
             progress(run.state("measuring the finalists"))
             finalists = choose_finalists([s for s in run.searches if s.records], final)
             progress(run.state("emitting and measuring the program"))
-            emission = emit(folder, path, built, variant, finalists, final, target)
+            emission = emit(path, built, variant, finalists, final, target)
             result = summarise(run, path, variant, emission, folder, variants)
             if folder is not None:
-                write_summary(folder, result)
+                install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                 write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
             return result
 

@@ -42,17 +42,18 @@ def test_programs_are_compiled_with_their_scripts_and_timed_in_turns(tmp_path: P
 
     def named(name: str, *flags: str) -> BuiltVariant:
         model = replace(default.model, flags=(*default.model.flags, *flags))
-        return replace(default, variant=replace(default.variant, name=name), model=model)
+        variant = replace(default.variant, name=name)
+        return replace(default, variant=variant, model=model, untuned_flags=(*default.untuned_flags, *flags))
 
     found = cast("Sequence[TaskSearch]", [Found(task, here) for task in default.model.tasks])
     programs = [
         (named("broken", "--no-such-flag"), found),
-        (named("tiled", "--iree-opt-data-tiling"), found),  # its dispatches are others: no script applies
         (named("untuned"), ()),
+        (named("tiled", "--iree-opt-data-tiling"), found),  # its dispatches are others: it is timed without scripts
         (named("scripted"), found),
     ]
     times = interim_times(path, programs, QUICK)
-    assert list(times) == ["untuned", "scripted"]
+    assert list(times) == ["untuned", "tiled", "scripted"]
     assert times["untuned"] == 1.0
     assert times["scripted"] > 0
     assert times["scripted"] != 1.0

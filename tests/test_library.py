@@ -12,7 +12,7 @@ from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_su
 from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_model
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
-from mlir_sched.emission.library import Strategy, build_library, indistinct, provenance_of
+from mlir_sched.emission.library import Strategy, build_library, provenance_of
 from mlir_sched.space import DesignSpace
 from mlir_sched.target import Target
 from mlir_sched.task import Task
@@ -98,17 +98,6 @@ def test_each_strategy_is_applied_once(
     assert applied(tmp_path, here, library, together(*parts)) == {f"part_{i}": 1 for i in range(4)}
     assert provenance_of(library)["part_2"]["seed"] == "0"
     assert list(provenance_of(library)) == [f"part_{i}" for i in range(4)]
-
-
-def test_dispatches_that_no_matcher_tells_apart_share_the_first_strategy(
-    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy]
-) -> None:
-    parts = [scaled(64, 48, 2.0), scaled(64, 48, 3.0), scaled(48, 64, 3.0)]
-    strategies = [strategy_for(part, f"part_{i}") for i, part in enumerate(parts)]
-    assert indistinct(strategies) == {"part_1": "part_0"}
-    library = build_library(strategies)
-    assert list(provenance_of(library)) == ["part_0", "part_2"]
-    assert applied(tmp_path, here, library, together(*parts)) == {"part_0": 2, "part_2": 1}
 
 
 @pytest.mark.parametrize("name", ["tuned", "tuned (new) folder"])

@@ -45,6 +45,7 @@ def test_a_long_baseline_sample_serves_pairs_of_several_programs() -> None:
     first, second = sampler.pairs(2.0, 0.1, request(2, 3)), sampler.pairs(2.0, 0.2, request(4, 3))
     assert clock.sampled.count(2.0) == 2
     assert {pair.baseline_s for pair in (*first, *second)} == {2.02}
+    assert [pair.shared for pair in (*first, *second)] == [False, True, True, False, True, True]
     assert [pair.own_s for pair in second] == pytest.approx([0.202] * 4)
 
 

@@ -1,6 +1,7 @@
 """The distribution of measuring time, with a simulated machine: no process, no clock but its own."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,14 +10,15 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
-from mlir_sched.runner.race import Contender, Race, baseline_timing, kept_pairs
+from mlir_sched.runner.race import Contender, Race, baseline_timing, independent_ratios, kept_pairs
+from mlir_sched.runner.statistics import median_interval
 
 PROGRAM = Program(b"", "task", (), (), True)
 BASELINE_S = 1e-3
 
 
 class Machine:
-    """Samples programs of known speed with 1 % noise; ``busy`` is the share of pairs that something disturbs."""
+    """Samples programs of known speed with skewed noise; ``busy`` is the share of pairs that something disturbs."""
 
     def __init__(
         self,
@@ -25,9 +27,10 @@ class Machine:
         *,
         busy: float = 0.0,
         slowdown: float = 3.0,
+        noise: float = 0.01,
         seed: int = 0,
     ) -> None:
-        self.call_s, self.busy, self.slowdown = call_s, busy, slowdown
+        self.call_s, self.busy, self.slowdown, self.noise = call_s, busy, slowdown, noise
         self.now = 0.0
         self.rng = np.random.default_rng(seed)
         monkeypatch.setattr("mlir_sched.runner.race.time.perf_counter", lambda: self.now)
@@ -39,7 +42,7 @@ class Machine:
         return tuple(self._pair(contender, request) for _ in range(request.pairs))
 
     def _pair(self, contender: Contender, request: SamplePairs) -> Pair:
-        baseline, own = (s * self.rng.normal(1, 0.01) for s in (BASELINE_S, self.call_s[contender.handle]))
+        baseline, own = (s * self.rng.lognormal(0, self.noise) for s in (BASELINE_S, self.call_s[contender.handle]))
         quiet = self.rng.random() >= self.busy
         if not quiet:
             own *= self.slowdown
@@ -130,3 +133,51 @@ def test_disturbed_pairs_count_only_where_quiet_ones_are_too_few() -> None:
     assert kept_pairs([quiet] * 6 + [disturbed] * 20, 6) == [quiet] * 6
     assert kept_pairs([quiet] * 5 + [disturbed], 6) == [quiet] * 5 + [disturbed]
     assert baseline_timing([quiet] * 6 + [disturbed] * 20).disturbed == 20
+
+
+def coverage(monkeypatch: pytest.MonkeyPatch, options: RunnerOptions, runs: int = 400) -> float:
+    """Return how often the interval of a program as fast as the baseline holds 1, on a machine with skewed noise."""
+    held = 0
+    for seed in range(runs):
+        machine = Machine({1: BASELINE_S}, monkeypatch, noise=0.02, seed=seed)
+        timing = run(machine, options=options)[1].timing()
+        held += timing.ratio_low <= 1.0 <= timing.ratio_high
+    return held / runs
+
+
+@pytest.mark.parametrize("budget_s", [0.05, 0.2])
+def test_intervals_of_a_fixed_number_of_pairs_cover_95_percent(
+    monkeypatch: pytest.MonkeyPatch, budget_s: float
+) -> None:
+    options = replace(RunnerOptions.final("local"), budget_s=budget_s, min_samples=6)
+    assert 0.94 <= coverage(monkeypatch, options) <= 0.99
+
+
+def test_the_number_of_pairs_is_fixed_before_they_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = replace(RunnerOptions.final("local"), budget_s=0.2)
+    taken = {len(run(Machine({1: 1e-3}, monkeypatch, noise=n), options=options)[1].pairs) for n in (0.0, 0.01, 0.2)}
+    assert len(taken) == 1
+
+
+def test_pairs_that_share_a_sample_of_the_baseline_count_once() -> None:
+    shared = [Pair(1.0, 0.5, True), Pair(1.0, 0.4, True, shared=True), Pair(1.0, 0.6, True, shared=True)]
+    other = [Pair(1.2, 0.5, True), Pair(1.2, 0.5, True, shared=True)]
+    assert independent_ratios([*shared, *other]) == [2.0, 2.4]
+    assert independent_ratios(shared) == [2.0, 2.5, 1.0 / 0.6]
+    assert baseline_timing([*shared, *other]).samples == 2
+
+
+def test_intervals_of_shared_samples_cover_95_percent_and_those_of_pairs_do_not() -> None:
+    rng = np.random.default_rng(0)
+    held = np.zeros(2)
+    for _ in range(1000):
+        baselines = rng.lognormal(0.0, 0.02, 8)
+        own = rng.lognormal(0.0, 0.005, (8, 3))
+        pairs = [
+            Pair(b, o, True, shared=i > 0) for b, row in zip(baselines, own, strict=True) for i, o in enumerate(row)
+        ]
+        for kind, ratios in enumerate((independent_ratios(pairs), [p.baseline_s / p.own_s for p in pairs])):
+            interval = median_interval(ratios)
+            held[kind] += interval.low <= 1.0 <= interval.high
+    assert held[0] / 1000 >= 0.95
+    assert held[1] / 1000 < 0.9

@@ -30,7 +30,7 @@ def built(name: str, seconds: float) -> BuiltVariant:
 def winner(untuned_s: float, tuned_s: float, weight: int = 1) -> Winner:
     task = replace(task_of("matmul", DISPATCH), weight=weight)
     space = DesignSpace(Space.default(TARGET), DISPATCH, TARGET)
-    return Winner(task, space, Trace("sketch", ()), timing(tuned_s), timing(untuned_s), "tuned_0", 0)
+    return Winner(task, space, Trace("sketch", ()), "", "", timing(tuned_s), timing(untuned_s), "tuned_0", 0)
 
 
 @pytest.mark.parametrize(

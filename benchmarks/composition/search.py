@@ -12,8 +12,8 @@ from benchmarks.composition.rows import Best, Row
 from benchmarks.composition.spaces import NamedSpace
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.database import RecordStore
+from mlir_sched.emission.decisions import MIN_GAIN
 from mlir_sched.emission.final_measurement import measure_scripts
-from mlir_sched.emission.finalists import MIN_GAIN
 from mlir_sched.evaluate import CompileAndRun, Evaluator, UntunedError
 from mlir_sched.measurement import Timing
 from mlir_sched.models import SharedCostModel, XGBoostModel

@@ -6,18 +6,22 @@ from mlir_sched.compiler.model import (
     applied_strategies,
     compile_model,
     compile_to_bytes,
+    tuned_dispatches,
 )
 from mlir_sched.compiler.pool import CompilerPool
 from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.tuned_dispatch import TunedDispatch
 from mlir_sched.compiler.workers import WorkerLimits
 
 __all__ = [
     "CompileResult",
     "CompilerPool",
     "ModelCompileError",
+    "TunedDispatch",
     "WorkerLimits",
     "applied_rewrites",
     "applied_strategies",
     "compile_model",
     "compile_to_bytes",
+    "tuned_dispatches",
 ]

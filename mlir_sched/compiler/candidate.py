@@ -16,6 +16,7 @@ from iree.compiler.dialects.transform import interpreter
 
 from mlir_sched.compiler.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.compiler.session import (
     CONFIGURATIONS,
@@ -52,13 +53,14 @@ def compile_candidate(source: str, script: str | None, flags: tuple[str, ...]) -
     start = time.perf_counter()
     set_up(flags)
     try:
-        vmfb = _compile(source, script)
+        vmfb, code = _compile(source, script)
     except _RejectedError as error:
         return failed(error.kind, _short(str(error)), time.perf_counter() - start)
-    return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start)
+    return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start, code)
 
 
-def _compile(source: str, script: str | None) -> bytes:
+def _compile(source: str, script: str | None) -> tuple[bytes, str]:
+    """Return the program and the digest of its code after configuration."""
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module = _prepared(source).operation.clone()
         if script is not None:
@@ -73,8 +75,9 @@ def _compile(source: str, script: str | None) -> bytes:
             compilation.run(SOURCES, CONFIGURATIONS)
             if script is not None:
                 _require(why_not_honoured(wanted, first_function(module)))
+            code = code_digest(first_function(module))
             compilation.run(CONFIGURATIONS, END)
-            return compilation.bytecode()
+            return compilation.bytecode(), code
         except CompilerError as error:
             raise _RejectedError(FailureClass.COMPILE_ERROR, str(error)) from None
 

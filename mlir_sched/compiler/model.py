@@ -7,11 +7,13 @@ error that it prints is taken for what it is.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from collections import Counter
 from pathlib import Path
 
 from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.processes.exit_status import signal_name
@@ -22,12 +24,24 @@ from mlir_sched.rewrite_script import rewrites_in
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
 _APPLIED = re.compile(r'func\.func [^\n]*?\bmlir_sched\.applied(?: = "([^"]*)")?')
+_DUMP_FLAG = "--iree-hal-dump-executable-configurations-to="
+_SHORT = ("--mlir-elide-elementsattrs-if-larger=4096", "--mlir-elide-resource-strings-if-larger=4096")
+"""Flags for text that is read for its ops: the weights of a large model are most of its text. Constants inside of
+dispatches are smaller."""
 _MESSAGE_LINES = 6
 _TIMEOUT_S = 3600.0
 
 
 class ModelCompileError(MlirSchedError):
-    """``iree-compile`` failed, or printed an error and went on; the message is its diagnostics."""
+    """``iree-compile`` failed, or printed an error and went on.
+
+    Attributes:
+        diagnostics: All that it printed; the message is the first of it.
+    """
+
+    def __init__(self, message: str, diagnostics: str = "") -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
 
 
 class ModelLimitError(ModelCompileError, UserError):
@@ -61,6 +75,23 @@ def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Pa
         return output.read_bytes()
 
 
+def tuned_dispatches(
+    model_path: str | Path, flags: tuple[str, ...], library: Path | None = None
+) -> tuple[TunedDispatch, ...]:
+    """Return the dispatches of a model that a strategy of the library is applied to, with their code.
+
+    The compiler writes every dispatch to a file when it is configured, and stops. It is a compilation of its own: one
+    that goes on writes places of those files into the program.
+
+    Raises:
+        ModelCompileError: The compiler failed or reported an error.
+    """
+    with temporary_folder() as folder:
+        stop = ("--compile-to=executable-configurations", f"{_DUMP_FLAG}{folder}", "-o", os.devnull)
+        _iree_compile(model_path, (*flags, *_SHORT), library, *stop)
+        return read_tuned_dispatches(Path(folder))
+
+
 def applied_strategies(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:
     """Return how many dispatches each strategy of the library was applied to, by the name in its annotation.
 
@@ -70,7 +101,7 @@ def applied_strategies(model_path: str | Path, flags: tuple[str, ...], library: 
     Raises:
         ModelCompileError: The compiler failed or reported an error.
     """
-    text = _iree_compile(model_path, flags, library, "--compile-to=executable-configurations", "-o", "-")
+    text = _iree_compile(model_path, (*flags, *_SHORT), library, "--compile-to=executable-configurations", "-o", "-")
     names = Counter(found.group(1) or "" for found in _APPLIED.finditer(text))
     return dict(sorted(names.items()))
 
@@ -83,7 +114,7 @@ def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Pa
     Raises:
         ModelCompileError: The compiler failed, e.g. because a rewrite did not find what it was made for.
     """
-    text = _iree_compile(model_path, flags, library, "--compile-to=preprocessing", "-o", "-")
+    text = _iree_compile(model_path, (*flags, *_SHORT), library, "--compile-to=preprocessing", "-o", "-")
     return rewrites_in(text)
 
 
@@ -107,7 +138,7 @@ def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path 
         raise ModelLimitError(f"iree-compile {model_path}: {error}") from None
     messages = done.errors.decode(errors="replace")
     if done.code != 0 or _ERROR.search(messages):
-        raise ModelCompileError(_summary(model_path, done.code, messages))
+        raise ModelCompileError(_summary(model_path, done.code, messages), messages)
     return done.output.decode(errors="replace")
 
 

@@ -16,12 +16,14 @@ class CompileResult:
         failure: Why there is none.
         binary_hash: Hash of host and device code; equal for candidates that give equal code. Empty when it failed.
         seconds: Wall-clock time that the candidate took, without waiting for a free worker.
+        code: Digest of the dispatch's code as IREE is about to lower it (``code_digest.py``); empty when it failed.
     """
 
     vmfb: bytes | None
     failure: Failure | None
     binary_hash: str
     seconds: float
+    code: str = ""
 
 
 def failed(kind: FailureClass, message: str, seconds: float) -> CompileResult:

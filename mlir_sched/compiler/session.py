@@ -73,15 +73,18 @@ def context() -> ir.Context:
 
 def first_function(root: Any) -> Any:
     """Return the first ``func.func`` with a body at or below an operation, or None."""
+    return next(functions(root), None)
+
+
+def functions(root: Any) -> Iterator[Any]:
+    """Yield every ``func.func`` with a body at or below an operation."""
     if root.name == "func.func" and root.regions[0].blocks:
-        return root
+        yield root
+        return
     for region in root.regions:
         for block in region:
             for op in block:
-                found = first_function(op.operation)
-                if found is not None:
-                    return found
-    return None
+                yield from functions(op.operation)
 
 
 def producer(value: Any) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.compiler import CompilerPool, ModelCompileError
+from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
 from mlir_sched.runner import BaselineError, Runner, RunResult
@@ -23,13 +23,13 @@ class ProgramTimings:
     Attributes:
         untuned: Timing of plain ``iree-compile``.
         emitted: Timing of the program, with its ratio to ``untuned``; its numbers are right.
-        others: Ratio of every rival to ``untuned``, by name; one that is wrong or fails is missing.
+        others: Timing of every rival with its ratio to ``untuned``, by name; one that is wrong or fails is missing.
         verified: Whether the program passed every numeric check.
     """
 
     untuned: Timing
     emitted: Timing
-    others: Mapping[str, float]
+    others: Mapping[str, Timing]
     verified: bool
 
 
@@ -44,20 +44,42 @@ def measure_scripts(
     Raises:
         BaselineError: The untuned code cannot be compiled or run.
     """
-    assert task.dispatch is not None
+    compiled = compile_scripts(task, scripts, pool)
+    return measure_compiled(task, compiled, range(len(scripts)), runner)
+
+
+def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
+    """Return what the untuned code of a task compiles to, then one result per script."""
     compiled = dict(pool.compile(task, [None, *scripts]))
-    programs = {
-        index: program_of_task(task, result.vmfb)
-        for index, result in sorted(compiled.items())
-        if result.vmfb is not None
-    }
-    if 0 not in programs:
-        raise BaselineError(f"the untuned code of {task.name} cannot be compiled alone: {compiled[0].failure}")
-    order = [index for index in programs if index]
+    return [compiled[index] for index in range(len(scripts) + 1)]
+
+
+def measure_compiled(
+    task: Task, compiled: Sequence[CompileResult], chosen: Sequence[int], runner: Runner
+) -> tuple[Timing, list[RunResult]]:
+    """Measure some of the scripts of :func:`compile_scripts` against the untuned code, in one session.
+
+    Args:
+        task: The task.
+        compiled: The untuned code and all scripts.
+        chosen: Indices of the scripts.
+        runner: Runs them.
+
+    Returns:
+        The untuned code's timing, and one result per chosen script.
+
+    Raises:
+        BaselineError: The untuned code cannot be compiled or run.
+    """
+    assert task.dispatch is not None
+    untuned, *scripts = compiled
+    if untuned.vmfb is None:
+        raise BaselineError(f"the untuned code of {task.name} cannot be compiled alone: {untuned.failure}")
+    programs = {i: program_of_task(task, vmfb) for i in chosen if (vmfb := scripts[i].vmfb) is not None}
     rule = rule_for_dispatch(task.dispatch)
-    untuned, measured = runner.measure(programs[0], [programs[index] for index in order], rule)
-    by_index = dict(zip(order, measured, strict=True))
-    return untuned, [by_index.get(i) or RunResult(None, compiled[i].failure) for i in range(1, len(scripts) + 1)]
+    timing, measured = runner.measure(program_of_task(task, untuned.vmfb), list(programs.values()), rule)
+    by_index = dict(zip(programs, measured, strict=True))
+    return timing, [by_index.get(i) or RunResult(None, scripts[i].failure) for i in chosen]
 
 
 def measure_program(
@@ -75,10 +97,24 @@ def measure_program(
     Raises:
         ModelCompileError: The program computes other numbers, or fails.
     """
-    timing, results = measure_programs(runner, model, untuned, [*others.values(), emitted])
-    *rivals, own = results
+    timing, (own, *rivals) = measure_programs(runner, model, untuned, [emitted, *others.values()])
     if own.timing is None:
         failure = own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed")
         raise ModelCompileError(f"the emitted program fails its check ({failure.kind}): {failure.message}")
-    ratios = {name: r.timing.ratio for name, r in zip(others, rivals, strict=True) if r.timing is not None}
-    return ProgramTimings(timing, own.timing, ratios, own.verified)
+    return ProgramTimings(timing, own.timing, _timed(others, rivals), own.verified)
+
+
+def measure_variants(
+    runner: Runner, model: Model, untuned: bytes, variants: Mapping[str, bytes]
+) -> tuple[Timing, Mapping[str, Timing]]:
+    """Check and measure compiled variants of a model, by name, interleaved with plain ``iree-compile``.
+
+    Returns:
+        The timing of plain ``iree-compile``, and that of every variant that is right.
+    """
+    timing, results = measure_programs(runner, model, untuned, list(variants.values()))
+    return timing, _timed(variants, results)
+
+
+def _timed(names: Iterable[str], results: Sequence[RunResult]) -> dict[str, Timing]:
+    return {name: r.timing for name, r in zip(names, results, strict=True) if r.timing is not None}

@@ -1,4 +1,8 @@
-"""The finalists: the best candidates of every task, measured once more in a fresh process and for longer."""
+"""The finalists: the best candidates of every task, measured afresh to choose one, and that one again to report it.
+
+A choice and the figures that are reported for it come from different samples: the best of several noisy medians reads
+faster than it is.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mlir_sched.compiler import CompilerPool
-from mlir_sched.emission.final_measurement import measure_scripts
+from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.emission.decisions import why_no_gain
+from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
+from mlir_sched.errors import IllegalTraceError
 from mlir_sched.measurement import Timing
 from mlir_sched.record import Record
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
@@ -18,8 +24,6 @@ from mlir_sched.trace import Trace
 
 FINALISTS = 3
 """Best candidates per task that are measured once more."""
-MIN_GAIN = 1.02
-"""Least speed-up worth a script: the place a program is loaded at alone moves its time by up to 1 %."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,10 @@ class Winner:
         task: The task.
         space: Its design space.
         trace: The decisions.
-        timing: Its time in the final measurement, with the ratio to the untuned code.
-        untuned: The untuned code's time in the same measurement.
+        script: The script as it was compiled and measured; that in the library has to be the same.
+        code: Digest of the code that was measured (``CompileResult.code``).
+        timing: Its time in a session that decided nothing, with the ratio to the untuned code.
+        untuned: The untuned code's time in the same session.
         symbol: Name of its strategy in the library.
         seed: Seed of the run that found it.
     """
@@ -39,6 +45,8 @@ class Winner:
     task: Task
     space: DesignSpace
     trace: Trace
+    script: str
+    code: str
     timing: Timing
     untuned: Timing
     symbol: str
@@ -55,27 +63,26 @@ class Finalists:
 
 def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code."""
-    winners: dict[str, Winner] = {}
-    notes: dict[str, str] = {}
     if not searches:
         return Finalists()
-    flags = searches[0].task.flags
-    with CompilerPool(flags) as pool, Runner(options) as runner:
-        for number, search in enumerate(searches):
-            records = search.ranked()[:FINALISTS]
-            best = _measure_again(search.task, records, pool, runner) if records else None
-            if best is None:
-                notes[search.task.key] = "the finalists failed when repeated" if records else "no candidate is valid"
-                continue
-            record, timing, untuned = best
-            if timing.ratio_low <= 1.0 or timing.ratio < MIN_GAIN:
-                notes[search.task.key] = f"no gain: the best script is {timing.ratio:.2f}x as fast as the untuned code"
-                continue
-            assert record.trace is not None
-            symbol = strategy_symbol(number, search.task.name)
-            winners[search.task.key] = Winner(
-                search.task, search.space, record.trace, timing, untuned, symbol, record.seed
-            )
+    winners: dict[str, Winner] = {}
+    notes: dict[str, str] = {}
+    chosen: list[_Choice] = []
+    with CompilerPool(searches[0].task.flags) as pool:
+        with Runner(options) as runner:
+            for number, search in enumerate(searches):
+                found = _choose(search, strategy_symbol(number, search.task.name), pool, runner)
+                if isinstance(found, str):
+                    notes[search.task.key] = found
+                else:
+                    chosen.append(found)
+        with Runner(options) as runner:
+            for choice in chosen:
+                winner = _report(choice, runner)
+                if isinstance(winner, str):
+                    notes[choice.search.task.key] = winner
+                else:
+                    winners[choice.search.task.key] = winner
     return Finalists(winners, notes)
 
 
@@ -85,13 +92,65 @@ def strategy_symbol(number: int, name: str) -> str:
     return f"tuned_{number}_{re.sub(r'[^A-Za-z0-9_]', '_', what)}"
 
 
-def _measure_again(
-    task: Task, records: Sequence[Record], pool: CompilerPool, runner: Runner
-) -> tuple[Record, Timing, Timing] | None:
-    """Measure records afresh; return the best by ratio with its timing and the untuned one, or None if all fail."""
+@dataclass(frozen=True)
+class _Choice:
+    """The script that won the deciding session, with all that is needed to measure it again."""
+
+    search: TaskSearch
+    record: Record
+    script: str
+    symbol: str
+    compiled: Sequence[CompileResult]
+
+
+def _choose(search: TaskSearch, symbol: str, pool: CompilerPool, runner: Runner) -> _Choice | str:
+    """Return the fastest of the best candidates of a task, or why none is used.
+
+    The scripts are what the traces give now. A stored one may be of a transform module that has changed since.
+    """
+    records, scripts = _scripts(search, symbol)
+    if not records:
+        return "no candidate is valid"
+    compiled = compile_scripts(search.task, scripts, pool)
     try:
-        untuned, results = measure_scripts(task, [record.script for record in records], pool, runner)
-    except BaselineError:
-        return None
-    valid = [(record, r.timing, untuned) for record, r in zip(records, results, strict=True) if r.timing is not None]
-    return max(valid, key=lambda found: found[1].ratio, default=None)
+        _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
+    except BaselineError as error:
+        return f"the finalists could not be measured: {error}"
+    valid = [(r.timing, index) for index, r in enumerate(results) if r.timing is not None]
+    if not valid:
+        return "the finalists failed when repeated"
+    timing, best = max(valid, key=lambda found: found[0].ratio)
+    if note := why_no_gain(timing):
+        return note
+    return _Choice(search, records[best], scripts[best], symbol, (compiled[0], compiled[best + 1]))
+
+
+def _scripts(search: TaskSearch, symbol: str) -> tuple[list[Record], list[str]]:
+    """Return the best candidates whose traces the space still allows, and their scripts."""
+    found: list[tuple[Record, str]] = []
+    for record in search.ranked():
+        if record.trace is not None and len(found) < FINALISTS:
+            try:
+                found.append((record, search.space.script(record.trace, symbol)))
+            except IllegalTraceError:
+                continue
+    return [record for record, _ in found], [script for _, script in found]
+
+
+def _report(choice: _Choice, runner: Runner) -> Winner | str:
+    """Measure a chosen script once more and return it with these figures, or why it is not used after all."""
+    task = choice.search.task
+    try:
+        untuned, (result,) = measure_compiled(task, choice.compiled, [0], runner)
+    except BaselineError as error:
+        return f"the chosen script could not be measured again: {error}"
+    if result.timing is None:
+        return f"the chosen script failed when repeated: {result.failure}"
+    if result.timing.ratio_high < 1.0:
+        return f"the chosen script was slower when measured again: {result.timing.ratio:.2f}x"
+    trace = choice.record.trace
+    assert trace is not None
+    code = choice.compiled[1].code
+    return Winner(
+        task, choice.search.space, trace, choice.script, code, result.timing, untuned, choice.symbol, choice.record.seed
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_to_bytes
 from mlir_sched.emission.finalists import strategy_symbol
-from mlir_sched.emission.library import Strategy, build_library, indistinct
+from mlir_sched.emission.library import Strategy
+from mlir_sched.emission.proof import Prover
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
@@ -27,9 +27,9 @@ def interim_times(
         options: How they are run.
 
     Returns:
-        Times relative to the first program that can be compiled. A program is missing that cannot be, in which a script
-        does not apply, that fails, or that computes other numbers than the first one. They are a ranking: what is
-        emitted is checked against the untuned program.
+        Times relative to the first program that can be compiled. A script that is at fault is left out of its program.
+        A program is missing that cannot be compiled without scripts either, that fails, or that computes other numbers
+        than the first one. They are a ranking: what is emitted is checked against the untuned program.
     """
     compiled: list[tuple[BuiltVariant, bytes]] = []
     for built, searches in programs:
@@ -51,18 +51,13 @@ def interim_times(
 
 
 def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> bytes:
-    strategies = [
-        Strategy(strategy_symbol(number, search.task.name), search.task.source, search.space, trace)
-        for number, search in enumerate(searches)
-        if (trace := search.best_trace()) is not None
-    ]
+    strategies: dict[str, Strategy] = {}
+    for number, search in enumerate(searches):
+        trace, task = search.best_trace(), search.task
+        if trace is not None:
+            symbol = strategy_symbol(number, task.name)
+            strategies[task.key] = Strategy(symbol, task.source, search.space, trace, dispatch=task.name)
     if not strategies:
         return built.vmfb
     with temporary_folder() as folder:
-        library = Path(folder) / "library.mlir"
-        library.write_text(build_library(strategies, built.variant.rewrite))
-        applied = applied_strategies(path, built.model.flags, library)
-        missing = {strategy.symbol for strategy in strategies} - applied.keys()
-        if missing and (missing := missing - indistinct(strategies).keys()):
-            raise ModelCompileError(f"{path}: {', '.join(sorted(missing))} did not apply in the program")
-        return compile_to_bytes(path, built.model.flags, library)
+        return Prover(path, Path(folder)).prove(built, strategies).vmfb

@@ -1,14 +1,14 @@
 """The transform library: one matcher and one strategy per tuned dispatch, and the entries that IREE calls.
 
 IREE calls ``@__kernel_config`` with every dispatch's ``func.func`` before it chooses a lowering strategy
-(MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its store, so that a strategy
-never meets an op that other ops were fused with. Matching is finished before the first strategy runs, because a
-strategy consumes the function.
+(MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its stores, so that a strategy
+never meets an op that other ops were fused with. The first matcher that fits claims the dispatch, so that none is given
+two strategies. Matching is finished before the first strategy runs, because a strategy consumes the function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +16,15 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
+from mlir_sched.emission.installation import EMISSION
 from mlir_sched.emission.matcher import append_matcher
 from mlir_sched.errors import ScriptError
 from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.space import DesignSpace
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module
-from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script_form import STRATEGY_CHOSEN, script_context
+from mlir_sched.transform_scripts.script_reading import strategy_text
 
 REWRITE = "mlir_sched.rewrite"
 """Attribute of the library's program entry that names the rewrite."""
@@ -38,63 +40,53 @@ class Strategy:
         space: The design space of the trace.
         trace: The decisions.
         provenance: Attributes kept beside the strategy (``mlir_sched.<name>``), as text.
+        dispatch: The dispatch's symbol in the model.
+        script: The script that was measured; empty when none was.
+        code: Digest of the code that was measured (``CompileResult.code``); empty when it is not known.
+        only: Names of the dispatches that match, where the program has others that no matcher tells from them; any when
+            empty.
     """
 
     symbol: str
     source: str
     space: DesignSpace
     trace: Trace
-    provenance: dict[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    dispatch: str = ""
+    script: str = ""
+    code: str = ""
+    only: tuple[str, ...] = ()
 
 
-def build_library(strategies: Sequence[Strategy], rewrite: RewriteScript | None = None) -> str:
+def build_library(strategies: Sequence[Strategy], rewrite: RewriteScript | None = None, *, emission: str = "") -> str:
     """Return the text of a library that applies each strategy to the dispatch it was tuned for.
 
-    Of strategies whose dispatches no matcher can tell apart the first is kept (see :func:`indistinct`).
-
     Args:
-        strategies: What is done to dispatches.
+        strategies: What is done to dispatches; where several match one, the first is taken.
         rewrite: What is done to the program before its dispatches are formed.
+        emission: Name of the emission that the library is of.
 
     Raises:
         MlirSchedError: A task's program has no store to match from.
+        ScriptError: A trace gives another script now than the one that was measured.
     """
-    left_out = indistinct(strategies)
-    strategies = [strategy for strategy in strategies if strategy.symbol not in left_out]
     with script_context(), ir.Location.unknown():
         module = ir.Module.parse(rewrite.text) if rewrite else new_library()
+        if emission:
+            module.operation.attributes[EMISSION] = ir.StringAttr.get(emission)
         for strategy in strategies:
-            sequence = append_strategy(
-                module,
-                strategy.symbol,
-                strategy.trace.sketch,
-                lambda emitter, s=strategy: s.space.emit(s.trace, emitter),  # type: ignore[misc]
-                strategy.symbol,
+            _append_strategy(module, strategy)
+            append_matcher(
+                module, _matcher(strategy.symbol), strategy.source, claimed=STRATEGY_CHOSEN, only=strategy.only
             )
-            for name, text in strategy.provenance.items():
-                sequence.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
-            append_matcher(module, _matcher(strategy.symbol), strategy.source, strategy.space.dispatch)
+            _append_trial(module, strategy.symbol)
         _append_program_entry(module, rewrite)
         _append_dispatch_entry(module, [strategy.symbol for strategy in strategies])
-        return print_module(module)
-
-
-def indistinct(strategies: Sequence[Strategy]) -> dict[str, str]:
-    """Return, by symbol, the strategies that a library must leave out, each with the earlier one it would collide with.
-
-    Dispatches collide when they differ only in constants that a body captures, which a matcher cannot see. Both
-    strategies would then apply to both dispatches, and the second to run would find nothing left to schedule.
-
-    Raises:
-        MlirSchedError: A task's program has no store to match from.
-    """
-    first: dict[str, str] = {}
-    collisions: dict[str, str] = {}
+        text = print_module(module)
     for strategy in strategies:
-        known = first.setdefault(_matcher_text(strategy), strategy.symbol)
-        if known != strategy.symbol:
-            collisions[strategy.symbol] = known
-    return collisions
+        if strategy.script and strategy_text(text, strategy.symbol) != strategy_text(strategy.script):
+            raise ScriptError(f"@{strategy.symbol}: the script to emit is not the one that was measured")
+    return text
 
 
 def provenance_of(library: str) -> dict[str, dict[str, str]]:
@@ -125,15 +117,12 @@ def _named_attributes(op: Any) -> Iterator[Any]:
     return (attributes[i] for i in range(len(attributes)))
 
 
-def _matcher_text(strategy: Strategy) -> str:
-    with script_context(), ir.Location.unknown():
-        module = new_library()
-        append_matcher(module, "match", strategy.source, strategy.space.dispatch)
-        return str(module)
-
-
 def _matcher(symbol: str) -> str:
     return f"match_{symbol}"
+
+
+def _trial(symbol: str) -> str:
+    return f"try_{symbol}"
 
 
 def _append_entry(module: Any, name: str, use: str) -> Any:
@@ -147,6 +136,11 @@ def _propagate() -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
 
 
+def _suppress() -> Any:
+    """Return the failure propagation mode in which what fails returns nothing."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)  # FailurePropagationMode::Suppress
+
+
 def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
     """Append the sequence that runs on the whole program."""
     entry = _append_entry(module, PROGRAM_ENTRY, "transform.consumed" if rewrite else "transform.readonly")
@@ -158,21 +152,47 @@ def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
         transform.YieldOp()
 
 
+def _append_strategy(module: Any, strategy: Strategy) -> None:
+    sequence = append_strategy(
+        module,
+        strategy.symbol,
+        strategy.trace.sketch,
+        lambda emitter: strategy.space.emit(strategy.trace, emitter),
+        strategy.symbol,
+    )
+    for name, text in strategy.provenance.items():
+        sequence.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
+
+
+def _append_trial(module: Any, symbol: str) -> None:
+    """Append the sequence in which a matcher may fail: it returns the function, or nothing.
+
+    A sequence that suppresses failures goes on with its next op, so it holds the matcher's call alone.
+    """
+    any_op = transform.AnyOpType.get()
+    with ir.InsertionPoint(module.body):
+        sequence = transform.NamedSequenceOp(
+            _trial(symbol), [any_op], [any_op], arg_attrs=[{"transform.readonly": ir.UnitAttr.get()}]
+        )
+    with ir.InsertionPoint(sequence.body):
+        with ir.Location.name("matched"):
+            found = transform.IncludeOp([any_op], _matcher(symbol), _propagate(), [sequence.bodyTarget]).results
+        transform.YieldOp(found)
+
+
 def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
     any_op = transform.AnyOpType.get()
     entry = _append_entry(module, DISPATCH_ENTRY, "transform.readonly")
     with ir.InsertionPoint(entry.body):
         found = []
         for symbol in symbols:
-            with ir.Location.name("stores"):
-                found.append(transform.CollectMatchingOp([any_op], entry.bodyTarget, _matcher(symbol)).results[0])
+            with ir.Location.name("chosen"):
+                function = transform.IncludeOp([any_op], _trial(symbol), _suppress(), [entry.bodyTarget]).results[0]
+            transform.AnnotateOp(function, STRATEGY_CHOSEN)
+            found.append(function)
         for symbol, handle in zip(symbols, found, strict=True):
             each = transform.ForeachOp([], [handle])
             with ir.InsertionPoint(each.body):
-                with ir.Location.name("function"):
-                    parent = transform.GetParentOp(
-                        any_op, each.bodyTargets[0], op_name="func.func", deduplicate=True
-                    ).result
-                transform.IncludeOp([], symbol, _propagate(), [parent])
+                transform.IncludeOp([], symbol, _propagate(), [each.bodyTargets[0]])
                 transform.YieldOp()
         transform.YieldOp()

@@ -10,6 +10,7 @@ from typing import Any
 
 from mlir_sched.compiler.library_flags import library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file
+from mlir_sched.emission.installation import LIBRARY, SUMMARY, emission_of
 from mlir_sched.errors import UserError
 from mlir_sched.target import Target
 
@@ -22,20 +23,22 @@ class TunedFolder:
         path: The folder.
         flags: Compiler flags without the library.
         library: Text of the library; empty when no dispatch is tuned.
+        library_file: Where it lies in the folder.
         library_in_flags: The library that ``flags.txt`` names; None when it names none.
-        summary: ``summary.json``; empty when it is missing.
+        summary: ``summary.json``; empty when it is missing or of another emission than the library.
     """
 
     path: Path
     flags: tuple[str, ...]
     library: str
+    library_file: Path
     library_in_flags: Path | None
     summary: Mapping[str, Any]
 
     @property
     def problem(self) -> str:
         """Why ``iree-compile @flags.txt`` would not use this folder's library; empty when it does."""
-        own = self.path / "library.mlir"
+        own = self.library_file
         if self.library and self.library_in_flags is None:
             return f"{self.path / 'flags.txt'} does not name the library {own}"
         if self.library_in_flags is not None and not _same(self.library_in_flags, own):
@@ -60,13 +63,17 @@ def read_tuned_folder(path: Path) -> TunedFolder:
         flags = read_response_file(read_text(path / "flags.txt"))
     except ValueError as error:
         raise UserError(f"{path / 'flags.txt'}: {str(error).lower()}; restore it, or tune again") from error
-    library = path / "library.mlir"
+    library = _library_file(path, library_in(flags))
+    text = read_text(library) if library.is_file() else ""
+    summary = _summary(path / SUMMARY)
+    of_another = emission_of(text) != summary.get("emission", emission_of(text))
     return TunedFolder(
         path=path,
         flags=without_library(flags),
-        library=read_text(library) if library.is_file() else "",
+        library=text,
+        library_file=library,
         library_in_flags=library_in(flags),
-        summary=_summary(path / "summary.json"),
+        summary={} if of_another else summary,
     )
 
 
@@ -90,7 +97,7 @@ def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str,
         name = target_name(origin)
         if name not in ("", target.name):
             raise UserError(
-                f"{folder.path / 'library.mlir'}: @{symbol} was tuned for the target {name}, not for {target.name}; "
+                f"{folder.library_file}: @{symbol} was tuned for the target {name}, not for {target.name}; "
                 "tune again for this target"
             )
     own = {flag.partition("=")[0]: flag for flag in folder.flags}
@@ -110,7 +117,7 @@ def refuse_other_target(path: Path, target: str) -> None:
         UserError: It does.
     """
     try:
-        summary = json.loads((path / "summary.json").read_text())
+        summary = json.loads((path / SUMMARY).read_text())
     except (OSError, ValueError):
         return
     held = summary.get("target", target) if isinstance(summary, dict) else target
@@ -130,6 +137,12 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not a text file") from error
+
+
+def _library_file(path: Path, named: Path | None) -> Path:
+    """Return the library of a folder: the one that its flags name, as after an emission that was killed at the end."""
+    own = path / LIBRARY
+    return own if named is None or not _same(named.parent, path) else own.with_name(named.name)
 
 
 def _summary(path: Path) -> Mapping[str, Any]:

@@ -32,6 +32,8 @@ class RunnerOptions:
         pairs_per_baseline: Most pairs that one sample of the baseline serves where a call takes 0.1 s or more.
         budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
         precision: Relative width of the interval of the ratio at which a candidate is known well enough.
+        fixed: Every candidate that is no clear loser gets as many pairs as its budget holds by its first calls, however
+            narrow its interval is by then: an interval that ends the sampling may cover less than it says.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
         hopeless_factor: A candidate whose first check shows it this many times slower than the baseline is checked no
             further and timed by one pair: it cannot win (baselines below 2 ms are too short to tell). Where that pair
@@ -57,6 +59,7 @@ class RunnerOptions:
     pairs_per_baseline: int = 16
     budget_s: float = 0.15
     precision: float = 0.015
+    fixed: bool = False
     slow_factor: float = 2.0
     hopeless_factor: float = 4.0
     calibration_tolerance: float = 0.08
@@ -89,13 +92,17 @@ class RunnerOptions:
 
     @classmethod
     def final(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
-        """Return the options for measuring few programs well on a driver."""
+        """Return the options for measuring few programs well on a driver: what is decided by, and what is reported.
+
+        Their intervals cover 95 %: the number of pairs does not depend on what is seen, it is 6 at least, and every
+        pair has a sample of the baseline of its own.
+        """
         options = cls.for_device(driver, threads=threads, seed=seed)
         if options.is_local:
-            options = replace(options, budget_s=1.0, precision=0.004, min_samples=20)
+            options = replace(options, budget_s=1.0, min_samples=20)
         else:
-            options = replace(options, budget_s=8.0, precision=0.01, min_samples=8)
-        return replace(options, fewest_samples=6, patience_s=30.0, pairs_per_baseline=3)
+            options = replace(options, budget_s=8.0, min_samples=8)
+        return replace(options, fixed=True, fewest_samples=6, patience_s=30.0, pairs_per_baseline=1)
 
     @property
     def is_local(self) -> bool:

@@ -71,7 +71,7 @@ class PairSampler(Generic[T]):
             own_s, own_alone = clock.sample(own, request.calls)
             kept.pairs += 1
             kept.left_s -= own_s * request.calls
-            return Pair(kept.seconds, own_s, own_alone and clock.was_quiet())
+            return Pair(kept.seconds, own_s, own_alone and clock.was_quiet(), shared=True)
         if own_first:
             own_s, own_alone = clock.sample(own, request.calls)
             baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)

@@ -146,11 +146,18 @@ class SamplePairs:
 
 @dataclass(frozen=True)
 class Pair:
-    """Seconds per call of the baseline and of the program, and whether the machine was quiet meanwhile."""
+    """A sample of the baseline and one of the program.
+
+    Attributes:
+        baseline_s, own_s: Seconds per call.
+        quiet: Whether the machine was quiet meanwhile.
+        shared: Whether the sample of the baseline is that of the pair before: the two are not independent.
+    """
 
     baseline_s: float
     own_s: float
     quiet: bool
+    shared: bool = False
 
 
 @dataclass(frozen=True)

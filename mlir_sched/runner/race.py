@@ -32,6 +32,7 @@ class Contender:
     Attributes:
         call_s: Rough seconds per call; one that is known is not found out again.
         once: One pair is all it gets.
+        planned: Pairs that it gets where their number is fixed; 0 until it is.
     """
 
     handle: int
@@ -41,6 +42,7 @@ class Contender:
     spent_s: float = 0.0
     failure: Failure | None = None
     once: bool = False
+    planned: int = 0
 
     @property
     def quiet(self) -> int:
@@ -53,9 +55,10 @@ class Contender:
         return ratio_interval([p.baseline_s for p in kept], [p.own_s for p in kept])
 
     def timing(self) -> Timing:
-        """Return the summary of its pairs."""
-        own = median_interval([pair.own_s for pair in kept_pairs(self.pairs, FEWEST_VALUES)])
-        return _timing(own, self.ratio(FEWEST_VALUES), len(self.pairs) - self.quiet)
+        """Return the summary of its pairs; the interval of the ratio counts samples of the baseline, not pairs."""
+        kept = kept_pairs(self.pairs, FEWEST_VALUES)
+        own = median_interval([pair.own_s for pair in kept])
+        return _timing(own, median_interval(independent_ratios(kept)), len(self.pairs) - self.quiet)
 
 
 class Race:
@@ -92,7 +95,7 @@ class Race:
         limit_s = self._options.budget_s
         while active := self._active(contenders, limit_s):
             self._round(active, self._pairs_of_round)
-        while decide and sum(c.spent_s for c in contenders) < pool_s:
+        while decide and not self._options.fixed and sum(c.spent_s for c in contenders) < pool_s:
             ties = self._near_ties(contenders)
             if len(ties) < 2:
                 return
@@ -111,6 +114,8 @@ class Race:
     def _sample(self, contender: Contender, pairs_of: Callable[[Contender], int]) -> None:
         if not contender.call_s:
             contender.call_s = self._warm(contender)
+        if not contender.planned:
+            contender.planned = max(self._enough(contender), int(self._options.budget_s / self._pair_s(contender)))
         request = SamplePairs(
             handle=contender.handle,
             pairs=pairs_of(contender),
@@ -124,8 +129,9 @@ class Race:
         contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
 
     def _pairs_of_round(self, contender: Contender) -> int:
-        """Return the pairs that fit a round of the budget, >= 1."""
-        return max(1, int(self._options.budget_s / ROUNDS / self._pair_s(contender)))
+        """Return the pairs that fit a round of the budget, >= 1, and no more than are planned."""
+        pairs = max(1, int(self._options.budget_s / ROUNDS / self._pair_s(contender)))
+        return min(pairs, contender.planned - contender.quiet) if self._options.fixed else pairs
 
     def _pair_s(self, contender: Contender) -> float:
         """Return about how long one pair takes, in seconds."""
@@ -147,6 +153,9 @@ class Race:
 
     def _is_known(self, contender: Contender, limit_s: float) -> bool:
         """Say whether it has enough undisturbed pairs, or has spent its budget on too few."""
+        if self._options.fixed:
+            spent = contender.spent_s >= 2 * max(limit_s, contender.planned * self._pair_s(contender))
+            return contender.quiet >= contender.planned or (spent and len(contender.pairs) >= contender.planned)
         enough = contender.quiet >= self._enough(contender)
         precise = enough and contender.ratio().relative_width() <= self._options.precision
         spent = contender.spent_s >= (limit_s if enough else 2 * limit_s)
@@ -184,9 +193,27 @@ def kept_pairs(pairs: Sequence[Pair], fewest: int) -> list[Pair]:
     return quiet if len(quiet) >= fewest else list(pairs)
 
 
+def independent_ratios(pairs: Sequence[Pair]) -> list[float]:
+    """Return one ratio per sample of the baseline: that to the median of the samples it was paired with.
+
+    All pairs of fewer than two samples of the baseline count by themselves: their range says nothing of the baseline's
+    own noise, but it is not empty.
+    """
+    groups: list[tuple[float, list[float]]] = []
+    for pair in pairs:
+        if groups and pair.shared and groups[-1][0] == pair.baseline_s:
+            groups[-1][1].append(pair.own_s)
+        else:
+            groups.append((pair.baseline_s, [pair.own_s]))
+    if len(groups) < 2:
+        return [pair.baseline_s / pair.own_s for pair in pairs]
+    return [baseline_s / float(np.median(own_s)) for baseline_s, own_s in groups]
+
+
 def baseline_timing(pairs: Sequence[Pair]) -> Timing:
     """Return the summary of the baseline's side of all pairs; its ratio to itself is 1."""
-    own = median_interval([pair.baseline_s for pair in kept_pairs(pairs, FEWEST_VALUES)])
+    sampled = [pair for pair in pairs if not pair.shared] or pairs
+    own = median_interval([pair.baseline_s for pair in kept_pairs(sampled, FEWEST_VALUES)])
     return _timing(own, Interval(1.0, 1.0, 1.0, 1.0, own.count), sum(not p.quiet for p in pairs))
 
 

@@ -1,0 +1,124 @@
+"""A digest of one dispatch's code as IREE is about to lower it, the same alone and inside of a model.
+
+What differs between the two and is no code does not count: names, the numbers, order, offsets and layouts of the
+bindings, the order of constants, and the marks of this package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.session import walk
+from mlir_sched.transform_scripts.script_form import APPLIED, STRATEGY_CHOSEN
+
+BINDING = "hal.interface.binding.subspan"
+_CONSTANT = "arith.constant"
+_ALIGNMENT = "memref.assume_alignment"
+_DISPATCH_CONFIG = "iree_codegen.dispatch_config"
+_NAMES = frozenset({"sym_name", "function_ref", APPLIED, STRATEGY_CHOSEN})
+_STRIDED = re.compile(r"memref<((?:\d+x)*)([^<>,]+), strided<\[([\d, ]*)\](?:, offset: (?:\d+|\?))?>")
+
+
+def code_digest(function: Any) -> str:
+    """Return a SHA-256 of a dispatch's function and of its number of workgroups, in hexadecimal.
+
+    Args:
+        function: Its ``func.func`` inside of a program at executable-configurations.
+    """
+    lines = [*_Canonical().lines(function)]
+    for op in function.parent.regions[0].blocks[0]:
+        if op.operation.name == _DISPATCH_CONFIG and _names(op.operation, function):
+            lines += _Canonical().lines(op.operation)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+class _Canonical:
+    """Writes operations with values numbered in the order of their use or definition."""
+
+    def __init__(self) -> None:
+        self._names: dict[Any, str] = {}
+        self._count = 0
+
+    def lines(self, root: Any) -> Iterator[str]:
+        """Yield one line per operation at and below ``root`` that is code."""
+        hidden = _addresses(root)
+        yield from self._region_lines(root, hidden)
+
+    def _region_lines(self, op: Any, hidden: set[Any]) -> Iterator[str]:
+        operands = ", ".join(map(self._name, op.operands))
+        results = ", ".join(map(self._name, op.results))
+        types = ", ".join(plain_type(str(value.type)) for value in op.results)
+        yield f"{results} = {op.name}({operands}) {{{_attributes(op)}}} : {types}"
+        for region in op.regions:
+            for block in region:
+                yield f"^({', '.join(f'{self._name(v)}: {plain_type(str(v.type))}' for v in block.arguments)}):"
+                for inner in block:
+                    if inner.operation not in hidden:
+                        yield from self._region_lines(inner.operation, hidden)
+                yield "end"
+
+    def _name(self, value: Any) -> str:
+        if value in self._names:
+            return self._names[value]
+        owner = value.owner
+        made_by = None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
+        if made_by is not None and made_by.name == _CONSTANT:
+            name = f"{made_by.attributes['value']}"
+        elif made_by is not None and made_by.name == _ALIGNMENT:
+            name = self._name(made_by.operands[0])
+        else:
+            kind = "%"
+            if made_by is not None and made_by.name == BINDING:
+                kind = f"binding<{plain_type(str(value.type))}>"
+            name = f"{kind}{self._count}"
+            self._count += 1
+        self._names[value] = name
+        return name
+
+
+def plain_type(text: str) -> str:
+    """Return a type without the offset of a memref, nor its strides where they are those of a whole buffer."""
+
+    def plain(found: re.Match[str]) -> str:
+        shape = [int(size) for size in found[1].split("x") if size]
+        strides = [int(stride) for stride in found[3].split(",") if stride.strip()]
+        whole = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+        kept = "" if strides == whole else f", strided<{strides}>"
+        return f"memref<{found[1]}{found[2]}{kept}"
+
+    return _STRIDED.sub(plain, text)
+
+
+def _addresses(root: Any) -> set[Any]:
+    """Return constants, bindings, and the ops that serve only to find out where these begin."""
+    operations = [*walk(root)]
+    hidden = {op for op in operations if op.name in (_CONSTANT, _ALIGNMENT, BINDING)}
+    for op in reversed(operations):
+        users = [use.owner.operation for value in op.results for use in value.uses]
+        if op not in hidden and not op.regions and users and all(u in hidden and u.name != _ALIGNMENT for u in users):
+            hidden.add(op)
+    return hidden
+
+
+def _attributes(op: Any) -> str:
+    """Return the attributes of an op; one that is false is dropped, as printing drops it where that is the default."""
+    found = sorted((a.name, plain_type(str(a.attr))) for a in _named_attributes(op) if a.name not in _NAMES)
+    return ", ".join(f"{name} = {text}" for name, text in found if text != "false")
+
+
+def _named_attributes(op: Any) -> Iterator[Any]:
+    attributes = op.attributes
+    return (attributes[i] for i in range(len(attributes)))
+
+
+def _names(config: Any, function: Any) -> bool:
+    """Say whether a dispatch configuration is that of a function."""
+    named: str = ir.FlatSymbolRefAttr(config.attributes["function_ref"]).value
+    name: str = ir.StringAttr(function.attributes["sym_name"]).value
+    return named == name

@@ -1,0 +1,44 @@
+"""The dispatches of a compiled model that a strategy was applied to, read from what the compiler writes on its way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class TunedDispatch:
+    """One dispatch with a strategy.
+
+    Attributes:
+        name: The dispatch's symbol in the model.
+        strategy: Name of the strategy that ran on it to its end.
+        code: Digest of its code as IREE is about to lower it (``code_digest.py``); equal to that of the script compiled
+            alone (``CompileResult.code``) when what ships is what was measured.
+    """
+
+    name: str
+    strategy: str
+    code: str
+
+
+def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
+    """Return the dispatches in a folder of configured executables, one file each, that carry a strategy's mark."""
+    from iree.compiler import ir
+
+    from mlir_sched.compiler.code_digest import code_digest
+    from mlir_sched.compiler.session import functions
+    from mlir_sched.transform_scripts.script_form import APPLIED
+
+    found = []
+    with ir.Context(), ir.Location.unknown():
+        for file in sorted(folder.glob("*.mlir")):
+            text = file.read_text()
+            if APPLIED not in text:
+                continue
+            module = ir.Module.parse(text)
+            for function in functions(module.operation):
+                if APPLIED in function.attributes:
+                    name, mark = (ir.StringAttr(function.attributes[key]).value for key in ("sym_name", APPLIED))
+                    found.append(TunedDispatch(name, mark, code_digest(function)))
+    return tuple(found)

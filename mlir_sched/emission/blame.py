@@ -1,0 +1,102 @@
+"""Which script of a library is at fault: by the dispatches it was applied to, or by what the compiler printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.compiler import TunedDispatch
+from mlir_sched.emission.library import Strategy
+
+_SEQUENCE = re.compile(r"\s*transform\.named_sequence @(?:match_|try_)?(\w+)\(")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a script of a library.
+
+    Attributes:
+        reason: What is wrong, for people.
+        elsewhere: Whether it only has to be kept from other dispatches, by the name of its own.
+    """
+
+    reason: str
+    elsewhere: bool = False
+
+
+def faults_in(
+    strategies: Mapping[str, Strategy], dispatches: Sequence[TunedDispatch], names: Collection[str]
+) -> dict[str, Fault]:
+    """Return what is wrong with the scripts of a program, by task key; empty when each is where it was measured.
+
+    A dispatch that is none of ``names`` is one that IREE keeps apart and whose code is the same as that of one of them.
+
+    Args:
+        strategies: The scripts of the library, by task key.
+        dispatches: The dispatches of the program that have one.
+        names: Every dispatch of the program that is a task.
+    """
+    keys = {strategy.symbol: key for key, strategy in strategies.items()}
+    holders = {dispatch.name: dispatch for dispatch in dispatches}
+    faults: dict[str, Fault] = {}
+    for dispatch in dispatches:
+        key = keys[dispatch.strategy]
+        strategy = strategies[key]
+        same_code = dispatch.code == strategy.code or not strategy.code
+        if dispatch.name == strategy.dispatch and not same_code:
+            faults[key] = Fault("its code in the program is not the code that was measured")
+        elif dispatch.name != strategy.dispatch and (dispatch.name in names or not same_code):
+            faults.setdefault(key, _elsewhere(strategy, dispatch.name))
+    for key, strategy in strategies.items():
+        holder = holders.get(strategy.dispatch)
+        if holder is None:
+            faults[key] = Fault(f"it was not applied to @{strategy.dispatch} in the program")
+        elif holder.strategy != strategy.symbol and strategies[keys[holder.strategy]].dispatch == strategy.dispatch:
+            faults[key] = Fault(f"@{strategy.dispatch} has the script of @{holder.strategy}")
+    return faults
+
+
+def faults_named(
+    strategies: Mapping[str, Strategy], library: Path, diagnostics: str, names: Collection[str]
+) -> dict[str, Fault]:
+    """Return the scripts that the compiler's diagnostics blame, by task key; empty when they name none.
+
+    They name a line of the library, the dispatch that is compiled, or both.
+
+    Args:
+        strategies: The scripts of the library, by task key.
+        library: Its file.
+        diagnostics: What ``iree-compile`` printed.
+        names: Every dispatch of the program that is a task.
+    """
+    first = next((line.strip() for line in diagnostics.splitlines() if "error:" in line), "it failed")
+    reason = f"the program fails with it: {re.sub(r'^.*?error: ', '', first)}"
+    blamed = _symbols_at(library, diagnostics)
+    dispatches = {name for name in names if re.search(rf"\b{re.escape(name)}\b", diagnostics)}
+    by_line = {key: strategy for key, strategy in strategies.items() if strategy.symbol in blamed}
+    if not by_line:
+        return {key: Fault(reason) for key, strategy in strategies.items() if strategy.dispatch in dispatches}
+    return {
+        key: _elsewhere(strategy, *sorted(dispatches))
+        if dispatches and strategy.dispatch not in dispatches
+        else Fault(reason)
+        for key, strategy in by_line.items()
+    }
+
+
+def _elsewhere(strategy: Strategy, *names: str) -> Fault:
+    """Return the fault of a script that reached a dispatch it was not measured on."""
+    reason = f"it is also applied to @{', @'.join(names)}, which it was not measured on"
+    return Fault(reason, elsewhere=not strategy.only)
+
+
+def _symbols_at(library: Path, diagnostics: str) -> set[str]:
+    """Return the sequences of a library whose lines the errors name, without the prefixes of matchers."""
+    lines = library.read_text().splitlines() if library.is_file() else []
+    found = set()
+    for number in re.findall(rf"{re.escape(str(library))}:(\d+):\d+: error:", diagnostics):
+        above = (_SEQUENCE.match(line) for line in reversed(lines[: int(number)]))
+        found |= {match[1] for match in [next(filter(None, above), None)] if match}
+    return found

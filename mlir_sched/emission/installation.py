@@ -1,0 +1,115 @@
+"""Moves a proven result into the tuned folder, so that the folder holds one whole result at every instant.
+
+``flags.txt`` names the library, and both change: replaced one after the other, a crash between would leave the flags of
+one result with the scripts of another. So the new library comes under a name of its own first, ``flags.txt`` is
+replaced by one that names it, which is one step for the file system, and only then do both get their usual names::
+
+    library.<emission>.mlir   new      not named yet: the earlier result is in use
+    flags.txt                 new      names the line above: the new result is in use from here on
+    library.mlir              new
+    flags.txt                 new      names library.mlir
+    summary.json              new      names its library by the emission; a reader ignores one that names another
+
+Before a result without a library the earlier library goes the same way, out of ``library.mlir``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.compiler.library_flags import library_flags, library_in, without_library
+from mlir_sched.compiler.response_file import read_response_file, write_response_file
+
+LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
+EMISSION = "mlir_sched.emission"
+"""Attribute of a library with the name of its emission, which ``summary.json`` repeats."""
+_EMISSION = re.compile(rf'\b{re.escape(EMISSION)} = "([0-9a-f]+)"')
+_PASSING = ("library.*.mlir", ".library.*.mlir.new")
+
+
+@dataclass(frozen=True)
+class EmittedFiles:
+    """What a tuned folder is to hold.
+
+    Attributes:
+        library: Text of the library; empty when nothing needs one.
+        flags: Compiler flags without those that name the library.
+    """
+
+    library: str
+    flags: tuple[str, ...]
+
+    @property
+    def emission(self) -> str:
+        """Name of the emission: that in the library, empty without one."""
+        return emission_of(self.library)
+
+    def response(self, library: Path) -> str:
+        """Return the text of ``flags.txt`` when the library lies at a path."""
+        return write_response_file([*self.flags, *(library_flags(library) if self.library else ())])
+
+
+def emission_of(library: str) -> str:
+    """Return the name of the emission that a library says it is of; empty when it says none."""
+    found = _EMISSION.search(library)
+    return found[1] if found else ""
+
+
+def name_of_emission(library: str, flags: tuple[str, ...]) -> str:
+    """Return a name for an emission: a digest of the library, before it has the name, and of the flags."""
+    return hashlib.sha256("\0".join((library, *flags)).encode()).hexdigest()[:12]
+
+
+def install(folder: Path, files: EmittedFiles, summary: str) -> None:
+    """Put a proven result into the tuned folder; killed at any instant, it leaves the earlier result or the new one.
+
+    Args:
+        folder: The folder, by its absolute path.
+        files: Library and flags.
+        summary: Text of ``summary.json``.
+    """
+    library = folder / LIBRARY
+    if files.library:
+        _use_passing(folder, files)
+        replace_file(library, files.library.encode())
+    elif library.exists():
+        if (earlier := _using_library(folder)) is not None:
+            _use_passing(folder, earlier)
+        library.unlink()
+    replace_file(folder / FLAGS, files.response(library).encode())
+    replace_file(folder / SUMMARY, summary.encode())
+    for pattern in _PASSING:
+        for left in sorted(folder.glob(pattern)):
+            left.unlink()
+
+
+def _use_passing(folder: Path, files: EmittedFiles) -> None:
+    """Have ``flags.txt`` name a library that is not called ``library.mlir``, so that this one can be changed."""
+    passing = folder / f"library.{files.emission or 'earlier'}.mlir"
+    replace_file(passing, files.library.encode())
+    replace_file(folder / FLAGS, files.response(passing).encode())
+
+
+def _using_library(folder: Path) -> EmittedFiles | None:
+    """Return the result in use when ``flags.txt`` names ``library.mlir``; None when it does not."""
+    try:
+        flags = read_response_file((folder / FLAGS).read_text())
+    except (OSError, ValueError):
+        return None
+    if library_in(flags) != folder / LIBRARY:
+        return None
+    return EmittedFiles((folder / LIBRARY).read_text(), without_library(flags))
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

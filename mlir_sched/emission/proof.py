@@ -1,0 +1,134 @@
+"""Compiles a program with its scripts the way a user does, and finds out that each is where it was measured.
+
+The library and the flags are written to a scratch folder; what is proven there is later moved as it is. A compilation
+up to the configuration of dispatches, about half of a whole one, tells which dispatch every script was applied to, and
+with what code. That code has to be the one that was measured alone, and no other dispatch may have a script. Then the
+program is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, tuned_dispatches
+from mlir_sched.emission.blame import Fault, faults_in, faults_named
+from mlir_sched.emission.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission, replace_file
+from mlir_sched.emission.library import Strategy, build_library
+from mlir_sched.variants import BuiltVariant
+
+UNNAMED = "the program does not compile with the scripts together, and the compiler does not say which is at fault"
+
+
+@dataclass(frozen=True)
+class Proven:
+    """A program whose scripts are each where they were measured.
+
+    Attributes:
+        variant: The variant that it is of.
+        strategies: Its scripts by task key.
+        dropped: Why the other scripts are not in it, by task key.
+        files: What it was compiled with.
+        vmfb: The program.
+    """
+
+    variant: BuiltVariant
+    strategies: Mapping[str, Strategy]
+    dropped: Mapping[str, str]
+    files: EmittedFiles
+    vmfb: bytes
+
+
+@dataclass(frozen=True)
+class Prover:
+    """Proves sets of scripts of one model.
+
+    Attributes:
+        model: The model's path.
+        folder: A scratch folder of its own.
+    """
+
+    model: Path
+    folder: Path
+
+    def prove(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> Proven:
+        """Compile a variant with scripts, and again without those that are found at fault, until none is.
+
+        A script that reaches other dispatches than its own is kept from them by its dispatch's name first.
+
+        Raises:
+            ModelCompileError: The program without any script does not compile.
+        """
+        kept, dropped = dict(strategies), dict[str, str]()
+        while True:
+            files = self._files(variant, kept)
+            names = {task.name for task in variant.model.tasks}
+            try:
+                flags = self._write(variant, files)
+                faults = faults_in(kept, tuned_dispatches(self.model, flags), names) if kept else {}
+                if not faults:
+                    return Proven(variant, kept, dropped, files, compile_to_bytes(self.model, flags))
+            except ModelCompileError as error:
+                if not kept:
+                    raise
+                faults = self._faults_of_failure(variant, kept, error)
+            dropped |= {key: fault.reason for key, fault in faults.items() if not fault.elsewhere}
+            kept = {key: _kept_apart(strategy, faults.get(key)) for key, strategy in kept.items() if key not in dropped}
+
+    def _files(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> EmittedFiles:
+        """Return what a program with these scripts is compiled with: no library without scripts and rewrite."""
+        flags = variant.model.flags if strategies else variant.untuned_flags
+        if not strategies and variant.variant.rewrite is None:
+            return EmittedFiles("", flags)
+        entries = list(strategies.values())
+        text = build_library(entries, variant.variant.rewrite)
+        return EmittedFiles(
+            build_library(entries, variant.variant.rewrite, emission=name_of_emission(text, flags)), flags
+        )
+
+    def _write(self, variant: BuiltVariant, files: EmittedFiles) -> tuple[str, ...]:
+        """Write library and flags, see that a rewrite is made, and return the argument ``@flags.txt``.
+
+        Raises:
+            ModelCompileError: It is not made, or the compiler fails on its way there.
+        """
+        library, response = self.folder / LIBRARY, self.folder / FLAGS
+        replace_file(library, files.library.encode())
+        replace_file(response, files.response(library).encode())
+        flags = (f"@{response}",)
+        rewrite = variant.variant.rewrite
+        if rewrite and rewrite.name not in applied_rewrites(self.model, flags, None):
+            raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
+        return flags
+
+    def _faults_of_failure(
+        self, variant: BuiltVariant, strategies: Mapping[str, Strategy], error: ModelCompileError
+    ) -> dict[str, Fault]:
+        """Return the scripts to blame for a failure: those that the compiler names, or that fail alone, or all."""
+        names = {task.name for task in variant.model.tasks}
+        named = faults_named(strategies, self.folder / LIBRARY, error.diagnostics, names)
+        if named:
+            return named
+        alone = {
+            key: Fault(f"the program does not compile with it: {failure}")
+            for key, strategy in strategies.items()
+            if (failure := self._failure_alone(variant, key, strategy))
+        }
+        return alone or dict.fromkeys(strategies, Fault(f"{UNNAMED}: {_first_line(error)}"))
+
+    def _failure_alone(self, variant: BuiltVariant, key: str, strategy: Strategy) -> str:
+        try:
+            compile_to_bytes(self.model, self._write(variant, self._files(variant, {key: strategy})))
+        except ModelCompileError as error:
+            return _first_line(error)
+        return ""
+
+
+def _kept_apart(strategy: Strategy, fault: Fault | None) -> Strategy:
+    return strategy if fault is None else replace(strategy, only=(strategy.dispatch,))
+
+
+def _first_line(error: ModelCompileError) -> str:
+    """Return the first diagnostic of an error, or what it says itself."""
+    return str(error).splitlines()[-1 if "\n" not in str(error) else 1]

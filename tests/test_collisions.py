@@ -1,0 +1,256 @@
+"""Programs with dispatches that are alike: each gets the strategy that was made for it, and no other does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from mlir_sched.compiler import CompilerPool, TunedDispatch, tuned_dispatches
+from mlir_sched.emission.blame import faults_in
+from mlir_sched.emission.library import Strategy, build_library
+from mlir_sched.emission.matcher import STORE
+from mlir_sched.emission.proof import Prover
+from mlir_sched.errors import ScriptError
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.target import Target
+from mlir_sched.targets import Variant
+from mlir_sched.task import Task
+from mlir_sched.tasks import Model, extract
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.emitter import Emitter
+from mlir_sched.transform_scripts.script import ScriptEmitter
+from mlir_sched.variants import BuiltVariant
+
+ID = "affine_map<(i, j) -> (i, j)>"
+TURNED = "affine_map<(i, j) -> (j, i)>"
+
+
+def elementwise(
+    name: str, body: str, *, inputs: Sequence[str] = (ID,), constants: Mapping[str, str] | None = None
+) -> str:
+    """Return a function over 64x48 tensors; its body captures constants and makes ``%r`` of ``%x0``, ``%x1``, ..."""
+    type_ = "tensor<64x48xf32>"
+    types = [type_ if map_ == ID else "tensor<48x64xf32>" for map_ in inputs]
+    arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
+    captured = "\n".join(f"  %{c} = arith.constant {value} : f32" for c, value in (constants or {}).items())
+    names, scalars = (
+        ", ".join(f"%a{i}" for i in range(len(types))),
+        ", ".join(f"%x{i}: f32" for i in range(len(types))),
+    )
+    return f"""
+func.func @{name}({arguments}) -> {type_} {{
+{captured}
+  %e = tensor.empty() : {type_}
+  %r0 = linalg.generic {{indexing_maps = [{", ".join([*inputs, ID])}], iterator_types = ["parallel", "parallel"]}}
+      ins({names} : {", ".join(types)}) outs(%e : {type_}) {{
+    ^bb0({scalars}, %o: f32):
+      {body}
+      linalg.yield %r : f32
+  }} -> {type_}
+  return %r0 : {type_}
+}}"""
+
+
+def clamp(low: str, high: str) -> dict[str, str]:
+    return {"low": low, "high": high}
+
+
+CLAMP = "%m = arith.maximumf %x0, %low : f32\n      %r = arith.minimumf %m, %high : f32"
+GELU = """%t = arith.mulf %x0, %scale : f32
+      %w = math.erf %t : f32
+      %f = arith.addf %w, %one : f32
+      %g = arith.mulf %x0, %half : f32
+      %r = arith.mulf %f, %g : f32"""
+SQUARE = "%q = arith.mulf %x0, %x0 : f32\n      %r = arith.addf %q, %eps : f32"
+DIFFERENCE = "%d = arith.subf {}, {} : f32\n      %r = arith.mulf %d, %c : f32"
+
+ALIKE = {
+    "relu and sum": [
+        elementwise("relu", "%r = arith.maximumf %x0, %zero : f32", constants={"zero": "0.0"}),
+        elementwise("twice", "%r = arith.addf %x0, %x0 : f32"),
+    ],
+    "epsilons": [
+        elementwise("first", SQUARE, constants={"eps": "1.0e-5"}),
+        elementwise("second", SQUARE, constants={"eps": "1.0e-6"}),
+    ],
+    "bounds": [
+        elementwise("first", CLAMP, constants=clamp("0.0", "6.0")),
+        elementwise("second", CLAMP, constants=clamp("0.0", "1.0")),
+    ],
+    "gelu": [
+        elementwise("exact", GELU, constants={"scale": "0.70710678", "one": "1.0", "half": "0.5"}),
+        elementwise("other", GELU, constants={"scale": "0.5", "one": "1.0", "half": "0.70710678"}),
+    ],
+    "maps": [
+        elementwise("straight", "%r = arith.maximumf %x0, %zero : f32", constants={"zero": "0.0"}),
+        elementwise("turned", "%r = arith.maximumf %x0, %zero : f32", constants={"zero": "0.0"}, inputs=(TURNED,)),
+    ],
+    "one more operand": [
+        elementwise("one", "%r = arith.maximumf %x0, %zero : f32", constants={"zero": "0.0"}),
+        elementwise("two", "%r = arith.maximumf %x1, %zero : f32", constants={"zero": "0.0"}, inputs=(ID, ID)),
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def alike(here: Target, tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """Return one program that holds all functions of all cases."""
+    folder = tmp_path_factory.mktemp("alike")
+    texts = [
+        text.replace("func.func @", f"func.func @{name.replace(' ', '_')}_", 1)
+        for name, functions in ALIKE.items()
+        for text in functions
+    ]
+    path = folder / "model.mlir"
+    path.write_text("".join(texts))
+    return extract(path, here)
+
+
+def strategies_for(tasks: Sequence[Task], target: Target) -> dict[str, Strategy]:
+    """Return a strategy with a random script per task, with the code that it makes of the task alone."""
+    made: dict[str, Strategy] = {}
+    with CompilerPool(target.flags, workers=1) as pool:
+        for number, task in enumerate(tasks):
+            assert task.dispatch is not None
+            space = DesignSpace(Space.default(target), task.dispatch, target)
+            trace = space.sample(np.random.default_rng(number))
+            script = space.script(trace, f"s{number}")
+            ((_, compiled),) = pool.compile(task, [script])
+            assert compiled.code, compiled.failure
+            made[task.key] = Strategy(
+                f"s{number}", task.source, space, trace, {}, task.name, script=script, code=compiled.code
+            )
+    return made
+
+
+def dispatches(model: Model, target: Target, folder: Path, strategies: Sequence[Strategy]) -> tuple[TunedDispatch, ...]:
+    """Return the dispatches of a model that a library of strategies is applied to."""
+    library = folder / "library.mlir"
+    library.write_text(build_library(strategies))
+    return tuned_dispatches(model.path, target.flags, library)
+
+
+@pytest.fixture(scope="module")
+def strategies(alike: Model, here: Target) -> dict[str, Strategy]:
+    return strategies_for(alike.tasks, here)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_each_of_several_dispatches_that_are_alike_gets_its_own_strategy(
+    alike: Model, here: Target, strategies: dict[str, Strategy], tmp_path: Path, backwards: bool
+) -> None:
+    ordered = list(strategies.values())[:: -1 if backwards else 1]
+    found = dispatches(alike, here, tmp_path, ordered)
+    assert {d.name: (d.strategy, d.code) for d in found} == {s.dispatch: (s.symbol, s.code) for s in ordered}
+    assert not faults_in(strategies, found, {task.name for task in alike.tasks})
+
+
+def test_a_strategy_reaches_no_dispatch_that_is_like_its_own(
+    alike: Model, here: Target, strategies: dict[str, Strategy], tmp_path: Path
+) -> None:
+    """Of every pair only one has a strategy: the other one must not be given it."""
+    every_second = list(strategies.values())[::2]
+    found = dispatches(alike, here, tmp_path, every_second)
+    assert {d.name: d.strategy for d in found} == {s.dispatch: s.symbol for s in every_second}
+
+
+def test_a_strategy_that_its_matcher_cannot_keep_from_another_dispatch_is_kept_from_it_by_name(
+    here: Target, tmp_path: Path
+) -> None:
+    """Of arguments of a body that captures the matcher does not see the positions: x - y is taken for y - x."""
+    constants = {"c": "3.0"}
+    texts = [
+        elementwise("ahead", DIFFERENCE.format("%x0", "%x1"), inputs=(ID, ID), constants=constants),
+        elementwise("behind", DIFFERENCE.format("%x1", "%x0"), inputs=(ID, ID), constants=constants),
+    ]
+    (tmp_path / "model.mlir").write_text("".join(texts))
+    model = extract(tmp_path / "model.mlir", here)
+    strategies = strategies_for(model.tasks, here)
+    (first, own), (second, other) = strategies.items()
+    names = {task.name for task in model.tasks}
+    found = dispatches(model, here, tmp_path, [own, other])
+    assert {d.name: d.strategy for d in found} == {own.dispatch: own.symbol, other.dispatch: own.symbol}
+    assert faults_in(strategies, found, names)[first].elsewhere
+    alone = dispatches(model, here, tmp_path, [own])
+    assert faults_in({first: own}, alone, names)[first].reason.startswith("it is also applied to @behind")
+    proven = Prover(tmp_path / "model.mlir", tmp_path).prove(untuned(model), strategies)
+    assert not proven.dropped
+    assert {key: strategy.only for key, strategy in proven.strategies.items()} == {first: (own.dispatch,), second: ()}
+    found = dispatches(model, here, tmp_path, list(proven.strategies.values()))
+    assert {d.name: d.strategy for d in found} == {s.dispatch: s.symbol for s in strategies.values()}
+
+
+TWO_RESULTS = """
+func.func @both(%x: tensor<64x48xf32>) -> (tensor<64x48xf32>, tensor<64x48xf32>) {
+  %e = tensor.empty() : tensor<64x48xf32>
+  %r:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<64x48xf32>) outs(%e, %e : tensor<64x48xf32>, tensor<64x48xf32>) {
+    ^bb0(%a: f32, %o: f32, %p: f32):
+      %s = arith.addf %a, %a : f32
+      %m = arith.mulf %a, %a : f32
+      linalg.yield %s, %m : f32, f32
+  } -> (tensor<64x48xf32>, tensor<64x48xf32>)
+  return %r#0, %r#1 : tensor<64x48xf32>, tensor<64x48xf32>
+}
+"""
+
+
+class MarkOnly:
+    """A design space whose scripts do nothing but leave their mark."""
+
+    def emit(self, trace: Trace, emitter: Emitter) -> None:
+        pass
+
+
+class Failing(MarkOnly):
+    """A design space whose scripts fail on the dispatch they are for."""
+
+    def emit(self, trace: Trace, emitter: Emitter) -> None:
+        assert isinstance(emitter, ScriptEmitter)
+        emitter.split(emitter.match_ops(["linalg.generic"]), 7)
+
+
+def test_a_script_that_breaks_the_program_is_found_by_name(
+    alike: Model, here: Target, strategies: dict[str, Strategy], tmp_path: Path
+) -> None:
+    (first, good), (second, bad), (third, moved), *_ = strategies.items()
+    broken = {
+        first: good,
+        second: replace(bad, space=cast("DesignSpace", Failing()), trace=Trace("failing", ()), script=""),
+        third: replace(moved, code="0" * 64),
+    }
+    proven = Prover(Path(alike.path), tmp_path).prove(untuned(alike), broken)
+    assert list(proven.strategies) == [first]
+    assert proven.dropped[second].startswith("the program fails with it: ")
+    assert proven.dropped[third] == "its code in the program is not the code that was measured"
+    assert proven.vmfb
+
+
+def test_a_library_with_another_script_than_the_measured_one_is_refused(strategies: dict[str, Strategy]) -> None:
+    """As after a change of the transform module that made it."""
+    first, second, *_ = strategies.values()
+    with pytest.raises(ScriptError, match="not the one that was measured"):
+        build_library([replace(first, trace=first.trace, script=second.script.replace(second.symbol, first.symbol))])
+
+
+def test_a_dispatch_with_two_like_stores_is_given_its_strategy_once(here: Target, tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(TWO_RESULTS + elementwise("one", "%r = arith.addf %x0, %x0 : f32"))
+    model = extract(tmp_path / "model.mlir", here)
+    space, trace = cast("DesignSpace", MarkOnly()), Trace("mark", ())
+    strategies = [
+        Strategy(f"s{i}", task.source, space, trace, dispatch=task.name) for i, task in enumerate(model.tasks)
+    ]
+    assert strategies[0].source.count(STORE) == 2
+    for chosen in (strategies, strategies[:1], strategies[1:]):
+        found = dispatches(model, here, tmp_path, chosen)
+        assert {d.name: d.strategy for d in found} == {s.dispatch: s.symbol for s in chosen}
+
+
+def untuned(model: Model) -> BuiltVariant:
+    return BuiltVariant(Variant("default", ()), model, b"", None, model.flags)

@@ -1,0 +1,250 @@
+"""What is decided in one session is reported from another one, and what does not hold there falls back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from replayed_run import TARGET, matmul_dispatch, task_of
+
+from mlir_sched.compiler import CompileResult
+from mlir_sched.emission import export, finalists
+from mlir_sched.emission.export import Emission, emit
+from mlir_sched.emission.final_measurement import ProgramTimings
+from mlir_sched.emission.finalists import Finalists, Winner, choose_finalists
+from mlir_sched.emission.installation import EmittedFiles
+from mlir_sched.emission.library import Strategy
+from mlir_sched.emission.proof import Proven
+from mlir_sched.measurement import Outcome, Timing
+from mlir_sched.record import Origin, Record
+from mlir_sched.runner import RunnerOptions, RunResult
+from mlir_sched.space import DesignSpace, Space
+from mlir_sched.targets import Variant
+from mlir_sched.task import Task
+from mlir_sched.task_search import TaskSearch
+from mlir_sched.tasks import Model
+from mlir_sched.trace import Trace
+from mlir_sched.variants import BuiltVariant
+
+DISPATCH = matmul_dispatch(64, 96, 32)
+SPACE = DesignSpace(Space.default(TARGET), DISPATCH, TARGET)
+OPTIONS = RunnerOptions()
+
+
+def timing(ratio: float, width: float = 0.002) -> Timing:
+    return Timing(1e-3 / ratio, 1e-3, 1e-3, 20, ratio, ratio - width, ratio + width)
+
+
+class Nothing:
+    """A context manager in the place of processes."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def __enter__(self) -> Nothing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+# One dispatch
+
+
+def record(trace: Trace, script: str) -> Record:
+    outcome = Outcome(timing(2.0), None, trace.key)
+    return Record("task", "context", trace.key, Origin.SCRIPT, trace, script, outcome, 0, 0)
+
+
+@dataclass
+class Searched:
+    """A finished search with two candidates."""
+
+    task: Task
+    space: DesignSpace
+    records: list[Record]
+
+    def ranked(self) -> list[Record]:
+        return self.records
+
+
+@dataclass
+class Sessions:
+    """Timings of scripts, session by session, in place of measurements."""
+
+    ratios: list[list[Timing]]
+    compiled: list[str] = field(default_factory=list)
+
+    def compile(self, task: Task, scripts: Sequence[str], pool: object) -> list[CompileResult]:
+        del task, pool
+        self.compiled += scripts
+        return [CompileResult(b"", None, "", 0.1, f"code {index - 1}") for index in range(len(scripts) + 1)]
+
+    def measure(
+        self, task: Task, compiled: object, chosen: Sequence[int], runner: object
+    ) -> tuple[Timing, list[RunResult]]:
+        del task, compiled, runner
+        session = self.ratios.pop(0)
+        return timing(1.0), [RunResult(session[index], None) for index in chosen]
+
+
+@pytest.fixture
+def traces() -> list[Trace]:
+    return [SPACE.sample(np.random.default_rng(seed)) for seed in range(2)]
+
+
+def finalists_of(sessions: Sessions, traces: Sequence[Trace], monkeypatch: pytest.MonkeyPatch) -> Finalists:
+    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
+    monkeypatch.setattr(finalists, "Runner", Nothing)
+    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
+    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+    records = [record(trace, "the script of an earlier version") for trace in traces]
+    searched = Searched(task_of("matmul", DISPATCH), SPACE, records)
+    return choose_finalists([cast("TaskSearch", searched)], OPTIONS)
+
+
+def test_the_best_finalist_is_reported_from_a_session_of_its_own(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]])
+    (winner,) = finalists_of(sessions, traces, monkeypatch).winners.values()
+    assert winner.trace == traces[1]
+    assert winner.timing.ratio == 1.25
+    assert winner.code == "code 1"
+
+
+def test_what_is_measured_and_emitted_is_what_the_trace_gives_now(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]])
+    (winner,) = finalists_of(sessions, traces, monkeypatch).winners.values()
+    assert sessions.compiled == [SPACE.script(trace, winner.symbol) for trace in traces]
+    assert winner.script == sessions.compiled[1]
+
+
+@pytest.mark.parametrize(
+    ("decided", "reported", "note"),
+    [
+        (
+            timing(1.04, width=0.05),
+            None,
+            "no gain: the best script is 1.04x (0.99 to 1.09) as fast as the untuned code",
+        ),
+        (timing(1.04), timing(0.98), "the chosen script was slower when measured again: 0.98x"),
+    ],
+)
+def test_a_gain_that_is_not_certain_or_not_seen_again_is_none(
+    decided: Timing, reported: Timing | None, note: str, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[timing(1.0), decided], [reported] if reported else []])
+    found = finalists_of(sessions, traces, monkeypatch)
+    assert not found.winners
+    assert list(found.notes.values()) == [note]
+
+
+# The whole program
+
+
+def built(name: str) -> BuiltVariant:
+    return BuiltVariant(Variant(name, ()), Model("m.mlir", (), (), (name,)), name.encode(), timing(1.0), (name,))
+
+
+VARIANTS = [built("default"), built("O3"), replace(built("broken"), timing=None)]
+
+
+def winner(key: str, saves: float) -> Winner:
+    task = replace(task_of("matmul", DISPATCH), key=key, name=key)
+    return Winner(task, SPACE, Trace("sketch", ()), "", "", timing(saves), timing(1.0), f"tuned_{key}", 0)
+
+
+WINNERS = {key: winner(key, saves) for key, saves in (("a", 1.1), ("b", 3.0), ("c", 2.0), ("d", 1.2))}
+
+
+@dataclass
+class Program:
+    """Timings of programs, session by session; a program is known by its name or its scripts."""
+
+    sessions: list[dict[str, Timing]]
+    proven: list[tuple[str, ...]] = field(default_factory=list)
+
+    def prove(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> Proven:
+        self.proven.append((variant.variant.name, *strategies))
+        vmfb = ("+".join(strategies) or variant.variant.name).encode()
+        return Proven(variant, strategies, {}, EmittedFiles("", (vmfb.decode(),)), vmfb)
+
+    def measure(
+        self, runner: object, model: object, untuned: bytes, others: Mapping[str, bytes], emitted: bytes
+    ) -> ProgramTimings:
+        del runner, model, untuned
+        session = self.sessions.pop(0)
+        return ProgramTimings(timing(1.0), session[emitted.decode()], {name: session[name] for name in others}, True)
+
+    def measure_all(
+        self, runner: object, model: object, untuned: bytes, variants: Mapping[str, bytes]
+    ) -> tuple[Timing, Mapping[str, Timing]]:
+        del runner, model, untuned
+        session = self.sessions.pop(0)
+        return timing(1.0), {name: session[name] for name in variants}
+
+
+@pytest.fixture
+def emitted(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def run(program: Program, winners: Mapping[str, Winner]) -> Emission:
+        monkeypatch.setattr(export, "Prover", lambda *_: program)
+        monkeypatch.setattr(export, "Runner", Nothing)
+        monkeypatch.setattr(export, "measure_program", program.measure)
+        monkeypatch.setattr(export, "measure_variants", program.measure_all)
+        emission = emit(Path("m.mlir"), VARIANTS, VARIANTS[0], Finalists(winners), OPTIONS, TARGET)
+        assert not program.sessions, "every session is used"
+        return emission
+
+    return run
+
+
+def test_figures_are_those_of_the_session_that_decided_nothing(emitted: Any) -> None:
+    program = Program([{"a+b+c+d": timing(1.5), "O3": timing(1.1)}, {"a+b+c+d": timing(1.45)}])
+    emission = emitted(program, WINNERS)
+    assert emission.program.tuned.ratio == 1.45
+    assert emission.program.variants == {"default": 1.0, "O3": 1.1}
+    assert list(emission.winners) == [*WINNERS]
+    assert program.proven == [("default", *WINNERS)]
+
+
+def test_scripts_that_are_not_faster_when_measured_again_are_not_emitted(emitted: Any) -> None:
+    sessions = [
+        {"a+b+c+d": timing(1.03), "O3": timing(1.0)},
+        {"a+b+c+d": timing(0.98)},
+        {"O3": timing(1.0)},
+        {"default": timing(1.0)},
+    ]
+    emission = emitted(Program(sessions), WINNERS)
+    assert not emission.winners
+    assert emission.program.variant == "default"
+    assert emission.program.tuned.ratio == 1.0
+    assert set(emission.notes.values()) == {"the program was 0.98x (0.98 to 0.98) when measured again"}
+
+
+def test_the_half_that_saves_least_goes_first_where_scripts_slow_the_program(emitted: Any) -> None:
+    sessions = [
+        {"a+b+c+d": timing(0.9), "O3": timing(1.0)},
+        {"b+c": timing(1.6), "O3": timing(1.0)},
+        {"b+c": timing(1.6)},
+    ]
+    emission = emitted(Program(sessions), WINNERS)
+    assert list(emission.winners) == ["b", "c"]
+    assert set(emission.notes) == {"a", "d"}
+    assert "with the scripts and 1.00x" in emission.notes["a"]
+
+
+@pytest.mark.parametrize(("again", "variant", "ratio"), [(timing(1.05), "O3", 1.05), (timing(0.97), "default", 1.0)])
+def test_flags_that_do_not_hold_when_measured_again_are_not_emitted(
+    emitted: Any, again: Timing, variant: str, ratio: float
+) -> None:
+    sessions = [{"O3": timing(1.06)}, {"O3": again}, *([{"default": timing(1.0)}] if variant == "default" else [])]
+    emission = emitted(Program(sessions), {})
+    assert (emission.program.variant, emission.program.tuned.ratio) == (variant, ratio)
+    assert emission.files.flags == (variant,)
