@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mlir_sched import __version__
+from mlir_sched import __version__, doctor
 from mlir_sched.cli import main
 from mlir_sched.cli.tune import failure_lines
 from mlir_sched.compiler import version as compiler_version_module
@@ -503,6 +503,13 @@ def test_replay_says_that_a_folder_is_code(cli: Cli) -> None:
 
 
 # doctor
+
+
+def test_doctor_says_that_one_core_shows_no_races(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cores, expected in ((1, True), (2, False)):
+        monkeypatch.setattr(doctor, "available_cpus", lambda cores=cores: cores)
+        found = next(finding for finding in doctor._machine() if finding.name == "cores")
+        assert ("races between threads are not looked for" in found.advice) is expected
 
 
 def test_doctor_shows_versions_target_and_noise(cli: Cli) -> None:

@@ -48,7 +48,7 @@ class ExactInputs:
         parts: One of so many parts of each sparse operand is not 0; 1 is all.
         sparse: The sparse operands.
         ops: Indices of the ops whose results are exact, or rounded once, on these inputs.
-        below: Magnitude from which values of the narrowest type that sums are kept in are rounded.
+        below: Magnitude from which sums and products are rounded in the narrowest type that they are computed in.
     """
 
     bound: int
@@ -134,13 +134,13 @@ def _choices() -> list[tuple[int, int]]:
 
 def _described(ops: list[LinalgOp], bound: int, parts: int) -> ExactInputs:
     operands = [largest for op in ops if op.reduction_dims and (largest := _largest_loaded(op))]
-    sums = [bits for op in ops if (bits := computing_bits(op)) is not None and op.reduction_dims]
+    computed = [bits for op in ops if (bits := computing_bits(op)) is not None and _rounds(op)]
     return ExactInputs(
         bound,
         parts,
         tuple(dict.fromkeys(operand.tensor for operand in operands)) if parts > 1 else (),
         frozenset(op.index for op in ops),
-        2.0 ** min(sums, default=SIGNIFICAND_BITS["f64"]),
+        2.0 ** min(computed, default=SIGNIFICAND_BITS["f64"]),
     )
 
 
@@ -170,6 +170,10 @@ def _sums_products(op: LinalgOp) -> bool:
 def has_random_signs(op: LinalgOp) -> bool:
     """Say whether an op sums inputs, or products of two different ones: terms of random sign."""
     return _sums_products(op) and _factors(op) == len(op.inputs) <= 2
+
+
+def _rounds(op: LinalgOp) -> bool:
+    return any(short(name) in _MULTIPLIES | _ADDS for name in op.body)
 
 
 def _factors(op: LinalgOp) -> int:

@@ -41,7 +41,8 @@ class RunResult:
     Attributes:
         timing: Its time.
         failure: What is wrong.
-        verified: Whether it passed every check of the rule; a hopeless one is timed after the first.
+        verified: Whether it passed every check of the rule. A hopeless one is timed after the first; its ratio is at
+            most 1 / ``RunnerOptions.hopeless_factor``.
     """
 
     timing: Timing | None
