@@ -60,7 +60,7 @@ class TvmPeer(Peer):
         module = tvm.compile(schedule.mod, target=self._target)
         way = self._way(module["main"], _adapted(name, inputs), request["shape"])
         _pin_threads(self.cores)
-        note = f"{LABEL}: rounds of {request['batch']} trials; its model is fitted after each, used from the first"
+        note = f"{LABEL}: rounds of {request['batch']} trials, fitted after each, ranked from the first; its own of 64 tune faster"
         return Prepared((way,), {"": self._empty_call()}, {LABEL: took}, (note,))
 
     def _tuned(self, function: Any, request: Mapping[str, Any]) -> tuple[Any, Tuning]:
