@@ -19,6 +19,7 @@ from mlir_sched.options import TuneOptions
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.progress import silent
 from mlir_sched.run_clock import RunClock
+from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.search_run import Limit, SearchRun
 from mlir_sched.space import Space
 from mlir_sched.target import LOCAL, Target
@@ -27,6 +28,10 @@ from mlir_sched.task import Task
 TARGET = Target(
     "llvm-cpu", "llvm-cpu", LOCAL, (), "a machine", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768
 )
+
+
+QUICK = EvolutionaryOptions(population=64, generations=2)
+"""A population that is enough where the order of rounds is looked at, and not what they find."""
 
 
 def matmul_dispatch(m: int, n: int, k: int) -> Dispatch:
@@ -85,7 +90,7 @@ class HashedMeasurements:
 def main(store_path: str, log: str, trials: int) -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
-        options = TuneOptions(trials=trials, batch=8, seed=3)
+        options = TuneOptions(trials=trials, batch=8, seed=3, evolution=QUICK)
         clock = RunClock(store, "clock", time.monotonic())
         run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
         run.search(HashedMeasurements(Path(log)), Limit(trials))

@@ -372,16 +372,14 @@ def test_random_candidates_compile_and_compute_the_right_numbers(
 ) -> None:
     table: dict[str, Counter[str]] = {}
     complaints: list[str] = []
+    tasks = {name: task_for(name) for name in PAYLOADS}
     # A short time budget: the times do not matter here.
     with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner:
-        pools: dict[tuple[str, ...], CompilerPool] = {}
-        for name in PAYLOADS:
-            task = task_for(name)
-            pool = pools.setdefault(task.flags, CompilerPool(task.flags))
-            for sketch, outcomes in _outcomes(task, here, pool, runner, complaints).items():
-                table.setdefault(f"{name} {sketch}", Counter()).update(outcomes)
-        for pool in pools.values():
-            pool.close()
+        for flags in dict.fromkeys(task.flags for task in tasks.values()):
+            with CompilerPool(flags) as pool:
+                for name in (name for name, task in tasks.items() if task.flags == flags):
+                    for sketch, outcomes in _outcomes(tasks[name], here, pool, runner, complaints).items():
+                        table.setdefault(f"{name} {sketch}", Counter()).update(outcomes)
     with capsys.disabled():
         print("\n" + "\n".join(f"{row:44} {dict(counts)}" for row, counts in table.items()))
     total: Counter[str] = sum(table.values(), Counter())

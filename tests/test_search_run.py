@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replayed_run import TARGET, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 from test_variant_search import Factor, Speedups
 
 from mlir_sched.database import RecordStore
@@ -27,7 +27,7 @@ def searched(folder: Path, speedups: Mapping[str, Factor], trials: int) -> tuple
     evaluator = Speedups(speedups)
     tasks = [replace(task_of(n, matmul_dispatch(*shape)), weight=WEIGHTS[n]) for n, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(trials=trials, batch=9)
+        options = TuneOptions(trials=trials, batch=9, evolution=QUICK)
         clock = RunClock(store, "clock", time.monotonic())
         run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
         run.search(evaluator, Limit(trials))
@@ -64,7 +64,7 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
     task = task_of("part", matmul_dispatch(64, 64, 48))
     evaluator.by_name["part"] = 1.0
     with RecordStore.open(tmp_path / "records.sqlite") as store:
-        options = TuneOptions(trials=20, batch=9)
+        options = TuneOptions(trials=20, batch=9, evolution=QUICK)
         clock = RunClock(store, "clock", time.monotonic())
         run = SearchRun(options, TARGET, Space.default(TARGET), store, [task], clock, silent, others=[first])
         run.search(evaluator, Limit(3))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replayed_run import TARGET, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 
 from mlir_sched import __version__
 from mlir_sched.database import RecordStore
@@ -63,7 +63,7 @@ def searched(
     """Return the finished search of one task, which starts from the same trace with every seed."""
     assert TASK.dispatch is not None
     start = DesignSpace(SPACE, TASK.dispatch, TARGET).sample(np.random.default_rng(7))
-    options = TuneOptions(trials=trials, batch=TRIALS, seed=seed)
+    options = TuneOptions(trials=trials, batch=TRIALS, seed=seed, evolution=QUICK)
     clock = RunClock(store, "clock", time.monotonic())
     run = SearchRun(options, target, SPACE, store, [TASK], clock, silent, [start])
     run.search(evaluator, Limit(trials))

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
-from replayed_run import TARGET, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 
 from mlir_sched.database import RecordStore
 from mlir_sched.evaluate import Evaluator
@@ -94,7 +94,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
             return times
 
         budget = {"trials": trials} if seconds is None else {"minutes": seconds / 60}
-        options = TuneOptions(**budget, batch=8, fresh=fresh)
+        options = TuneOptions(**budget, batch=8, fresh=fresh, evolution=QUICK)
         monkeypatch.setattr("mlir_sched.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
             search = VariantSearch(options, TARGET, SPACE, store, open_evaluator, time_programs, 0.0, silent)
