@@ -72,6 +72,17 @@ def test_logarithms_are_taken_of_positive_numbers() -> None:
     assert np.isfinite(references(made)[1]).all()
 
 
+def test_inputs_whose_results_are_all_zero_are_replaced() -> None:
+    spec = TensorSpec(VECTOR, "f32")
+
+    def vanishing(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = inputs[0] if inputs[0].min() > 0 else 0
+
+    made, _ = workspace(vanishing, (spec,), (spec,))
+    assert [check.kind for check in made.checks] == [InputKind.EXACT, InputKind.POSITIVE]
+    assert references(made)[1].any()
+
+
 def test_fan_is_the_mean_of_what_goes_in_and_out() -> None:
     assert [fan(shape) for shape in ((), (7,), (64, 128), (64, 32, 3, 3), (3, 3, 32, 64))] == [1, 1, 96, 432, 432]
 

@@ -107,7 +107,7 @@ class _Trial:
         if not _sums_products(op):
             return math.inf
         parts = self.parts if _largest_loaded(op) else 1
-        if has_random_signs(op):
+        if _has_random_signs(op):
             return _random_sum(op, product, math.prod(self._read(o).mean_square for o in op.inputs) / parts)
         return product * (reduction_length(op) / parts + _random_sum(op, 1.0, 1 / parts))
 
@@ -167,7 +167,7 @@ def _sums_products(op: LinalgOp) -> bool:
     return linear and _factors(op) >= len(op.inputs) and any(operand.producer is None for operand in op.inputs)
 
 
-def has_random_signs(op: LinalgOp) -> bool:
+def _has_random_signs(op: LinalgOp) -> bool:
     """Say whether an op sums inputs, or products of two different ones: terms of random sign."""
     return _sums_products(op) and _factors(op) == len(op.inputs) <= 2
 
@@ -211,12 +211,12 @@ def _keeping_integers(dispatch: Dispatch) -> list[LinalgOp]:
     keeping: dict[int, LinalgOp] = {}
     for op in dispatch.ops:
         read = {operand.producer for operand in (*op.inputs, *op.outputs) if operand.producer is not None}
-        if keeps_integers(op) and read <= keeping.keys():
+        if _keeps_integers(op) and read <= keeping.keys():
             keeping[op.index] = op
     return list(keeping.values())
 
 
-def keeps_integers(op: LinalgOp) -> bool:
+def _keeps_integers(op: LinalgOp) -> bool:
     """Say whether integers stay integers: integer arithmetic (names end in i) or the float ops that keep them."""
     return all(short(name) in _EXACT or short(name).endswith("i") for name in op.body)
 

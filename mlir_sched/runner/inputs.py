@@ -43,7 +43,7 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
 
 
 def alternatives(check: Check) -> Iterator[Check]:
-    """Yield the check, and then what to try in its place while the references are not finite.
+    """Yield the check, and then what to try in its place while the references are not finite, or are all 0.
 
     Random numbers come first as they are, then small where an input looks like weights, so that what passes through
     many layers keeps its magnitude, then positive, for roots and logarithms. Exact inputs have no substitute.

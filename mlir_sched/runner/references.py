@@ -21,6 +21,11 @@ def finite_share(references: Sequence[Array]) -> float:
     return finite / elements if elements else 1.0
 
 
+def usable_share(references: Sequence[Array]) -> float:
+    """Return the share of finite elements, or 0 where all elements of all outputs are 0."""
+    return finite_share(references) if any(array.any() for array in references) else 0.0
+
+
 def why_unverifiable(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]) -> str:
     """Say why no wrong result could be told from a right one, or return an empty text when it could.
 

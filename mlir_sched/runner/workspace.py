@@ -12,7 +12,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.device import Device, LoadedProgram
 from mlir_sched.runner.inputs import alternatives, make_inputs
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.references import finite_share, why_unverifiable
+from mlir_sched.runner.references import usable_share, why_unverifiable
 from mlir_sched.runner.verify import (
     Array,
     Check,
@@ -35,7 +35,7 @@ class Case:
     """One check made concrete: its inputs and the right results.
 
     Attributes:
-        check: The check, with the inputs that were chosen in place of those that give no finite numbers.
+        check: The check, with the inputs that were chosen in place of those that give no usable numbers.
         wanted: Its kind in the rule.
         inputs: The inputs.
         references: The right results.
@@ -60,7 +60,7 @@ class Workspace:
     """Buffers of one device for programs that take the tensors of ``baseline``.
 
     The baseline has to give its results twice, in every check or, where one takes :data:`LONG_CALL_S`, in the first.
-    Where results are not finite, other inputs take the place of those (``inputs.alternatives``).
+    Where results are not finite, or all 0, other inputs take the place of those (``inputs.alternatives``).
 
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
 
@@ -162,13 +162,13 @@ class Workspace:
         return self._cases[self._timed].inputs
 
     def _choose_inputs(self, loaded: LoadedProgram, index: int) -> None:
-        """Compute the references of a case, on other inputs where they are not finite: the first of the best."""
+        """Compute the references of a case, on other inputs where they are not usable: the first of the best."""
         case, best, share = self._cases[index], self._cases[index].check, -1.0
         for check in alternatives(case.check):
             if share >= 0:
                 self._replace_inputs(index, check)
             self._compute_references(loaded, index)
-            if (found := finite_share(case.references)) > share:
+            if (found := usable_share(case.references)) > share:
                 best, share = check, found
             if share == 1.0:
                 return
