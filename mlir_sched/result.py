@@ -49,13 +49,6 @@ class DispatchResult:
     share: float | None = None
 
     @property
-    def alone_over_inside(self) -> float | None:
-        """Untuned time of a call alone over that inside of the program; far from 1, the two are different things."""
-        if self.untuned is None or not self.in_program_s:
-            return None
-        return self.untuned.median_s / self.in_program_s
-
-    @property
     def speedup(self) -> float:
         """Untuned time / tuned time; 1 when it stays as it is."""
         return self.tuned.ratio if self.tuned is not None else 1.0

@@ -49,6 +49,26 @@ func.func public @product(%x: tensor<64x16xf32>) -> tensor<64x32xf32> {
 """
 
 
+STABLEHLO = """
+func.func @main(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>) -> tensor<16x8xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<16x32xf32>, tensor<32x8xf32>) -> tensor<16x8xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<16x8xf32>
+  %1 = stablehlo.maximum %0, %zero : tensor<16x8xf32>
+  return %1 : tensor<16x8xf32>
+}
+"""
+TOSA = """
+func.func @main(%a: tensor<1x16x32xf32>, %b: tensor<1x32x8xf32>) -> tensor<1x16x8xf32> {
+  %z = "tosa.const"() <{values = dense<0.0> : tensor<1xf32>}> : () -> tensor<1xf32>
+  %0 = tosa.matmul %a, %b, %z, %z
+    : (tensor<1x16x32xf32>, tensor<1x32x8xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x16x8xf32>
+  %1 = tosa.tanh %0 : (tensor<1x16x8xf32>) -> tensor<1x16x8xf32>
+  return %1 : tensor<1x16x8xf32>
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bytecode") / "transformer.mlirbc"
@@ -151,6 +171,14 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
     assert result.tunable_share > 0.5
     assert sum(dispatch.share or 0.0 for dispatch in result.dispatches) == pytest.approx(1.0)
     assert all(len(dispatch.note) <= 120 for dispatch in result.dispatches)
+
+
+@pytest.mark.parametrize("program", [STABLEHLO, TOSA])
+def test_other_input_dialects_are_taken_as_they_are(program: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(program)
+    (task,) = extract(path, cases.TARGET, TASK_FLAGS).tasks
+    assert task.not_tunable == ""
 
 
 @pytest.mark.parametrize(

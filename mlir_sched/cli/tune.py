@@ -19,6 +19,8 @@ from mlir_sched.user_modules import load_modules
 
 UNLIKE = 2.0
 """Factor between a dispatch's times alone and in the program beyond which a user should know."""
+CALL_S = 20e-6
+"""Difference of the two that says nothing: a call of IREE's runtime takes 2 us, one of its task system up to 20."""
 SHOWN = 3
 """Names that a line lists before it counts the rest."""
 
@@ -71,8 +73,10 @@ def dispatch_table(result: TuneResult) -> Table:
 
 def _as_in_program(dispatch: DispatchResult) -> bool:
     """Say whether a dispatch takes about as long alone as it takes in the program, as far as is known."""
-    ratio = dispatch.alone_over_inside
-    return ratio is None or 1 / UNLIKE <= ratio <= UNLIKE
+    if dispatch.untuned is None or dispatch.in_program_s is None:
+        return True
+    alone_s, inside_s = dispatch.untuned.median_s, dispatch.in_program_s
+    return abs(alone_s - inside_s) <= CALL_S or inside_s / UNLIKE <= alone_s <= UNLIKE * inside_s
 
 
 def what_changed(dispatch: DispatchResult) -> str:
