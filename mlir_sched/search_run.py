@@ -6,7 +6,7 @@ import hashlib
 import json
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearc
 from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
 from mlir_sched.task import Task
-from mlir_sched.task_search import TaskSearch, untuned_timing
+from mlir_sched.task_search import TaskSearch, is_measured, untuned_timing
 from mlir_sched.trace import Trace
 
 FIRST_ROUND = 2
@@ -34,6 +34,10 @@ FIRST_ROUND = 2
 reaches all of them. What is tried does not depend on the budget, so that a larger one goes on where it ended."""
 EXCHANGE = 3
 """Most tasks that try what has just been found for another one, and most such traces that a task starts from."""
+
+
+NO_TIME = "no time was left to measure it"
+"""Why a dispatch stays as it is in a short run by time."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class SearchRun:
         clock: Counts the seconds of the whole run, those of other variants included.
         generation: How often the user asked for a fresh start in this store.
         limit: Where the whole run ends, for the progress report.
+        shares: Part of the untuned program's time that tasks take, by name; the order in which they are begun.
         others: The runs on other variants that the budget is shared with.
     """
 
@@ -72,6 +77,7 @@ class SearchRun:
     start_from: Sequence[Trace] = ()
     generation: int = 0
     limit: Limit = field(default_factory=Limit)
+    shares: Mapping[str, float] = field(default_factory=dict)
     others: Sequence[SearchRun] = field(default=(), repr=False)
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
@@ -79,6 +85,7 @@ class SearchRun:
     _internal_errors: list[str] = field(default_factory=list)
     _model: SharedCostModel | None = None
     _run_key: str = ""
+    _context: str = ""
     _stored: tuple[int, int] = (0, 0)  # rounds that were begun before a resume, and candidates tried in them
     _scheduler: GradientScheduler = field(default_factory=GradientScheduler)
 
@@ -86,7 +93,8 @@ class SearchRun:
         """Run rounds until the limit, until nothing is left to try, or until the user interrupts."""
         try:
             if self._model is None:
-                self._start(evaluator)
+                self._start()
+            self._measure_untuned(evaluator, limit)
             self._start_from_finds()
             while (count := self._next_count(limit)) and (
                 index := self._scheduler.next_task([s.progress() for s in self.searches])
@@ -160,27 +168,54 @@ class SearchRun:
                 search.try_traces([trace], evaluator)
                 tried += 1
 
-    def _start(self, evaluator: Evaluator) -> None:
-        context = measuring_context(self.target, generation=self.generation)
+    def _start(self) -> None:
+        """Find out what is known of this run: a resumed one sees the records that the interrupted one saw."""
+        self._context = measuring_context(self.target, generation=self.generation)
         self._model = SharedCostModel(XGBoostModel())
-        for index, task in enumerate(self.tasks):
-            self.store.add_task(StoredTask.of(task, self.target))
-            try:
-                untuned = untuned_timing(task, self.store, context, self.options.seed, evaluator)
-            except UntunedError as error:
-                self.untunable[task.key] = str(error)
-                if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
-                    self._internal_errors.append("".join(traceback.format_exception(error)))
+        self._run_key = self._key()
+        self.store.add_run(self._run_key, {"last_record": self.store.last_record()})
+        rounds = self.store.rounds(self._run_key)
+        self._stored = len(rounds), int(rounds[-1]["trials"]) if rounds else 0
+
+    def _measure_untuned(self, evaluator: Evaluator, limit: Limit) -> None:
+        """Measure the untuned dispatches that have no search yet, those with the largest share of the time first.
+
+        By time, no further one is measured when half of what is left until the limit is spent.
+        """
+        until_s = None if limit.trials is not None else (self.clock.spent_s() + limit.seconds) / 2
+        known = {search.task.key for search in self.searches}
+        numbered = sorted(enumerate(self.tasks), key=lambda pair: -self.shares.get(pair[1].name, 0.0))
+        for index, task in numbered:
+            if task.key in known or self.untunable.get(task.key, NO_TIME) != NO_TIME:
                 continue
-            assert task.dispatch is not None
-            space = DesignSpace(self.space, task.dispatch, self.target)
-            strategy = self._strategy(space, np.random.default_rng([abs(self.options.seed), index]))
-            search = TaskSearch(task, space, strategy, self.store, context, self.options.seed, untuned)
-            search.start_from = self._starts_in(space)
-            self.searches.append(search)
-            self.progress(self.state("measuring the untuned dispatches"))
+            late = until_s is not None and self.clock.spent_s() > until_s
+            if late and not is_measured(task, self.store, self._context):
+                self.untunable[task.key] = NO_TIME
+                continue
+            self.untunable.pop(task.key, None)
+            self._add_search(index, task, evaluator)
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
-        self._warm_start(context)
+
+    def _add_search(self, index: int, task: Task, evaluator: Evaluator) -> None:
+        """Measure the untuned code of a task and begin to search, or note why the task stays as it is."""
+        self.store.add_task(StoredTask.of(task, self.target))
+        try:
+            untuned = untuned_timing(task, self.store, self._context, self.options.seed, evaluator)
+        except UntunedError as error:
+            self.untunable[task.key] = str(error)
+            if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
+                self._internal_errors.append("".join(traceback.format_exception(error)))
+            return
+        assert task.dispatch is not None
+        space = DesignSpace(self.space, task.dispatch, self.target)
+        strategy = self._strategy(space, np.random.default_rng([abs(self.options.seed), index]))
+        search = TaskSearch(task, space, strategy, self.store, self._context, self.options.seed, untuned)
+        search.start_from = self._starts_in(space)
+        settings = self.store.run_settings(self._run_key)
+        assert settings is not None
+        search.warm_start(settings["last_record"])
+        self.searches.append(search)
+        self.progress(self.state("measuring the untuned dispatches"))
 
     def _start_from_finds(self) -> None:
         """Have every task go on from what was found for the same ops on other variants, else for the heaviest tasks."""
@@ -210,25 +245,11 @@ class SearchRun:
             starts.setdefault(repaired.key, repaired)
         return list(starts.values())
 
-    def _warm_start(self, context: str) -> None:
-        """Use the records that were there when this run was first started, and no later ones.
-
-        A resumed run then sees what the interrupted one saw, suggests the same candidates and finds their records.
-        """
-        self._run_key = self._key(context)
-        self.store.add_run(self._run_key, {"last_record": self.store.last_record()})
-        settings = self.store.run_settings(self._run_key)
-        assert settings is not None
-        for search in self.searches:
-            search.warm_start(settings["last_record"])
-        rounds = self.store.rounds(self._run_key)
-        self._stored = len(rounds), int(rounds[-1]["trials"]) if rounds else 0
-
-    def _key(self, context: str) -> str:
+    def _key(self) -> str:
         identity = [
-            [search.task.key for search in self.searches],
-            [search.space.sketches for search in self.searches],
-            context,
+            [task.key for task in self.tasks],
+            [self.space.sketches(task.dispatch, self.target) for task in self.tasks if task.dispatch],
+            self._context,
             self.options.seed,
             self.options.batch,
             self.options.strategy,

@@ -235,6 +235,11 @@ def _internal_error(record: Record) -> str:
     return failure.message if failure and failure.kind is FailureClass.INTERNAL_ERROR else ""
 
 
+def is_measured(task: Task, store: RecordStore, context: str) -> bool:
+    """Say whether the timing of a task's untuned code is known."""
+    return store.find(task.key, context, UNTUNED_KEY) is not None
+
+
 def untuned_timing(task: Task, store: RecordStore, context: str, seed: int, evaluator: Evaluator) -> Timing:
     """Return the timing of a task's untuned code, measured once per context.
 

@@ -29,6 +29,7 @@ from mlir_sched.targets import detect_target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.variant_choice import VariantChoice
 from mlir_sched.variant_search import VariantSearch
 from mlir_sched.variants import BuiltVariant, build_variants, contenders
 
@@ -82,8 +83,10 @@ def tune(
         final = RunnerOptions.final(target.driver, threads=options.threads)
         with RecordStore.open(store or default_store(folder)) as records:
             progress(Progress("compiling and timing the untuned program"))
+            choice = VariantChoice.of(path, target, options, records, start)
             with Runner(measuring) as runner:
-                variants = build_variants(path, target, runner, weights)
+                variants = build_variants(path, target, runner, weights, choice.wants)
+            choice.keep()
             built = variants.built
             errors = [error for variant in built for error in variant.model.internal_errors]
             _keep_internal_errors(folder, errors)

@@ -26,7 +26,7 @@ from mlir_sched.search_run import Limit, SearchRun
 from mlir_sched.space import Space
 from mlir_sched.target import Target
 from mlir_sched.trace import Trace
-from mlir_sched.variants import BuiltVariant, can_tune, contenders
+from mlir_sched.variants import BuiltVariant, can_tune, contenders, profiled
 
 EXPLORATION = 1 / 2
 """Share of the budget before one variant is chosen, the same for every rung: there are two, or log2 of the variants."""
@@ -74,6 +74,7 @@ class VariantSearch:
             of them; those that fail are missing.
         start: When the run started, by ``time.monotonic()``.
         start_from: Traces that every dispatch whose space knows them tries first.
+        begun_s: Seconds on the run's clock when the search began; the programs were compiled and timed before.
     """
 
     options: TuneOptions
@@ -85,6 +86,7 @@ class VariantSearch:
     start: float
     progress: ProgressCallback
     start_from: Sequence[Trace] = ()
+    begun_s: float = 0.0
 
     def run(self, built: Sequence[BuiltVariant]) -> tuple[BuiltVariant, SearchRun]:
         """Tune the contenders, the fastest untuned one first, and return the one to emit with its finished search.
@@ -96,6 +98,7 @@ class VariantSearch:
         key = self._key(built, generation, self.options.trials, self.options.minutes)
         clock = RunClock(self.store, self._key(built, generation, "clock"), self.start)
         limit = self._limit(built)
+        self.begun_s = self._begun_s(f"{key}-begun", clock)
         names = self._remembered(
             f"{key}-contenders", lambda: [b.variant.name for b in contenders(built, self.space, self.target)]
         )
@@ -170,7 +173,8 @@ class VariantSearch:
     def _until(self, limit: Limit, run: SearchRun, spent: float, share: float, place: int, count: int) -> Limit:
         """Return where one of ``count`` searches ends that divide a share of the budget."""
         if limit.trials is None:
-            return Limit(None, limit.seconds * (spent + share * (place + 1) / count))
+            left_s = max(0.0, limit.seconds - self.begun_s)
+            return Limit(None, self.begun_s + left_s * (spent + share * (place + 1) / count))
         batches = max(1, int(limit.trials * share / count / self.options.batch))
         return Limit(min(run.trials + batches * self.options.batch, limit.trials - run.elsewhere))
 
@@ -204,11 +208,20 @@ class VariantSearch:
             near[0].run.interrupted = True
             return near[:most]
 
+    def _begun_s(self, key: str, clock: RunClock) -> float:
+        """Return when the search began; a resumed run divides what was left then."""
+        self.store.add_run(key, {"seconds": clock.spent_s()})
+        known = self.store.run_settings(key)
+        assert known is not None
+        return float(known["seconds"])
+
     def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit, clock: RunClock) -> SearchRun:
         tasks = [task for task in contender.model.tasks if can_tune(task, self.space, self.target)]
+        profile = profiled(contender, self.target).profile if limit.trials is None else None
+        shares = profile.shares(task.name for task in contender.model.tasks) if profile else {}
         return SearchRun(
             self.options, self.target, self.space, self.store, tasks, clock, self.progress, self.start_from,
-            generation, limit,
+            generation, limit, shares,
         )  # fmt: skip
 
     def _limit(self, built: Sequence[BuiltVariant]) -> Limit:

@@ -6,7 +6,7 @@ of their own are tuned (``variant_search.py``), and all of them compete once mor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from mlir_sched.targets import Variant, target_kind
 from mlir_sched.task import Task
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
+from mlir_sched.variant_choice import NO_TIME
 from mlir_sched.whole_program import measure_programs, profile
 
 CLEARLY_FASTER = 1.02
@@ -69,7 +70,11 @@ class BuiltVariants:
 
 
 def build_variants(
-    path: Path, target: Target, runner: Runner, parameters: tuple[ParameterFile, ...] = ()
+    path: Path,
+    target: Target,
+    runner: Runner,
+    parameters: tuple[ParameterFile, ...] = (),
+    wants: Callable[[str], bool] = lambda name: True,  # noqa: ARG005
 ) -> BuiltVariants:
     """Compile the model under every variant of the target and time all of them, interleaved with the default.
 
@@ -80,6 +85,7 @@ def build_variants(
         target: What to compile for.
         runner: Times the programs.
         parameters: Files with the model's weights.
+        wants: Asked before each variant but the default one, by name, whether there is time to compile it.
 
     Raises:
         UserError: The default variant cannot be compiled or run.
@@ -87,6 +93,9 @@ def build_variants(
     default, *others = target_kind(target.name).variants
     built, left_out = [_build(path, target, default, parameters)], dict[str, str]()
     for variant in (*others, *rewritten_variants(path, target)):
+        if not wants(variant.name):
+            left_out[variant.name] = NO_TIME
+            continue
         try:
             built.append(_build(path, target, variant, parameters))
         except (UserError, ModelCompileError) as error:
