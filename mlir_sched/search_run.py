@@ -248,7 +248,11 @@ class SearchRun:
     def _key(self) -> str:
         identity = [
             [task.key for task in self.tasks],
-            [self.space.sketches(task.dispatch, self.target) for task in self.tasks if task.dispatch],
+            [
+                [sketch.name for sketch in self.space.sketches(task.dispatch, self.target)]
+                for task in self.tasks
+                if task.dispatch
+            ],
             self._context,
             self.options.seed,
             self.options.batch,

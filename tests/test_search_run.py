@@ -12,11 +12,14 @@ from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 from test_variant_search import Factor, Speedups
 
 from mlir_sched.database import RecordStore
+from mlir_sched.measurement import Outcome
 from mlir_sched.options import TuneOptions
 from mlir_sched.progress import silent
 from mlir_sched.run_clock import RunClock
-from mlir_sched.search_run import Limit, SearchRun
+from mlir_sched.search_run import NO_TIME, Limit, SearchRun
 from mlir_sched.space import Space
+from mlir_sched.task import Task
+from mlir_sched.variant_choice import VariantChoice
 
 SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
@@ -77,3 +80,53 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
 def test_the_budget_is_kept(trials: int, tmp_path: Path) -> None:
     run, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 1.2}, trials)
     assert run.trials == len(evaluator.measured) == trials
+
+
+class SlowUntuned(Speedups):
+    """Speed-ups that are known, and untuned code of which each takes ten seconds to measure."""
+
+    clock: RunClock
+
+    def untuned(self, task: Task) -> Outcome:
+        self.clock.start -= 10.0
+        return super().untuned(task)
+
+
+def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, str]]]:
+    """Return, after a search up to each limit, the tasks that are searched and why others are not."""
+    tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
+    shares = {"heavy": 0.7, "other": 0.2, "light": 0.1}
+    evaluator, seen = SlowUntuned(dict.fromkeys(SHAPES, 1.0)), []
+    with RecordStore.open(folder / "records.sqlite") as store:
+        options = TuneOptions(minutes=1, batch=9, evolution=QUICK)
+        evaluator.clock = RunClock(store, "clock", time.monotonic())
+        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, evaluator.clock, silent, shares=shares)
+        for limit_s in limits_s:
+            run.search(evaluator, Limit(None, limit_s))
+            seen.append(({search.task.name for search in run.searches}, dict(run.untunable)))
+    return seen
+
+
+def test_by_time_half_is_for_the_untuned_code_of_what_matters_most_and_the_rest_has_its_turn_later(
+    tmp_path: Path,
+) -> None:
+    early, late = by_time(tmp_path, 12.0, 60.0)
+    assert early[0] == {"heavy"}
+    assert set(early[1].values()) == {NO_TIME}
+    assert late == (set(SHAPES), {})
+
+
+def test_a_run_by_time_compiles_variants_for_a_third_of_it_and_a_resumed_one_the_same(tmp_path: Path) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text("module {}")
+    options = TuneOptions(minutes=1.0)
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        now = time.monotonic()
+        first = VariantChoice.of(model, TARGET, options, store, now - 19.0)
+        assert first.wants("O3")
+        first.until = now
+        assert not first.wants("data-tiling")
+        first.keep()
+        resumed = VariantChoice.of(model, TARGET, options, store, now)
+        assert [resumed.wants(name) for name in ("O3", "data-tiling")] == [True, False]
+        assert VariantChoice.of(model, TARGET, TuneOptions(trials=5), store, now - 1e6).wants("data-tiling")
