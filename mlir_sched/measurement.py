@@ -18,7 +18,8 @@ class Timing:
         low_s, high_s: 95 % confidence interval of the median, seconds.
         samples: Number of samples kept.
         ratio: Median of baseline time / own time over paired samples; above 1 is faster than the baseline.
-        ratio_low, ratio_high: 95 % confidence interval of ``ratio``.
+        ratio_low, ratio_high: 95 % confidence interval of ``ratio`` (``RunnerOptions.final``); that of a search, whose
+            sampling stops when it is narrow or after few pairs, covers less.
         disturbed: Samples thrown away because the machine was busy.
     """
 

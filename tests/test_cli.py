@@ -310,7 +310,10 @@ def test_a_second_ctrl_c_ends_at_once(tuned: tuple[Path, Ended], tmp_path: Path)
     folder = tmp_path / "copy"
     shutil.copytree(tuned[0], folder)
     start = time.monotonic()
+    result = ("flags.txt", "library.mlir", "summary.json")
+    before = [(folder / "tuned" / name).read_bytes() for name in result]
     ended = interrupted(folder, signals=2)
+    assert [(folder / "tuned" / name).read_bytes() for name in result] == before
     assert (ended.code, ended.message) == (130, "interrupted; what was measured is in the record store")
     assert "Traceback" not in ended.err
     assert time.monotonic() - start < 60

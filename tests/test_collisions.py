@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from mlir_sched.compiler import CompilerPool, TunedDispatch, tuned_dispatches
+from mlir_sched.compiler.code_digest import plain_type
 from mlir_sched.emission.blame import faults_in
 from mlir_sched.emission.library import Strategy, build_library
 from mlir_sched.emission.matcher import STORE
@@ -254,3 +255,19 @@ def test_a_dispatch_with_two_like_stores_is_given_its_strategy_once(here: Target
 
 def untuned(model: Model) -> BuiltVariant:
     return BuiltVariant(Variant("default", ()), model, b"", None, model.flags)
+
+
+@pytest.mark.parametrize(
+    ("type_", "plain"),
+    [
+        ("memref<64x48xf32, strided<[48, 1], offset: ?>>", "memref<64x48xf32>"),
+        ("memref<64x48xf32, strided<[96, 1], offset: 16>, #hal.descriptor_type<storage_buffer>>",
+         "memref<64x48xf32, strided<[96, 1]>, #hal.descriptor_type<storage_buffer>>"),
+        ("memref<2xf32, affine_map<(d0)[s0] -> (d0 + s0)>>", "memref<2xf32>"),
+        ("memref<4x8xf32, affine_map<(d0, d1)[s0] -> (d0 * 16 + d1 + s0)>>", "memref<4x8xf32, strided<[16, 1]>>"),
+        ("memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>", "memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>"),
+        ("vector<16xf32>", "vector<16xf32>"),
+    ],
+)  # fmt: skip
+def test_where_a_buffer_begins_is_no_code(type_: str, plain: str) -> None:
+    assert plain_type(type_) == plain

@@ -24,6 +24,9 @@ _DISPATCH_CONFIG = "iree_codegen.dispatch_config"
 _NAMES = frozenset({"sym_name", "function_ref", APPLIED, STRATEGY_CHOSEN})
 _STRIDED = re.compile(r"memref<((?:\d+x)*)([^<>,]+), strided<\[([\d, ]*)\](?:, offset: (?:\d+|\?))?>")
 
+_MAPPED = re.compile(r"memref<((?:\d+x)*)([^<>,]+), affine_map<\([d\d, ]*\)(?:\[s0\])? -> \(([^()]*)\)>")
+_TERM = re.compile(r"d(\d+)(?: \* (\d+))?|s0|\d+")
+
 
 def code_digest(function: Any) -> str:
     """Return a SHA-256 of a dispatch's function and of its number of workgroups, in hexadecimal.
@@ -86,13 +89,32 @@ def plain_type(text: str) -> str:
     """Return a type without the offset of a memref, nor its strides where they are those of a whole buffer."""
 
     def plain(found: re.Match[str]) -> str:
-        shape = [int(size) for size in found[1].split("x") if size]
-        strides = [int(stride) for stride in found[3].split(",") if stride.strip()]
-        whole = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-        kept = "" if strides == whole else f", strided<{strides}>"
-        return f"memref<{found[1]}{found[2]}{kept}"
+        return _without_offset(found, [int(stride) for stride in found[3].split(",") if stride.strip()])
 
-    return _STRIDED.sub(plain, text)
+    def plain_map(found: re.Match[str]) -> str:
+        strides = _strides(found[3], found[1].count("x"))
+        return found[0] if strides is None else _without_offset(found, strides)
+
+    return _MAPPED.sub(plain_map, _STRIDED.sub(plain, text))
+
+
+def _without_offset(found: re.Match[str], strides: list[int]) -> str:
+    shape = [int(size) for size in found[1].split("x") if size]
+    whole = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    kept = "" if strides == whole else f", strided<{strides}>"
+    return f"memref<{found[1]}{found[2]}{kept}"
+
+
+def _strides(expression: str, rank: int) -> list[int] | None:
+    """Return the strides that a sum like ``d0 * 48 + d1 + s0`` gives, whatever it begins at; None for other ones."""
+    strides = [0] * rank
+    for term in expression.split(" + "):
+        found = _TERM.fullmatch(term)
+        if found is None:
+            return None
+        if found[1] is not None:
+            strides[int(found[1])] += int(found[2] or 1)
+    return strides
 
 
 def _addresses(root: Any) -> set[Any]:
