@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from convolution_payloads import CONVOLUTIONS
 from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
 
 from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_model
@@ -49,13 +50,16 @@ def test_matcher_finds_its_own_dispatch(
     assert applied(tmp_path, here, library, PAYLOADS[name]) == {"mine": 1}
 
 
-def scaled(rows: int, columns: int, factor: float) -> Payload:
-    """Return x * factor, where the body captures the factor."""
-    payload = transpose(rows, columns)
-    text = payload.text.replace("arith.maximumf", "arith.mulf").replace(
-        "arith.constant 0.0", f"arith.constant {factor}"
-    )
-    return Payload(text)
+def test_matcher_sees_what_an_image_is_padded_with(
+    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy]
+) -> None:
+    """The value is a constant that the padding op captures."""
+    zeros = CONVOLUTIONS["2d_padded"]
+    ones = Payload(zeros.text.replace("%pad = arith.constant 0.0", "%pad = arith.constant 1.0"), zeros.flags)
+    assert ones != zeros
+    library = build_library([strategy_for(zeros, "mine")])
+    assert applied(tmp_path, here, library, zeros) == {"mine": 1}
+    assert applied(tmp_path, here, library, ones) == {}
 
 
 def matmul_from(start: float) -> Payload:

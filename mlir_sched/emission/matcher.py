@@ -28,7 +28,6 @@ from mlir_sched.transform_scripts.script_form import to_attribute
 STORE = "iree_tensor_ext.dispatch.tensor.store"
 FUNCTION = "func.func"
 _LEAVES = ("hal.interface.binding.subspan", "hal.interface.constant.load", "linalg.index")
-_YIELD = "linalg.yield"
 _SEGMENTS = "operandSegmentSizes"
 
 
@@ -97,9 +96,10 @@ class _Matcher:
 
     def _match_body(self, handle: Any, op: Any) -> None:
         """Emit the match of every value that the body of an op yields."""
-        (terminator,) = [inner.operation for inner in op.regions[0].blocks[0] if inner.operation.name == _YIELD]
+        *_, terminator = [inner.operation for inner in op.regions[0].blocks[0]]
         with ir.Location.name("yield"):
-            yielding = _find(_YIELD, handle)
+            yielding = _find(terminator.name, handle)
+        _require_count(yielding, 1)
         for number, operand in enumerate(terminator.operands):
             made_by = producer(operand)
             if made_by is not None and made_by.name not in _LEAVES:
