@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mlir_sched.compiler import TunedDispatch
 from mlir_sched.emission.library import Strategy
+from mlir_sched.reasons import reason
 
 _SEQUENCE = re.compile(r"\s*transform\.named_sequence @(?:match_|try_)?(\w+)\(")
 
@@ -71,25 +72,24 @@ def faults_named(
         diagnostics: What ``iree-compile`` printed.
         names: Every dispatch of the program that is a task.
     """
-    first = next((line.strip() for line in diagnostics.splitlines() if "error:" in line), "it failed")
-    reason = f"the program fails with it: {re.sub(r'^.*?error: ', '', first)}"
+    why = f"the program fails with it: {reason(diagnostics)}"
     blamed = _symbols_at(library, diagnostics)
     dispatches = {name for name in names if re.search(rf"\b{re.escape(name)}\b", diagnostics)}
     by_line = {key: strategy for key, strategy in strategies.items() if strategy.symbol in blamed}
     if not by_line:
-        return {key: Fault(reason) for key, strategy in strategies.items() if strategy.dispatch in dispatches}
+        return {key: Fault(why) for key, strategy in strategies.items() if strategy.dispatch in dispatches}
     return {
         key: _elsewhere(strategy, *sorted(dispatches))
         if dispatches and strategy.dispatch not in dispatches
-        else Fault(reason)
+        else Fault(why)
         for key, strategy in by_line.items()
     }
 
 
 def _elsewhere(strategy: Strategy, *names: str) -> Fault:
     """Return the fault of a script that reached a dispatch it was not measured on."""
-    reason = f"it is also applied to @{', @'.join(names)}, which it was not measured on"
-    return Fault(reason, elsewhere=not strategy.only)
+    why = f"it is also applied to @{', @'.join(names)}, which it was not measured on"
+    return Fault(why, elsewhere=not strategy.only)
 
 
 def _symbols_at(library: Path, diagnostics: str) -> set[str]:

@@ -23,6 +23,7 @@ from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.rivals import rivals_of
 from mlir_sched.measurement import Timing
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.reasons import reason
 from mlir_sched.record import describe
 from mlir_sched.result import ProgramResult
 from mlir_sched.runner import Runner, RunnerOptions
@@ -109,7 +110,7 @@ class _Emitter:
         try:
             timings, ratios = self._decide(proven, winners)
         except ModelCompileError as error:
-            return dict.fromkeys(winners, str(error)), {}
+            return dict.fromkeys(winners, reason(str(error))), {}
         own = ratios.get(self.tuned.variant.name)
         if own is not None and timings.emitted.ratio_low < NO_LOSS * own.ratio:
             text = f"the program was {shown(timings.emitted)} with the scripts and {shown(own)} without"
@@ -118,8 +119,8 @@ class _Emitter:
         if untuned is None:
             return {}, ratios
         text = f"{shown(timings.emitted)} with scripts, {shown(ratios[untuned])} without"
-        reason = f"it is not shown that the program with scripts is faster than the untuned variant {untuned}: {text}"
-        return dict.fromkeys(winners, reason), ratios
+        why = f"it is not shown that the program with scripts is faster than the untuned variant {untuned}: {text}"
+        return dict.fromkeys(winners, why), ratios
 
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Measure a program beside plain ``iree-compile`` and the variants that may be as fast, in a fresh process."""
@@ -153,7 +154,7 @@ class _Emitter:
         try:
             reported = self._measure_again(proven)
         except ModelCompileError as error:
-            return str(error)
+            return reason(str(error))
         return f"the program was {shown(reported.emitted)} when measured again" if loses(reported.emitted) else reported
 
     def _measure_again(self, proven: Proven) -> ProgramTimings:

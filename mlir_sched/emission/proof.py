@@ -16,6 +16,7 @@ from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
 from mlir_sched.emission.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission, replace_file
 from mlir_sched.emission.library import Strategy, build_library
+from mlir_sched.reasons import reason
 from mlir_sched.variants import BuiltVariant
 
 UNNAMED = "the program does not compile with the scripts together, and the compiler does not say which is at fault"
@@ -115,20 +116,15 @@ class Prover:
             for key, strategy in strategies.items()
             if (failure := self._failure_alone(variant, key, strategy))
         }
-        return alone or dict.fromkeys(strategies, Fault(f"{UNNAMED}: {_first_line(error)}"))
+        return alone or dict.fromkeys(strategies, Fault(f"{UNNAMED}: {reason(str(error))}"))
 
     def _failure_alone(self, variant: BuiltVariant, key: str, strategy: Strategy) -> str:
         try:
             compile_to_bytes(self.model, self._write(variant, self._files(variant, {key: strategy})))
         except ModelCompileError as error:
-            return _first_line(error)
+            return reason(str(error))
         return ""
 
 
 def _kept_apart(strategy: Strategy, fault: Fault | None) -> Strategy:
     return strategy if fault is None else replace(strategy, only=(strategy.dispatch,))
-
-
-def _first_line(error: ModelCompileError) -> str:
-    """Return the first diagnostic of an error, or what it says itself."""
-    return str(error).splitlines()[-1 if "\n" not in str(error) else 1]
