@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.measurement import Timing
 from mlir_sched.program_profile import ProgramProfile, profile_program, together
-from mlir_sched.runner import Runner, RunResult
+from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Rule
@@ -97,7 +97,10 @@ def _measure_entry(
     runner: Runner, model: Model, entry: EntryPoint, baseline: bytes, others: Sequence[bytes]
 ) -> tuple[Timing, tuple[RunResult, ...]]:
     programs = [_program(model, entry, vmfb) for vmfb in others]
-    return runner.measure(_program(model, entry, baseline), programs, _rule(model, entry))
+    try:
+        return runner.measure(_program(model, entry, baseline), programs, _rule(model, entry))
+    except BaselineError as error:
+        raise type(error)(f"@{entry.name}: {error}" if len(model.entries) > 1 else str(error)) from error
 
 
 def _program(model: Model, entry: EntryPoint, vmfb: bytes) -> Program:

@@ -173,6 +173,13 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
     assert all(len(dispatch.note) <= 120 for dispatch in result.dispatches)
 
 
+def test_the_function_whose_numbers_cannot_be_verified_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(STABLEHLO + STABLEHLO.replace("@main", "@zero").replace("return %1", "return %zero"))
+    with pytest.raises(UserError, match="@zero: "):
+        tune(path, tmp_path / "tuned", options=TuneOptions(trials=1))
+
+
 @pytest.mark.parametrize("program", [STABLEHLO, TOSA])
 def test_other_input_dialects_are_taken_as_they_are(program: str, tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
