@@ -210,7 +210,7 @@ def test_ops_between_the_linalg_ops_are_named() -> None:
         ("tensor<4x?xf32>", r"dimension 1 of tensor<4x\?xf32> is dynamic"),
         ("tensor<4xi4>", "element type i4"),
         ("tensor<4xcomplex<f32>>", "element type complex<f32>"),
-        ('tensor<4xf32, "tiled">', "encoded"),
+        ('tensor<4xf32, "tiled">', "packed by IREE's data tiling"),
     ],
 )
 def test_what_cannot_be_tuned_is_named(type_: str, message: str) -> None:
