@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
 from mlir_sched.errors import UserError
+from mlir_sched.processes.held_signals import held_signals
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _WRITE = "mlir_sched_write"
@@ -134,10 +135,12 @@ def _begin(connection: Connection) -> None:
 def transaction(engine: Engine, *, write: bool = False) -> Iterator[Connection]:
     """Yield a connection inside one transaction, committed at the end and rolled back on an error.
 
+    Ctrl-C and SIGTERM wait for its end.
+
     Raises:
         UserError: The database refuses; the message says what to do.
     """
-    with user_errors(engine.url), engine.connect() as connection:
+    with held_signals(), user_errors(engine.url), engine.connect() as connection:
         prepared = connection.execution_options(**{_WRITE: write})
         with prepared.begin():
             yield prepared

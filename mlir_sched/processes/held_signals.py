@@ -1,0 +1,41 @@
+"""Signals that wait for the end of something that must not be torn, as the commit of a transaction.
+
+Python raises ``KeyboardInterrupt`` between any two of its instructions, also inside a library that is not written for
+that: SQLAlchemy then fails with an assertion of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def held_signals() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back while the context is open, then let the first one through.
+
+    Only the main thread gets signals; elsewhere nothing is held.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        signal.signal(number, lambda caught, frame: came.append((caught, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if came:
+            handler = handlers[signal.Signals(came[0][0])]
+            if callable(handler):
+                handler(*came[0])
+            elif handler == signal.SIG_DFL:
+                signal.raise_signal(came[0][0])
