@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,11 @@ FIXED_VULKAN = Target(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C through to the programs that tests start: a shell has commands in its background ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
