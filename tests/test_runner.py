@@ -19,7 +19,16 @@ from test_rules import matmul as matmul_op
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Timing
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, UnverifiableError, choose_cores, client
+from mlir_sched.runner import (
+    BaselineError,
+    Runner,
+    RunnerOptions,
+    RunResult,
+    UnverifiableError,
+    choose_cores,
+    client,
+    protocol,
+)
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
@@ -209,6 +218,24 @@ def test_wrong_whole_programs_are_rejected_in_every_type(
     names = ("model_scale", "model_scale_part", "model_zeros")
     _, results = runner.measure(program(names[0]), [program(name) for name in names], rule_for_model((vector,)))
     assert [result.failure and result.failure.kind for result in results] == [None, *[FailureClass.WRONG_RESULT] * 2]
+
+
+def test_a_model_has_time_to_be_handed_over_with_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    patience: list[float] = []
+
+    def ask(_: client.RunnerClient, request: object, timeout_s: float) -> protocol.Prepared:
+        if isinstance(request, protocol.Load):
+            patience.append(timeout_s)
+            raise RequestFailed(Failure(FailureClass.RUN_TIMEOUT, "no result"))
+        return protocol.Prepared(1e-3, 1e-3, None)
+
+    monkeypatch.setattr(client.RunnerClient, "ask", ask)
+    monkeypatch.setattr(client.RunnerClient, "start", lambda _: None)
+    small, large = (Program(bytes(size), "main", (VECTOR,), (VECTOR,), False) for size in (10_000, 400_000_000))
+    with Runner() as runner:
+        runner.check(small, [small, large], rule_for_model((VECTOR,)))
+    assert patience[0] == pytest.approx(RunnerOptions().call_timeout_s, rel=0.01)
+    assert patience[-1] >= 20.0
 
 
 def test_a_program_that_returns_one_constant_is_no_reference(runner: Runner, model: Compiled) -> None:

@@ -22,6 +22,8 @@ from mlir_sched.runner.race import Contender, Race, baseline_timing
 from mlir_sched.runner.verify import Rule
 from mlir_sched.runner.wall_clock import LONG_CALL_S
 
+LOADED_BYTES_PER_S = 20e6
+"""Bytes of a program per second that handing it over takes at least; 400 MB of weights take about 2 s."""
 SHORT_CALL_S = 2e-3
 """Seconds per call of the baseline from which the calls of a hopeless program are worth saving."""
 
@@ -191,8 +193,12 @@ class Runner:
         if self._prepared_in != self._client.generation:
             self._prepare()
         if self._loaded.get(handle) != self._client.generation:
-            self._client.ask(protocol.Load(handle, program), self.options.call_timeout_s)
+            self._client.ask(protocol.Load(handle, program), self._load_timeout_s(program))
             self._loaded[handle] = self._client.generation
+
+    def _load_timeout_s(self, program: Program) -> float:
+        """Return the patience for handing a program over: models carry their weights with them."""
+        return self.options.call_timeout_s + len(program.vmfb) / LOADED_BYTES_PER_S
 
     def _check_fairly(self, handle: int, program: Program) -> Failure | None:
         """Check a program, and once more in a new process if one that ran before may be to blame for its failure."""
