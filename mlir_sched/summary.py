@@ -29,7 +29,8 @@ def summarise(
     variants: BuiltVariants,
 ) -> TuneResult:
     """Return the result of a run."""
-    default, emitted = (profiled(built, run.target) for built in (variants.built[0], variant))
+    default, emitted = variants.built[0], profiled(variant, run.target)
+    default = emitted if variant.variant == default.variant else profiled(default, run.target)
     shares = emitted.profile.shares(task.name for task in variant.model.tasks) if emitted.profile else {}
     searches = {search.task.key: search for search in run.searches}
     return TuneResult(

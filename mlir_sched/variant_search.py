@@ -103,6 +103,8 @@ class VariantSearch:
             f"{key}-contenders", lambda: [b.variant.name for b in contenders(built, self.space, self.target)]
         )
         by_name = {b.variant.name: b for b in built}
+        if limit.trials is None:  # by time, the dispatches that matter most come first
+            by_name |= {name: profiled(by_name[name], self.target) for name in names}
         tuned = [Contender(by_name[name], self._search_run(by_name[name], generation, limit, clock)) for name in names]
         for contender in tuned:
             contender.run.others = [other.run for other in tuned if other is not contender]
@@ -217,7 +219,7 @@ class VariantSearch:
 
     def _search_run(self, contender: BuiltVariant, generation: int, limit: Limit, clock: RunClock) -> SearchRun:
         tasks = [task for task in contender.model.tasks if can_tune(task, self.space, self.target)]
-        profile = profiled(contender, self.target).profile if limit.trials is None else None
+        profile = contender.profile
         shares = profile.shares(task.name for task in contender.model.tasks) if profile else {}
         return SearchRun(
             self.options, self.target, self.space, self.store, tasks, clock, self.progress, self.start_from,
