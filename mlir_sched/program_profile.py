@@ -24,7 +24,7 @@ from mlir_sched.runner.dispatch_events import Block, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Check
-from mlir_sched.target import LOCAL
+from mlir_sched.target import LOCAL, iree_device
 
 PROFILED_S = 0.5
 """Seconds of calls that a profile is taken from."""
@@ -137,12 +137,8 @@ def read_profile(listing: bytes, runs: int) -> ProgramProfile:
 def _device_flags(driver: str, threads: int) -> tuple[str, ...]:
     if driver != LOCAL:
         return f"--device={driver}", "--device_profiling_mode=dispatch-events"
-    device = "local-sync" if threads == 1 else "local-task"
-    workers = (
-        ()
-        if threads == 1
-        else ("--task_topology_cpu_ids=" + ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads])),)
-    )
+    device, cores = iree_device(driver, threads), map(str, sorted(os.sched_getaffinity(0))[:threads])
+    workers = () if threads == 1 else (f"--task_topology_cpu_ids={','.join(cores)}",)
     return f"--device={device}", "--device_allocator=caching", *workers, "--device_profiling_mode=host-execution"
 
 

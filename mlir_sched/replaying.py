@@ -25,12 +25,13 @@ from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
 from mlir_sched.script_state import Judgement, ScriptState, judge
 from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
+from mlir_sched.target import LOCAL_SYNC, Target
 from mlir_sched.targets import detect_target
 from mlir_sched.task import Task
 from mlir_sched.tasks import Model, extract
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_each_trace, replace_strategy
+from mlir_sched.whole_program import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def replay(
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
     extracted = extract(model, target, extra, folder.library, parameters=weights)
     space = Space([*modules, *Space.default(target).modules]).for_target(target)
-    return _Replay(folder, provenance, Path(model), extracted, target, space, threads, progress).run()
+    local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
+    own = replace(target, cores=1) if local_sync else target
+    return _Replay(folder, provenance, Path(model), extracted, own, space, threads, local_sync, progress).run()
 
 
 def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]]) -> str:
@@ -157,6 +160,7 @@ class _Replay:
     target: Target
     space: Space
     threads: int
+    local_sync: bool
     progress: ProgressCallback
 
     def run(self) -> ReplayResult:
@@ -165,8 +169,9 @@ class _Replay:
         for strategy, judgement, _ in judged:
             if judgement.script:
                 library = replace_strategy(library, strategy.symbol, judgement.script)
-        with Runner(RunnerOptions.final(self.target.driver, threads=self.threads)) as runner:
+        with Runner(RunnerOptions.final(self.target.driver, threads=self.target.cores)) as runner:
             strategies = self._measure_all(judged, library, runner)
+        with Runner(RunnerOptions.final(self.target.driver, threads=self.threads)) as runner:
             return self._with_program(strategies, library, runner)
 
     def _judge_all(self) -> list[tuple[ReplayedStrategy, Judgement, Task | None]]:
@@ -238,7 +243,8 @@ class _Replay:
                 applied = tuned_dispatches(self.path, self.model.flags, file)
             emitted = compile_to_bytes(self.path, self.model.flags, file)
         plain = compile_to_bytes(self.path, self.target.flags)
-        timings = measure_program(runner, self.model, plain, {}, emitted)
+        tuned = CompiledModel(emitted, self.local_sync)
+        timings = measure_program(runner, self.model, CompiledModel(plain), {}, tuned)
         return [_with_dispatches(s, applied) for s in strategies], timings.untuned, timings.emitted
 
     def _notes(self) -> list[str]:

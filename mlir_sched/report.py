@@ -90,7 +90,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 <b>{speedup(program.tuned)}</b>{"" if program.gained else " (no gain)"}, flags of the variant
 {_escape(program.variant)}, numbers {"checked" if program.verified else "not checked"}.</p>
 <p>{result.trials} trials in {duration(result.seconds)}, {result.measured} measured in this run, seed {result.seed},
-{result.threads} thread(s), {_escape(result.target)}, {_escape(versions)}.{interrupted}</p>
+{result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}</p>
 <p>Untuned variants: {_escape(variants)}.</p>
 <h2>Best so far against trials</h2>
 <img alt="Best speed-up so far against trials" src="data:image/png;base64,{image}">

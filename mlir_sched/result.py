@@ -64,6 +64,8 @@ class ProgramResult:
         variants: Ratio of every untuned variant to plain ``iree-compile`` in the session that decided what is emitted,
             by name; a variant that is wrong or fails is missing.
         variant: Name of the variant that was emitted.
+        device: IREE's device that it was timed on and is to run on (``iree-run-module --device``): ``local-sync`` where
+            the thread that calls is faster than several threads.
         verified: Whether the emitted program's numbers passed every check against the untuned ones.
     """
 
@@ -71,6 +73,7 @@ class ProgramResult:
     tuned: Timing
     variants: Mapping[str, float]
     variant: str
+    device: str
     verified: bool
 
     @property

@@ -15,6 +15,7 @@ from mlir_sched.record import describe
 from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.search import EvolutionarySearch
 from mlir_sched.search_run import SearchRun
+from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch
 from mlir_sched.variants import BuiltVariant, BuiltVariants, profiled, tunable_share
@@ -27,15 +28,16 @@ def summarise(
     emission: Emission,
     folder: Path | None,
     variants: BuiltVariants,
+    target: Target,
 ) -> TuneResult:
-    """Return the result of a run."""
-    default, emitted = variants.built[0], profiled(variant, run.target)
-    default = emitted if variant.variant == default.variant else profiled(default, run.target)
+    """Return the result of a run for a target."""
+    default, emitted = variants.built[0], profiled(variant, target)
+    default = emitted if variant.variant == default.variant else profiled(default, target)
     shares = emitted.profile.shares(task.name for task in variant.model.tasks) if emitted.profile else {}
     searches = {search.task.key: search for search in run.searches}
     return TuneResult(
         model=str(path),
-        target=run.target.name,
+        target=target.name,
         threads=run.options.threads,
         seed=run.options.seed,
         trials=run.trials + run.elsewhere,
@@ -55,9 +57,9 @@ def summarise(
         output=None if folder is None else str(folder),
         store=run.store.name,
         parameters=tuple(map(str, variant.model.parameters)),
-        tunable_share=tunable_share(default, run.space, run.target),
+        tunable_share=tunable_share(default, run.space, target),
         model_accuracy=_accuracy(run),
-        versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
+        versions={"mlir-sched": __version__, "iree-compiler": target.compiler, "numpy": np.__version__},
         emission=emission.files.emission,
     )
 

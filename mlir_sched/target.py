@@ -9,6 +9,17 @@ LOCAL = "local"
 """The driver of programs that run on this machine's CPU."""
 
 
+LOCAL_SYNC, LOCAL_TASK = "local-sync", "local-task"
+"""IREE's devices for the CPU: the thread that calls, and threads of IREE's own."""
+
+
+def iree_device(driver: str, threads: int) -> str:
+    """Return what IREE's tools call the device (``--device``) that runs the programs of a driver on so many threads."""
+    if driver != LOCAL:
+        return driver
+    return LOCAL_SYNC if threads == 1 else LOCAL_TASK
+
+
 @dataclass(frozen=True)
 class GpuLimits:
     """What a workgroup may take on a device that runs workgroups of many threads.

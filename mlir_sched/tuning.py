@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
@@ -81,11 +82,16 @@ def tune(
         space = Space([*modules, *(space or Space.default(target)).modules]).for_target(target)
         measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
         final = RunnerOptions.final(target.driver, threads=options.threads)
+
+        def open_evaluator(built: BuiltVariant) -> CompileAndRun:
+            return CompileAndRun(built.model.flags, replace(measuring, threads=built.on(target).cores))
+
         with RecordStore.open(store or default_store(folder)) as records:
             progress(Progress("compiling and timing the untuned program"))
             choice = VariantChoice.of(path, target, options, records, start)
             with Runner(measuring) as runner:
-                variants = build_variants(path, target, runner, weights, choice.wants)
+                local_sync = options.device is None
+                variants = build_variants(path, target, runner, weights, choice.wants, local_sync=local_sync)
             choice.keep()
             built = variants.built
             errors = [error for variant in built for error in variant.model.internal_errors]
@@ -97,7 +103,7 @@ def tune(
                 target,
                 space,
                 records,
-                open_evaluator=lambda flags: CompileAndRun(flags, measuring),
+                open_evaluator=open_evaluator,
                 time_programs=lambda tuned: interim_times(path, [(c.built, c.run.searches) for c in tuned], measuring),
                 start=start,
                 progress=progress,
@@ -107,10 +113,11 @@ def tune(
             errors += [error for each in (run, *run.others) for error in each.internal_errors()]
             _keep_internal_errors(folder, errors)
             progress(run.state("measuring the finalists"))
-            finalists = choose_finalists([s for s in run.searches if s.records], final)
+            alone = replace(final, threads=variant.on(target).cores)
+            finalists = choose_finalists([s for s in run.searches if s.records], alone)
             progress(run.state("emitting and measuring the program"))
             emission = emit(path, built, variant, finalists, final, target)
-            result = summarise(run, path, variant, emission, folder, variants)
+            result = summarise(run, path, variant, emission, folder, variants, target)
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                 write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])

@@ -69,7 +69,7 @@ class VariantSearch:
     """Searches for the scripts of the variant that becomes the fastest program.
 
     Attributes:
-        open_evaluator: Makes the evaluator for tasks with these compiler flags; a context manager.
+        open_evaluator: Makes the evaluator for the tasks of a variant; a context manager.
         time_programs: Times the programs of several contenders with the best scripts so far, by name, relative to one
             of them; those that fail are missing.
         start: When the run started, by ``time.monotonic()``.
@@ -81,7 +81,7 @@ class VariantSearch:
     target: Target
     space: Space
     store: RecordStore
-    open_evaluator: Callable[[tuple[str, ...]], AbstractContextManager[Evaluator]]
+    open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]
     time_programs: Callable[[Sequence[Contender]], Mapping[str, float]]
     start: float
     progress: ProgressCallback
@@ -114,7 +114,7 @@ class VariantSearch:
 
             def search(contender: Contender, until: Limit) -> None:
                 if contender.name not in evaluators:
-                    evaluator = stack.enter_context(self.open_evaluator(contender.built.model.flags))
+                    evaluator = stack.enter_context(self.open_evaluator(contender.built))
                     evaluators[contender.name] = evaluator
                 self._search(f"{key}-search-{next(numbers)}", contender.run, evaluators[contender.name], until)
 
@@ -222,8 +222,8 @@ class VariantSearch:
         profile = contender.profile
         shares = profile.shares(task.name for task in contender.model.tasks) if profile else {}
         return SearchRun(
-            self.options, self.target, self.space, self.store, tasks, clock, self.progress, self.start_from,
-            generation, limit, shares,
+            self.options, contender.on(self.target), self.space, self.store, tasks, clock, self.progress,
+            self.start_from, generation, limit, shares,
         )  # fmt: skip
 
     def _limit(self, built: Sequence[BuiltVariant]) -> Limit:

@@ -23,14 +23,19 @@ from mlir_sched.reasons import reason
 from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.space import Space
-from mlir_sched.target import Target
+from mlir_sched.target import LOCAL_SYNC, Target
 from mlir_sched.targets import Variant, target_kind
 from mlir_sched.task import Task
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
 from mlir_sched.variant_choice import NO_TIME
-from mlir_sched.whole_program import measure_programs, profile
+from mlir_sched.whole_program import CompiledModel, measure_programs, profile
 
+SHORT_S = 5e-3
+"""Seconds per call from which a program is not tried on ``local-sync``: waking the workers is little of that."""
+SAVED_S = 50e-6
+"""Most seconds per call that several threads may save an untuned program whose variant on ``local-sync`` is tuned:
+scripts make the saving smaller, and a call of IREE's task system costs 10 to 30 us anyhow (IREE 3.13, two workers)."""
 CLEARLY_FASTER = 1.02
 """A variant comes before the default only when its ratio is above this, beyond what noise explains."""
 
@@ -55,6 +60,14 @@ class BuiltVariant:
     untuned_flags: tuple[str, ...]
     profile: ProgramProfile | None = None
 
+    def compiled(self, vmfb: bytes | None = None) -> CompiledModel:
+        """Return the program without scripts, or another one that was compiled from the variant, as it is run."""
+        return CompiledModel(self.vmfb if vmfb is None else vmfb, self.variant.local_sync)
+
+    def on(self, target: Target) -> Target:
+        """Return the target of a run with the threads that the variant runs on."""
+        return replace(target, cores=self.variant.threads(target.cores))
+
 
 @dataclass(frozen=True)
 class BuiltVariants:
@@ -75,10 +88,13 @@ def build_variants(
     runner: Runner,
     parameters: tuple[ParameterFile, ...] = (),
     wants: Callable[[str], bool] = lambda name: True,  # noqa: ARG005
+    *,
+    local_sync: bool = True,
 ) -> BuiltVariants:
     """Compile the model under every variant of the target and time all of them, interleaved with the default.
 
-    A variant that compiles to the same code as an earlier one is left out without a word.
+    A variant that compiles to the same code as an earlier one is left out without a word. On several threads a short
+    program is also timed in the thread that calls, under every variant.
 
     Args:
         path: The model.
@@ -86,6 +102,7 @@ def build_variants(
         runner: Times the programs.
         parameters: Files with the model's weights.
         wants: Asked before each variant but the default one, by name, whether there is time to compile it.
+        local_sync: Whether programs may run in the thread that calls where the target has several.
 
     Raises:
         UserError: The default variant cannot be compiled or run.
@@ -102,6 +119,9 @@ def build_variants(
             left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
     first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
     timed, failed = _time([b for b in built if b.variant.name in first.values()], runner)
+    if local_sync and target.cores > 1:
+        more, failed_there = _time_in_calling_thread(timed, runner)
+        return BuiltVariants((*timed, *more), left_out | failed | failed_there)
     return BuiltVariants(timed, left_out | failed)
 
 
@@ -121,7 +141,8 @@ def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> l
 
     They have a dispatch to tune; of several with the same dispatches the fastest is taken. The default comes before
     those that are not clearly faster. Rewrites come before other flags: they were found to suit the program, and
-    IREE's own code for what they make may be many times slower than a script's.
+    IREE's own code for what they make may be many times slower than a script's. A variant in the thread that calls is
+    among them where several threads save it :data:`SAVED_S` at most.
     """
 
     def rank(variant: BuiltVariant) -> float:
@@ -129,19 +150,21 @@ def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> l
         return ratio * CLEARLY_FASTER if variant is built[0] else ratio
 
     tunable = [b for b in built if b.timing is not None and any(can_tune(t, space, target) for t in b.model.tasks)]
+    least_s = min((b.timing.median_s for b in tunable if b.timing), default=0.0)
+    tunable = [b for b in tunable if not b.variant.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)]
     fastest: dict[tuple[object, ...], BuiltVariant] = {}
     for variant in sorted(tunable, key=rank, reverse=True):
         dispatches = tuple((t.dispatch or t.name, t.inputs, t.outputs, t.weight) for t in variant.model.tasks)
-        fastest.setdefault(dispatches, variant)
+        fastest.setdefault((variant.variant.local_sync, *dispatches), variant)
     first, others = [*fastest.values()][:1], [*fastest.values()][1:]
     return [*first, *sorted(others, key=lambda built: built.variant.rewrite is None)]
 
 
 def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
-    """Return a variant that was timed with its profile."""
+    """Return a variant of a run for a target, which was timed, with its profile."""
     if built.profile is not None or built.timing is None:
         return built
-    return replace(built, profile=profile(built.model, built.vmfb, target, built.timing.median_s))
+    return replace(built, profile=profile(built.model, built.vmfb, built.on(target), built.timing.median_s))
 
 
 def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | None:
@@ -172,11 +195,27 @@ def _build(path: Path, target: Target, variant: Variant, parameters: tuple[Param
         return BuiltVariant(variant, model, compile_to_bytes(path, flags, library), None, flags)
 
 
+def _time_in_calling_thread(
+    timed: Sequence[BuiltVariant], runner: Runner
+) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+    """Return short programs once more, as variants on ``local-sync``, and why some have no time, by name."""
+    short = [b for b in timed if b.timing is not None and b.timing.median_s <= SHORT_S]
+    if timed[0] not in short:
+        return (), {}
+    (_, *there), failed = _time([timed[0], *map(_in_calling_thread, short)], runner)
+    return tuple(there), failed
+
+
+def _in_calling_thread(built: BuiltVariant) -> BuiltVariant:
+    variant = replace(built.variant, name=f"{built.variant.name} on {LOCAL_SYNC}", local_sync=True)
+    return replace(built, variant=variant)
+
+
 def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
     """Return the variants with their times, and why some have none, by name."""
     default, *others = built
     try:
-        timing, results = measure_programs(runner, default.model, default.vmfb, [b.vmfb for b in others])
+        timing, results = measure_programs(runner, default.model, default.compiled(), [b.compiled() for b in others])
     except UnverifiableError as error:
         advice = "let it return what depends on its inputs"
         raise UserError(f"{default.model.path}: nothing is tuned, as {error}; {advice}") from error

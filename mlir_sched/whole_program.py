@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.measurement import Timing
@@ -15,8 +16,21 @@ from mlir_sched.target import Target
 from mlir_sched.tasks import EntryPoint, Model
 
 
+@dataclass(frozen=True)
+class CompiledModel:
+    """A compiled model and where it runs.
+
+    Attributes:
+        vmfb: IREE's compiled module.
+        local_sync: Whether it runs in the thread that calls, also where the runner has several threads.
+    """
+
+    vmfb: bytes
+    local_sync: bool = False
+
+
 def measure_programs(
-    runner: Runner, model: Model, baseline: bytes, others: Sequence[bytes]
+    runner: Runner, model: Model, baseline: CompiledModel, others: Sequence[CompiledModel]
 ) -> tuple[Timing, tuple[RunResult, ...]]:
     """Check compiled forms of a model against one of them, and time them in turns with it.
 
@@ -52,7 +66,7 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
         return together(
             [
                 profile_program(
-                    _program(model, entry, vmfb),
+                    _program(model, entry, CompiledModel(vmfb)),
                     _rule(model, entry).checks[0],
                     driver=target.driver,
                     threads=target.cores,
@@ -94,18 +108,24 @@ def in_sequence(timings: Sequence[Timing]) -> Timing:
 
 
 def _measure_entry(
-    runner: Runner, model: Model, entry: EntryPoint, baseline: bytes, others: Sequence[bytes]
+    runner: Runner, model: Model, entry: EntryPoint, baseline: CompiledModel, others: Sequence[CompiledModel]
 ) -> tuple[Timing, tuple[RunResult, ...]]:
-    programs = [_program(model, entry, vmfb) for vmfb in others]
+    programs = [_program(model, entry, compiled) for compiled in others]
     try:
         return runner.measure(_program(model, entry, baseline), programs, _rule(model, entry))
     except BaselineError as error:
         raise type(error)(f"@{entry.name}: {error}" if len(model.entries) > 1 else str(error)) from error
 
 
-def _program(model: Model, entry: EntryPoint, vmfb: bytes) -> Program:
+def _program(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Program:
     return Program(
-        vmfb, entry.name, entry.inputs, entry.outputs, writes_into_arguments=False, parameters=model.parameters
+        compiled.vmfb,
+        entry.name,
+        entry.inputs,
+        entry.outputs,
+        writes_into_arguments=False,
+        parameters=model.parameters,
+        local_sync=compiled.local_sync,
     )
 
 

@@ -190,6 +190,8 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
         (("--strategy", "guess"), "unknown strategy 'guess'"),
         (("--target", "abacus"), "unknown target 'abacus'; known targets: llvm-cpu"),
         (("--threads", "0"), "threads must be from 1"),
+        (("--device", "local-sync", "--threads", "2"), "the device is local-task, or is left to the search"),
+        (("--device", "local-task"), "the device local-task needs several threads, but threads is 1"),
         (("--output", "model.mlir/tuned"), "cannot write the output folder"),
         (("--store", "model.mlir"), "not a record store"),
         (("--module", "no_such_module:Module"), "No module named 'no_such_module'"),

@@ -29,6 +29,7 @@ from mlir_sched.task_search import TaskSearch
 from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
 from mlir_sched.variants import BuiltVariant
+from mlir_sched.whole_program import CompiledModel
 
 DISPATCH = matmul_dispatch(64, 96, 32)
 SPACE = DesignSpace(Space.default(TARGET), DISPATCH, TARGET)
@@ -177,14 +178,21 @@ class Program:
         return Proven(variant, strategies, {}, EmittedFiles("", (vmfb.decode(),)), vmfb)
 
     def measure(
-        self, runner: object, model: object, untuned: bytes, others: Mapping[str, bytes], emitted: bytes
+        self,
+        runner: object,
+        model: object,
+        untuned: object,
+        others: Mapping[str, CompiledModel],
+        emitted: CompiledModel,
     ) -> ProgramTimings:
         del runner, model, untuned
         session = self.sessions.pop(0)
-        return ProgramTimings(timing(1.0), session[emitted.decode()], {name: session[name] for name in others}, True)
+        return ProgramTimings(
+            timing(1.0), session[emitted.vmfb.decode()], {name: session[name] for name in others}, True
+        )
 
     def measure_all(
-        self, runner: object, model: object, untuned: bytes, variants: Mapping[str, bytes]
+        self, runner: object, model: object, untuned: object, variants: Mapping[str, CompiledModel]
     ) -> tuple[Timing, Mapping[str, Timing]]:
         del runner, model, untuned
         session = self.sessions.pop(0)

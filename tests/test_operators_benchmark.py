@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,7 @@ from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
 from benchmarks.operators.peer import LONG_S, CannotRun, Peer, Prepared, Server, Way, timed
 from benchmarks.operators.programs import TUNED, Built, Compiled
 from benchmarks.operators.roofline import Level, Roofline
-from benchmarks.operators.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER
+from benchmarks.operators.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER, SYNC
 from benchmarks.operators.sampling import Contender, interleave
 from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
 from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
@@ -147,25 +148,32 @@ class FakeProcess:
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         if request["ask"] == "sample":
-            return {"call_s": {"iree": 1e-3, "torch": 2e-3, PLAIN: 3e-3}[self.name], "alone": True}
+            return {"call_s": {"iree": 1e-3, "torch": 2e-3, PLAIN: 3e-3, SYNC: 5e-4}[self.name], "alone": True}
         if self.name == "tvm":
             raise PeerError("crashed")
-        results = [1.0, 1.5] if self.name == "torch" else [1.0]
+        results = [1.0, 1.5] if self.name == "torch" else [1.0] * len(request["programs"])
         for index, value in enumerate(results):
             np.save(f"{request['output']}-{index}.npy", (value * self.result).astype(np.float32))
-        label = "torch eager" if self.name == "torch" else TUNED
+        labels = ["torch eager"] * 2 if self.name == "torch" else [p["label"] for p in request["programs"]]
         ways = [
-            {"label": label, "detail": str(i), "output": f"{request['output']}-{i}.npy"} for i in range(len(results))
+            {"label": label, "detail": str(i), "output": f"{request['output']}-{i}.npy"}
+            for i, label in enumerate(labels)
         ]
         return {"ways": ways, "empty_calls": [""], "tuning": {}, "notes": []}
 
 
 @pytest.fixture
-def setting(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> comparison.Setting:
-    """Two seeds with :class:`FakeProcess`; nothing is built."""
+def built(tmp_path: Path) -> Built:
+    """One program."""
     square = TensorSpec((2, 2), "f32")
-    program = Compiled(TUNED, "", tmp_path / "0.vmfb", EntryPoint("main", (square,), (square,)))
-    built = Built((program,), 8, 32, Tuning(4, 2.0), ("IREE O3: does not compile",))
+    program = Compiled(TUNED, "", tmp_path / "0.vmfb", EntryPoint("main", (square,), (square,)), ("local-sync",))
+    return Built((program,), 8, 32, Tuning(4, 2.0), ("IREE O3: does not compile",))
+
+
+@pytest.fixture
+def setting(tmp_path: Path, here: Target, built: Built, monkeypatch: pytest.MonkeyPatch) -> comparison.Setting:
+    """Two seeds with :class:`FakeProcess`; nothing is built."""
+    (program,) = built.programs
     monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
     monkeypatch.setattr(comparison, "build", lambda *_, **__: built)
     monkeypatch.setattr(comparison, "build_empty", lambda *_: program)
@@ -199,6 +207,17 @@ def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
     assert found.notes[2] == "tvm: crashed"
     monkeypatch.setattr(comparison, "build", None)  # what was kept needs nothing built
     assert comparison.compare_operator(OPERATORS[0], setting) == found
+
+
+def test_on_several_threads_programs_for_the_calling_thread_are_in_a_process_of_their_own(
+    setting: comparison.Setting, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = replace(built.programs[0], label="IREE default", devices=("local-task", "local-sync"))
+    monkeypatch.setattr(comparison, "build", lambda *_, **__: replace(built, programs=(both, *built.programs)))
+    columns = comparison.compare_operator(OPERATORS[0], replace(setting, cores=(0, 1))).calls.columns
+    peers = {label: {s.contender.peer for s in column.samples.values()} for label, column in columns.items()}
+    assert peers == {"IREE default": {SYNC}, TUNED: {SYNC}, "torch eager": {"torch"}}
+    assert columns[TUNED].details == ("1, local-sync",)
 
 
 def test_a_missing_framework_says_how_to_get_it(tmp_path: Path) -> None:
@@ -330,6 +349,7 @@ def test_what_is_kept_is_not_tuned_again_and_a_resumed_tuning_counts_all_its_sec
         tuned.append(folder)
         folder.mkdir()
         (folder / "flags.txt").write_text("\n".join(here.flags))
+        (folder / "summary.json").write_text('{"program": {"device": "local-sync"}}')
         return SimpleNamespace(trials=options.trials, seconds=7.0)
 
     monkeypatch.setattr(programs, "tune", tune)
@@ -359,7 +379,8 @@ def test_results_in_bf16_are_read_as_such(tmp_path: Path) -> None:
 @pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "i8"])
 def test_wrong_numbers_of_a_peer_are_seen_in_every_type(element_type: str) -> None:
     spec = TensorSpec((64, 64), element_type)
-    built = Built((Compiled("IREE", "", Path("x.vmfb"), EntryPoint("main", (spec,), (spec,))),), 1, 1, None, ())
+    program = Compiled("IREE", "", Path("x.vmfb"), EntryPoint("main", (spec,), (spec,)), ("local-sync",))
+    built = Built((program,), 1, 1, None, ())
     assert comparison.check_of(built).kind == InputKind.RANDOM
     right = np.random.default_rng(0).integers(1, 100, spec.shape).astype(dtype_of(spec))
     assert comparison.difference(right, right, built) is None

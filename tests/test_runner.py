@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -157,6 +158,17 @@ def test_race_is_rejected_where_programs_run_on_several_threads(compiled: Callab
     with Runner(RunnerOptions(threads=2, budget_s=0.05, race_calls=40)) as runner:
         assert only(runner, free, free).failure is None
         assert failure_of(only(runner, free, race)).kind == FailureClass.WRONG_RESULT
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
+def test_a_program_for_the_calling_thread_runs_there(compiled: Callable[[str], bytes], matmul: Compiled) -> None:
+    free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
+    right, wrong = (replace(matmul(name), local_sync=True) for name in ("right", "one_wrong_element"))
+    with Runner(RunnerOptions(threads=2, budget_s=0.05, race_calls=40)) as runner:
+        assert only(runner, free, replace(race, local_sync=True)).failure is None, "one thread has no race"
+        _, (first, second) = runner.measure(matmul("right"), [right, wrong], RULE)
+    assert timing_of(first).samples >= FAST.min_samples
+    assert failure_of(second).kind == FailureClass.WRONG_RESULT
 
 
 def test_races_are_looked_for_wherever_there_are_two_cores() -> None:

@@ -84,9 +84,10 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
         fresh: bool = False,
         seconds: float | None = None,
         name: str = "records.sqlite",
+        cores: int = 1,
     ) -> tuple[BuiltVariant, SearchRun]:
-        def open_evaluator(flags: tuple[str, ...]) -> AbstractContextManager[Evaluator]:
-            assert flags in [v.model.flags for v in variants]
+        def open_evaluator(built: BuiltVariant) -> AbstractContextManager[Evaluator]:
+            assert built.variant in [v.variant for v in variants]
             return nullcontext(evaluator)
 
         def time_programs(_: object) -> Mapping[str, float]:
@@ -97,7 +98,8 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
         options = TuneOptions(**budget, batch=8, fresh=fresh, evolution=QUICK)
         monkeypatch.setattr("mlir_sched.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
-            search = VariantSearch(options, TARGET, SPACE, store, open_evaluator, time_programs, 0.0, silent)
+            target = replace(TARGET, cores=cores)
+            search = VariantSearch(options, target, SPACE, store, open_evaluator, time_programs, 0.0, silent)
             return search.run(variants)
 
     return run
@@ -112,6 +114,31 @@ def test_a_variant_that_is_slower_untuned_wins_when_its_scripts_gain_more(
     assert chosen.variant.name == "rewritten"
     assert (run.trials, run.elsewhere) == (56, 8)
     assert evaluator.measured == ["default"] * 8 + ["rewritten"] * 56
+
+
+def in_calling_thread(built: BuiltVariant, seconds: float) -> BuiltVariant:
+    variant = replace(built.variant, name=f"{built.variant.name} on local-sync", local_sync=True)
+    return replace(built, variant=variant, timing=timing(seconds * 1e-3, 1 / seconds))
+
+
+def test_a_variant_in_the_calling_thread_is_searched_as_on_one_core(
+    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+) -> None:
+    default = built("default", SMALL, 1.0)
+    chosen, run = search([default, in_calling_thread(default, 1.01)], Speedups({"default": 3.0}), cores=2)
+    runs = {run.target.cores: run.trials for run in (run, *run.others)}
+    assert runs.keys() == {1, 2}
+    assert min(runs.values()) >= 8, "records of one thread say nothing of two"
+    assert chosen.on(replace(TARGET, cores=2)).cores == run.target.cores
+
+
+@pytest.mark.parametrize(("seconds", "tuned"), [(0.8, ["default on local-sync", "default"]), (1.2, ["default"])])
+def test_a_variant_in_the_calling_thread_is_tuned_where_several_threads_save_little(
+    seconds: float, tuned: list[str]
+) -> None:
+    default = built("default", SMALL, 1.0)
+    found = contenders([default, in_calling_thread(default, seconds)], SPACE, replace(TARGET, cores=2))
+    assert [b.variant.name for b in found] == tuned
 
 
 def test_a_close_second_gets_more_before_one_is_chosen(

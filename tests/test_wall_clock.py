@@ -7,7 +7,7 @@ import time
 import pytest
 
 from mlir_sched.runner.calibration import Calibration
-from mlir_sched.runner.wall_clock import WARM_CALL_S, WallClock
+from mlir_sched.runner.wall_clock import WARM_CALL_S, Callee, WallClock
 
 
 class Program:
@@ -27,19 +27,19 @@ class Program:
 
 @pytest.fixture(scope="module")
 def clock() -> WallClock:
-    return WallClock(Calibration((0,), 0.08), threads=1)
+    return WallClock(Calibration((0,), 0.08))
 
 
 @pytest.mark.parametrize("calls", [1, 4])
 def test_the_call_that_fills_the_caches_is_not_counted(clock: WallClock, calls: int) -> None:
     program = Program(cold_s=0.02, warm_s=0.002)
-    seconds, _ = clock.sample(program, calls)
+    seconds, _ = clock.sample(Callee(program), calls)
     assert program.calls == [1, calls]
     assert seconds < 0.01
 
 
 def test_a_long_call_is_timed_at_once(clock: WallClock) -> None:
     program = Program(cold_s=1.2 * WARM_CALL_S, warm_s=0.0)
-    seconds, _ = clock.sample(program, 1)
+    seconds, _ = clock.sample(Callee(program), 1)
     assert program.calls == [1]
     assert seconds >= WARM_CALL_S

@@ -16,7 +16,7 @@ from benchmarks.operators.client import PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import missing
 from benchmarks.operators.programs import TUNED, Built, build, build_empty
 from benchmarks.operators.roofline import Roofline
-from benchmarks.operators.rows import IREE, PLAIN, Row, row_of
+from benchmarks.operators.rows import IREE, PLAIN, SYNC, Row, row_of
 from benchmarks.operators.sampling import Contender, interleave
 from benchmarks.operators.session import Session, keep_session, kept_session
 from benchmarks.operators.table import Operator
@@ -28,7 +28,7 @@ from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.references import why_unverifiable
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Array, Check, InputKind, compare, dtype_of
-from mlir_sched.target import Target
+from mlir_sched.target import LOCAL, LOCAL_SYNC, Target, iree_device
 
 _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.startswith("MALLOC_")}
 """What IREE's programs are called with here is what the tool times them with."""
@@ -36,6 +36,7 @@ _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.starts
 IREE_PEERS = {
     IREE: PeerSpec(IREE, Path(sys.executable), "benchmarks.operators.peer_iree", environment=_ALLOCATION),
     PLAIN: PeerSpec(PLAIN, Path(sys.executable), "benchmarks.operators.peer_iree_plain", environment=_ALLOCATION),
+    SYNC: PeerSpec(SYNC, Path(sys.executable), "benchmarks.operators.peer_iree", environment=_ALLOCATION),
 }
 SAMPLE_TIMEOUT_S = 300.0
 
@@ -119,14 +120,19 @@ class Comparison:
         """Start every framework that is there and prepare it; those that fail become notes."""
         inputs = self._save(make_inputs(built.entry.inputs, check_of(built)))
         empty = build_empty(self._setting.target, self._folder).to_json()
-        programs = [program.to_json() for program in built.programs]
-        loaded = {"programs": programs, "empty": empty}
-        reference = self._prepare(IREE_PEERS[IREE], stack, inputs, built, None, loaded)
+
+        def loaded(device: str) -> dict[str, Any]:
+            return {"programs": [p.to_json() for p in built.programs if device in p.devices], "empty": empty}
+
+        own = iree_device(LOCAL, len(self._setting.cores))
+        reference = self._prepare(IREE_PEERS[IREE], stack, inputs, built, None, loaded(own))
         assert reference is not None
         if reason := why_unverifiable(built.entry.outputs[:1], [check_of(built)], [[reference]]):
             self._notes.append(f"the numbers cannot be checked: {reason}")
         if self._setting.plain_caller:
-            self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, loaded)
+            self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, loaded(own))
+        if own != LOCAL_SYNC:
+            self._prepare(IREE_PEERS[SYNC], stack, inputs, built, reference, loaded(LOCAL_SYNC))
         for spec in self._setting.peers:
             if not self._operator.known:
                 self._notes.append(f"{spec.name}: no equivalent is known")
@@ -154,7 +160,8 @@ class Comparison:
         """
         work = self._folder / spec.name
         work.mkdir(exist_ok=True)
-        process = stack.enter_context(PeerProcess(spec, self._setting.cores))
+        cores = self._setting.cores[-1:] if spec.name == SYNC else self._setting.cores
+        process = stack.enter_context(PeerProcess(spec, cores))
         output = built.entry.outputs[0]
         request = {
             "ask": "prepare",
@@ -173,7 +180,8 @@ class Comparison:
             reference = result if reference is None else reference
             wrong = difference(reference, result, built)
             if wrong is None:
-                self._contenders.append(Contender(spec.name, index, way["label"], way["detail"]))
+                detail = ", ".join(filter(None, (way["detail"], LOCAL_SYNC if spec.name == SYNC else "")))
+                self._contenders.append(Contender(spec.name, index, way["label"], detail))
             else:
                 self._notes.append(f"{way['label']} {way['detail']}: wrong numbers, not timed: {wrong}")
         for index, label in enumerate(reply["empty_calls"], len(reply["ways"])):

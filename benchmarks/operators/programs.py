@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,7 @@ from mlir_sched import TuneOptions, tune
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.target import Target
+from mlir_sched.target import LOCAL, LOCAL_SYNC, Target, iree_device
 from mlir_sched.targets import target_kind
 from mlir_sched.tasks import EntryPoint, extract
 
@@ -36,12 +37,14 @@ class Compiled:
         detail: The file it was made from, when the operator has several.
         vmfb: Compiled program.
         entry: What is called.
+        devices: IREE's devices that it is timed on.
     """
 
     label: str
     detail: str
     vmfb: Path
     entry: EntryPoint
+    devices: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -100,7 +103,10 @@ def build(operator: Operator, target: Target, folder: Path, *, trials: int, seed
             except (UserError, ModelCompileError) as error:
                 notes.append(f"{label} {detail}: {str(error).splitlines()[0]}")
                 continue
-            programs.append(Compiled(label, detail, output, model.entries[0]))
+            devices = _devices(target.cores)
+            if tuning is not None:
+                devices = (_device_of(folder / f"tuned-{path.stem}", default=devices[0]),)
+            programs.append(Compiled(label, detail, output, model.entries[0], devices))
             took += [] if tuning is None else [tuning]
     if not programs:
         raise UserError(f"{operator.name}: no program could be compiled: {'; '.join(notes)}")
@@ -116,7 +122,17 @@ def build_empty(target: Target, folder: Path) -> Compiled:
     source.write_text(EMPTY_CALL)
     compile_model(source, target.flags, None, output)
     one = TensorSpec((1,), "f32")
-    return Compiled("", "", output, EntryPoint("main", (one,), (one,)))
+    return Compiled("", "", output, EntryPoint("main", (one,), (one,)), _devices(target.cores))
+
+
+def _devices(threads: int) -> tuple[str, ...]:
+    """Return the devices that an application with so many threads may choose."""
+    return tuple(dict.fromkeys((iree_device(LOCAL, threads), LOCAL_SYNC)))
+
+
+def _device_of(tuned: Path, *, default: str) -> str:
+    """Return the device that a tuned folder says its program is for."""
+    return str(json.loads((tuned / "summary.json").read_text())["program"].get("device", default))
 
 
 Maker = Callable[[Path], Tuning | None]

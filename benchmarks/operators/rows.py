@@ -16,6 +16,8 @@ from benchmarks.operators.tuning import Tuning
 IREE = "iree"
 PLAIN = "iree-plain"
 """Peer of IREE's programs called by a thread that does not yield to IREE's workers."""
+SYNC = "iree-local-sync"
+"""Peer of IREE's programs that run in the thread that calls, where the others run on several."""
 
 CALLS, KERNELS, PLAIN_CALLER = "whole calls", "kernel time", "whole calls, plain caller of IREE"
 

@@ -108,7 +108,13 @@ def tune(
             help="Record store: a file or SQLAlchemy URL.", metavar="FILE_OR_URL", show_default="OUTPUT/records.sqlite"
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(help="Threads the tuned program will run on.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads the tuned program may run on.")] = 1,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="local-task: run on several threads in any case.", show_default="local-sync where that is faster"
+        ),
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh/--resume", help="Start anew, or go on where an earlier run in this store ended.")
     ] = False,
@@ -126,8 +132,9 @@ def tune(
         from mlir_sched.options import TuneOptions
 
         options = TuneOptions(
-            target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, strategy=strategy, fresh=fresh
-        )
+            target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
+            fresh=fresh,
+        )  # fmt: skip
         code = run_tune(model, output, options, store, module or (), parameters or (), out)
     raise typer.Exit(code)
 

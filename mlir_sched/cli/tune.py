@@ -14,6 +14,7 @@ from mlir_sched.cli.text import console, decisions, duration, failures, median, 
 from mlir_sched.errors import FailureClass
 from mlir_sched.options import TuneOptions
 from mlir_sched.result import DispatchResult, TuneResult
+from mlir_sched.target import LOCAL_SYNC
 from mlir_sched.tuning import tune
 from mlir_sched.user_modules import load_modules
 
@@ -110,6 +111,10 @@ def summary_lines(result: TuneResult) -> list[str]:
         lines.append(
             f"alone these take over {UNLIKE:g} times what they take in the program, or less than 1 / {UNLIKE:g} of it; "
             f"the whole program's time counts: {', '.join(elsewhere[:SHOWN])}{more}"
+        )
+    if result.threads > 1 and program.device == LOCAL_SYNC:
+        lines.append(
+            f"run it with --device={LOCAL_SYNC}: one thread is faster than {result.threads}; no worker has to wake up"
         )
     if not program.gained:
         lines.append("no gain: what was emitted is as fast as plain iree-compile")

@@ -27,8 +27,9 @@ from mlir_sched.reasons import reason
 from mlir_sched.record import describe
 from mlir_sched.result import ProgramResult
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.target import Target
+from mlir_sched.target import Target, iree_device
 from mlir_sched.variants import BuiltVariant
+from mlir_sched.whole_program import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,9 @@ class _Emitter:
         """Measure a program beside plain ``iree-compile`` and the variants that may be as fast, in a fresh process."""
         default, *others = self.variants
         rivals, slow = rivals_of(proven.variant, winners.values(), others)
-        programs = {built.variant.name: built.vmfb for built in rivals}
+        programs = {built.variant.name: built.compiled() for built in rivals}
         with Runner(self.options) as runner:
-            timings = measure_program(runner, default.model, default.vmfb, programs, proven.vmfb)
+            timings = measure_program(runner, default.model, default.compiled(), programs, _compiled(proven))
         known = {built.variant.name: built.timing for built in slow if built.timing is not None}
         return timings, {default.variant.name: _ones(timings.untuned), **timings.others, **known}
 
@@ -136,8 +137,8 @@ class _Emitter:
         """Return the emission of the untuned variant that is worth its flags; the default when none is."""
         default, *others = self.variants
         with Runner(self.options) as runner:
-            programs = {built.variant.name: built.vmfb for built in others}
-            untuned, timings = measure_variants(runner, default.model, default.vmfb, programs)
+            programs = {built.variant.name: built.compiled() for built in others}
+            untuned, timings = measure_variants(runner, default.model, default.compiled(), programs)
         ratios = {default.variant.name: _ones(untuned), **timings}
         name = plainest_of_fastest(ratios, None)
         chosen = next(built for built in self.variants if built.variant.name == name)
@@ -161,11 +162,22 @@ class _Emitter:
         """Measure a program against plain ``iree-compile`` in a process of its own."""
         default = self.variants[0]
         with Runner(self.options) as runner:
-            return measure_program(runner, default.model, default.vmfb, {}, proven.vmfb)
+            return measure_program(runner, default.model, default.compiled(), {}, _compiled(proven))
 
     def _result(self, reported: ProgramTimings, ratios: Mapping[str, Timing], variant: BuiltVariant) -> ProgramResult:
         medians = {name: timing.ratio for name, timing in ratios.items()}
-        return ProgramResult(reported.untuned, reported.emitted, medians, variant.variant.name, reported.verified)
+        return ProgramResult(
+            reported.untuned,
+            reported.emitted,
+            medians,
+            variant.variant.name,
+            iree_device(self.options.driver, variant.variant.threads(self.options.threads)),
+            reported.verified,
+        )
+
+
+def _compiled(proven: Proven) -> CompiledModel:
+    return proven.variant.compiled(proven.vmfb)
 
 
 def _ones(timing: Timing) -> Timing:

@@ -13,7 +13,7 @@ from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.task import Task
 from mlir_sched.tasks import Model
-from mlir_sched.whole_program import measure_programs
+from mlir_sched.whole_program import CompiledModel, measure_programs
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,11 @@ def measure_compiled(
 
 
 def measure_program(
-    runner: Runner, model: Model, untuned: bytes, others: Mapping[str, bytes], emitted: bytes
+    runner: Runner,
+    model: Model,
+    untuned: CompiledModel,
+    others: Mapping[str, CompiledModel],
+    emitted: CompiledModel,
 ) -> ProgramTimings:
     """Check and measure a compiled model and its rivals, interleaved with plain ``iree-compile``.
 
@@ -105,7 +109,7 @@ def measure_program(
 
 
 def measure_variants(
-    runner: Runner, model: Model, untuned: bytes, variants: Mapping[str, bytes]
+    runner: Runner, model: Model, untuned: CompiledModel, variants: Mapping[str, CompiledModel]
 ) -> tuple[Timing, Mapping[str, Timing]]:
     """Check and measure compiled variants of a model, by name, interleaved with plain ``iree-compile``.
 

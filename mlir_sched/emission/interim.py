@@ -42,7 +42,8 @@ def interim_times(
     (first, reference), *others = compiled
     with Runner(options) as runner:
         try:
-            _, results = measure_programs(runner, first.model, reference, [vmfb for _, vmfb in others])
+            rivals = [built.compiled(vmfb) for built, vmfb in others]
+            _, results = measure_programs(runner, first.model, first.compiled(reference), rivals)
         except BaselineError:
             return {}
     timed = zip((built for built, _ in others), (result.timing for result in results), strict=True)

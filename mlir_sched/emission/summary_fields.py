@@ -14,6 +14,7 @@ _KINDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
     ("dispatches",): list,
     ("program",): dict,
     ("program", "gained"): bool,
+    ("program", "device"): str,
     ("program", "tuned"): dict,
     ("program", "tuned", "ratio"): (int, float),
 }

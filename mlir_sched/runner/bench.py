@@ -50,7 +50,7 @@ class Bench(ABC):
             RuntimeError: IREE refuses it.
         """
         self._programs[handle] = program
-        self._loaded[handle] = self.device().load(program)
+        self._loaded[handle] = self._place_of(handle)[1].load(program)
 
     def drop(self, handle: int) -> None:
         """Release a program."""
@@ -59,10 +59,10 @@ class Bench(ABC):
 
     def verify(self, handle: int, check: int) -> str | None:
         """Run a check on a program and say what is wrong, or None."""
-        workspace = self._ready()
-        workspace.open(self.device())
+        workspace, device = self._place_of(handle)
+        workspace.open(device)
         if handle not in self._loaded:
-            self._loaded[handle] = self.device().load(self._programs[handle])
+            self._loaded[handle] = device.load(self._programs[handle])
         return workspace.verify(self._loaded[handle], check)
 
     @abstractmethod
@@ -89,6 +89,14 @@ class Bench(ABC):
         while len(self._workspaces) > 1 and sum(w.bytes for w in self._workspaces.values()) > KEPT_BYTES:
             del self._workspaces[next(iter(self._workspaces))]
         return workspace
+
+    def _place_of(self, handle: int) -> tuple[Workspace, Device]:  # noqa: ARG002 - devices may differ by it
+        """Return the workspace of the current task and the device for a program.
+
+        Raises:
+            RuntimeError: There is no current task.
+        """
+        return self._ready(), self.device()
 
     def _leave(self) -> None:
         """Release what only the current task needs."""

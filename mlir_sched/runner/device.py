@@ -14,6 +14,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.spinning_threads import yield_to_workers
 from mlir_sched.runner.verify import Array, dtype_of
+from mlir_sched.target import LOCAL_SYNC, LOCAL_TASK
 
 _ELEMENT_TYPES = {
     "f64": rt.HalElementType.FLOAT_64,
@@ -107,8 +108,8 @@ class LocalDevice(Device):
     def for_timing(cls, instance: Any, threads: int) -> LocalDevice:
         """Return the device that programs are timed on; on several threads the calling one yields to them for good."""
         if threads == 1:
-            return cls(instance, "local-sync")
-        device = cls(instance, "local-task")
+            return cls(instance, LOCAL_SYNC)
+        device = cls(instance, LOCAL_TASK)
         yield_to_workers()
         return device
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 import iree.runtime as rt
 
@@ -12,12 +11,17 @@ from mlir_sched.runner.bench import Bench
 from mlir_sched.runner.calibration import Calibration
 from mlir_sched.runner.device import Device, LocalDevice
 from mlir_sched.runner.paired_sampling import PairSampler
-from mlir_sched.runner.wall_clock import WallClock, call_seconds
+from mlir_sched.runner.wall_clock import Callee, WallClock, call_seconds
 from mlir_sched.runner.workspace import Workspace
+from mlir_sched.target import LOCAL_SYNC, LOCAL_TASK
 
 
 class LocalBench(Bench):
-    """IREE's CPU drivers on pinned cores, with a second device on several cores to expose races."""
+    """IREE's CPU drivers on pinned cores.
+
+    Beside the device of timing there is another one: where that is ``local-sync``, ``local-task`` on several cores to
+    expose races; where that is ``local-task``, ``local-sync`` for the programs that ask for it.
+    """
 
     def __init__(self, setup: protocol.LocalSetup) -> None:
         super().__init__()
@@ -27,10 +31,10 @@ class LocalBench(Bench):
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, workers)))
         self._instance = rt.VmInstance()
         self._device = LocalDevice.for_timing(self._instance, len(setup.cores))
-        self._race_device: LocalDevice | None = None
-        self._race_workspace: Workspace | None = None
+        self._other_device: LocalDevice | None = None
+        self._other_workspace: Workspace | None = None
         self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
-        self._sampler = PairSampler(WallClock(self._calibration, threads=len(setup.cores)))
+        self._sampler = PairSampler(WallClock(self._calibration))
 
     def device(self) -> Device:
         """Return the device on the cores of timing."""
@@ -38,18 +42,17 @@ class LocalBench(Bench):
 
     def verify_races(self, handle: int, check: int) -> str | None:
         """Run a check on all race cores."""
-        workspace, device = self._for_races()
+        workspace, device = self._elsewhere()
         message = workspace.verify(device.load(self._programs[handle]), check)
         return message and f"on {len(self._setup.race_cores)} threads: {message}"
 
     def rough_s(self, handle: int, sample_s: float) -> float:
         """Return rough seconds per call by the wall clock."""
-        return call_seconds(self._runner_of(handle), sample_s)
+        return call_seconds(self._callee(handle).run, sample_s)
 
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline in turns."""
-        baseline, own = self._runner_of(protocol.BASELINE), self._runner_of(request.handle)
-        return self._sampler.pairs(baseline, own, request)
+        return self._sampler.pairs(self._callee(protocol.BASELINE), self._callee(request.handle), request)
 
     def noise(self, seconds: float) -> tuple[float, ...]:
         """Run the calibration kernel on one core after the other."""
@@ -58,8 +61,15 @@ class LocalBench(Bench):
         os.sched_setaffinity(0, self._setup.cores)
         return tuple(times)
 
-    def _runner_of(self, handle: int) -> Callable[[int], None]:
-        return self._ready().runner_of(self._loaded[handle])
+    def _callee(self, handle: int) -> Callee:
+        workspace, _ = self._place_of(handle)
+        threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
+        return Callee(workspace.runner_of(self._loaded[handle]), threads)
+
+    def _place_of(self, handle: int) -> tuple[Workspace, Device]:
+        place = super()._place_of(handle)
+        elsewhere = self._programs[handle].local_sync and len(self._setup.cores) > 1
+        return self._elsewhere() if elsewhere else place
 
     def _forget(self) -> None:
         super()._forget()
@@ -67,10 +77,11 @@ class LocalBench(Bench):
 
     def _leave(self) -> None:
         super()._leave()
-        self._race_workspace = None
+        self._other_workspace = None
 
-    def _for_races(self) -> tuple[Workspace, Device]:
-        """Return the workspace on several threads, made on first use because it doubles the buffers."""
-        self._race_device = self._race_device or LocalDevice(self._instance, "local-task")
-        self._race_workspace = self._race_workspace or self._ready().on(self._race_device)
-        return self._race_workspace, self._race_device
+    def _elsewhere(self) -> tuple[Workspace, Device]:
+        """Return the workspace on the other device, made on first use because it doubles the buffers."""
+        driver = LOCAL_TASK if len(self._setup.cores) == 1 else LOCAL_SYNC
+        self._other_device = self._other_device or LocalDevice(self._instance, driver)
+        self._other_workspace = self._other_workspace or self._ready().on(self._other_device)
+        return self._other_workspace, self._other_device

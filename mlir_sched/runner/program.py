@@ -21,6 +21,7 @@ class Program:
         writes_into_arguments: True for task programs, which take one destination buffer per output after the
             inputs; False for whole models, which return new buffers.
         parameters: Files that it reads weights from.
+        local_sync: Whether it runs in the thread that calls (``local-sync``) also in a runner of several threads.
     """
 
     vmfb: bytes
@@ -29,6 +30,7 @@ class Program:
     outputs: tuple[TensorSpec, ...]
     writes_into_arguments: bool
     parameters: tuple[ParameterFile, ...] = ()
+    local_sync: bool = False
 
 
 def program_of_task(task: Task, vmfb: bytes) -> Program:

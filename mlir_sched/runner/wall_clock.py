@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.runner.calibration import Calibration
@@ -27,17 +28,28 @@ WAIT_RUNS = 40
 """Calibration runs (some 50 us each) to wait for a quiet moment before a pair is taken all the same."""
 
 
+@dataclass(frozen=True)
+class Callee:
+    """A program as the clock needs it.
+
+    Attributes:
+        run: Calls it so many times.
+        threads: Threads that it runs on; with one, it is the calling thread.
+    """
+
+    run: Callable[[int], None]
+    threads: int = 1
+
+
 class WallClock:
     """The clock of the CPU's cores.
 
     Args:
         calibration: Consulted before and after every pair.
-        threads: Threads the programs run on; with one, it is the calling thread.
     """
 
-    def __init__(self, calibration: Calibration, *, threads: int) -> None:
+    def __init__(self, calibration: Calibration) -> None:
         self._calibration = calibration
-        self._threads = threads
 
     def settle(self) -> None:
         """Wait until the calibration kernel takes its usual time."""
@@ -45,7 +57,7 @@ class WallClock:
             if self._calibration.is_quiet():
                 return
 
-    def sample(self, program: Callable[[int], None], calls: int) -> tuple[float, bool]:
+    def sample(self, program: Callee, calls: int) -> tuple[float, bool]:
         """Return seconds per call, and whether the program had its cores for itself.
 
         A call before the sample fills the caches, which hold another program's weights: users call one program many
@@ -63,15 +75,15 @@ class WallClock:
         """Say whether the calibration kernel takes its usual time."""
         return self._calibration.is_quiet()
 
-    def _sample(self, program: Callable[[int], None], calls: int) -> tuple[float, bool]:
-        waited = 0 if self._threads == 1 else workers_delay_ns()
+    def _sample(self, program: Callee, calls: int) -> tuple[float, bool]:
+        waited = 0 if program.threads == 1 else workers_delay_ns()
         cpu = time.thread_time_ns()
         start = time.perf_counter_ns()
-        program(calls)
+        program.run(calls)
         wall_ns = time.perf_counter_ns() - start
         cpu_ns = time.thread_time_ns() - cpu
-        if self._threads > 1:
-            allowed_ns = self._threads * ((MAX_WALL_OVER_CPU - 1) * wall_ns + WAKE_UP_NS * calls)
+        if program.threads > 1:
+            allowed_ns = program.threads * ((MAX_WALL_OVER_CPU - 1) * wall_ns + WAKE_UP_NS * calls)
             alone = workers_delay_ns() - waited <= allowed_ns
             return wall_ns * 1e-9 / calls, alone
         alone = wall_ns <= MAX_WALL_OVER_CPU * cpu_ns

@@ -1,0 +1,77 @@
+"""Short programs run in the thread that calls where waking IREE's workers takes longer than they save."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from payloads import matmul
+
+from mlir_sched import TuneOptions, replay, tune
+from mlir_sched.cli.tune import summary_lines
+from mlir_sched.result import TuneResult
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.target import Target
+from mlir_sched.variants import BuiltVariants, build_variants
+
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="several threads need two cores")
+SHORT = matmul(8, 64, 32).text
+"""A call takes 2 us in the thread that calls, and some 10 us through the task system."""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
+    """Return what tuning a short program on two threads finds."""
+    folder = tmp_path_factory.mktemp("local_sync")
+    (folder / "model.mlir").write_text(SHORT)
+    return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=16, threads=2))
+
+
+def variants(path: Path, here: Target, *, local_sync: bool) -> BuiltVariants:
+    path.write_text(SHORT)
+    with Runner(RunnerOptions(threads=2, budget_s=0.02, min_samples=2)) as runner:
+        return build_variants(
+            path, replace(here, cores=2), runner, (), lambda name: name == "O3", local_sync=local_sync
+        )
+
+
+def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_that_is_unwanted(
+    tmp_path: Path, here: Target
+) -> None:
+    both = variants(tmp_path / "model.mlir", here, local_sync=True).built
+    several = [built for built in both if not built.variant.local_sync]
+    assert [b.variant.name for b in both] == [
+        *(b.variant.name for b in several),
+        *(f"{b.variant.name} on local-sync" for b in several),
+    ]
+    assert all(b.timing is not None for b in both)
+    assert [b.vmfb for b in both] == [b.vmfb for b in several] * 2, "nothing is compiled twice"
+    never = variants(tmp_path / "model.mlir", here, local_sync=False).built
+    assert [b.variant.name for b in never] == [b.variant.name for b in several]
+
+
+def test_a_long_program_is_not_tried_there(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlir_sched.variants.SHORT_S", 0.0)
+    built = variants(tmp_path / "model.mlir", here, local_sync=True).built
+    assert not any(b.variant.local_sync for b in built)
+
+
+def test_the_result_says_which_device_the_program_is_for(result: TuneResult) -> None:
+    assert result.threads == 2
+    assert result.program.device == "local-sync"
+    assert result.program.variant.endswith(" on local-sync")
+    assert result.program.tuned.ratio_low > 1.0
+    assert any("--device=local-sync" in line for line in summary_lines(result))
+    assert result.output is not None
+    assert json.loads((Path(result.output) / "summary.json").read_text())["program"]["device"] == "local-sync"
+
+
+def test_replay_runs_the_program_there(result: TuneResult) -> None:
+    assert result.output is not None
+    replayed = replay(result.output, result.model)
+    assert replayed.holds, replayed.all_problems
+    assert replayed.program is not None
+    assert replayed.program.ratio > 0.5 * result.program.tuned.ratio
