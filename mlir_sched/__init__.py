@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mlir_sched.transform_scripts.script_reading import parse_traces
     from mlir_sched.tuning import tune
 
-__version__ = "0.1.0"
+from mlir_sched.version import __version__
 
 __all__ = [
     "Decision",

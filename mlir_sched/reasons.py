@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import re
 
-from mlir_sched.payload import OpKind
-from mlir_sched.task import Task
-
 LENGTH = 120
 """Most characters of a reason."""
 
@@ -36,22 +33,3 @@ def reason(message: str) -> str:
     while (shorter := _ATTRIBUTE.sub("<...>", text)) != text:
         text = shorter
     return text if len(text) <= LENGTH else text[: LENGTH - 4] + " ..."
-
-
-def why_unscheduled(task: Task) -> str:
-    """Return what about a task keeps every transform module from scheduling it."""
-    dispatch = task.dispatch
-    if dispatch is None:
-        return task.not_tunable
-    names = {name for op in dispatch.ops for name in op.body}
-    if dispatch.other_ops:
-        return f"no transform module schedules dispatches with {', '.join(sorted(set(dispatch.other_ops)))}"
-    if len(dispatch.results) > 1:
-        return f"it has {len(dispatch.results)} results; transform modules schedule dispatches with one"
-    if "tensor.extract" in names:
-        return "it gathers: it reads elements at computed places"
-    if "linalg.index" in names:
-        return "its body computes with loop indices"
-    if any(op.kind == OpKind.OTHER for op in dispatch.ops):
-        return "it walks a tensor in steps that are not linear in its loops"
-    return f"no transform module schedules its ops: {', '.join(dict.fromkeys(op.name for op in dispatch.ops))}"

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from mlir_sched import __version__
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Outcome, Timing
 from mlir_sched.payload import Dispatch
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.version import __version__
 
 
 class Origin(StrEnum):

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
-
-REWRITTEN = "mlir_sched.rewritten"
-"""Attribute with the name of the rewrite, on one op of every piece of program that a rewrite put in place."""
-_REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -26,12 +20,3 @@ class RewriteScript:
     symbol: str
     text: str
     flags: tuple[str, ...] = ()
-
-
-def rewrites_in(text: str) -> dict[str, int]:
-    """Return how many pieces of a program each rewrite put in place, by its name.
-
-    Args:
-        text: The program after IREE's ``preprocessing`` phase (``iree-compile --compile-to=preprocessing``).
-    """
-    return dict(sorted(Counter(found.group(1) for found in _REWRITTEN.finditer(text)).items()))

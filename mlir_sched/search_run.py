@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from mlir_sched import __version__
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import IllegalTraceError, MlirSchedError
 from mlir_sched.evaluate import Evaluator, UntunedError
@@ -28,6 +27,7 @@ from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch, is_measured, untuned_timing
 from mlir_sched.trace import Trace
+from mlir_sched.version import __version__
 
 FIRST_ROUND = 2
 """Least candidates of a task's first round; the tasks share a batch in their first rounds, so that a small budget

@@ -246,7 +246,7 @@ class DesignSpace:
             ScriptError: The script does not parse, or a decision is incomplete or contradicts itself.
             IllegalTraceError: An edited decision is refused; the message names the rule.
         """
-        from mlir_sched.transform_scripts.script_form import STRATEGY
+        from mlir_sched.attributes import STRATEGY
         from mlir_sched.transform_scripts.script_reading import parse_traces
 
         traces = parse_traces(script)

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mlir_sched import __version__
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.reasons import why_unscheduled
 from mlir_sched.record import describe
 from mlir_sched.result import DispatchResult, TuneResult
 from mlir_sched.search import EvolutionarySearch
@@ -18,7 +16,9 @@ from mlir_sched.search_run import SearchRun
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch
+from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.variants import BuiltVariant, BuiltVariants, profiled, tunable_share
+from mlir_sched.version import __version__
 
 
 def summarise(

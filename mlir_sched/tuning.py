@@ -20,7 +20,6 @@ from mlir_sched.options import TuneOptions
 from mlir_sched.output_folder import open_folder
 from mlir_sched.parameters import parameter_files
 from mlir_sched.progress import Progress, ProgressCallback, silent
-from mlir_sched.reasons import why_unscheduled
 from mlir_sched.report import Curve, write_report
 from mlir_sched.result import TuneResult
 from mlir_sched.runner import Runner, RunnerOptions
@@ -28,6 +27,7 @@ from mlir_sched.space import Space
 from mlir_sched.summary import summarise
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks.model import require_program
+from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.variant_choice import VariantChoice

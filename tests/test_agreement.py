@@ -12,7 +12,7 @@ from iree.compiler.tools import compile_str
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import Program, Runner, RunnerOptions
-from mlir_sched.runner.dispatch_events import find_tools
+from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.rules import rule_for_model
 
 DISPATCHES, ROWS, WIDTH = 50, 256, 128

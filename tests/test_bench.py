@@ -10,8 +10,8 @@ import pytest
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import bench, protocol, workspace
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.verify import Check, InputKind, Rule
-from mlir_sched.runner.wall_clock import LONG_CALL_S
 from mlir_sched.runner.workspace import Workspace
 
 VECTOR = TensorSpec((1000,), "f32")

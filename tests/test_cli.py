@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from mlir_sched import __version__, doctor
+from mlir_sched import doctor
 from mlir_sched.cli import main
 from mlir_sched.cli.tune import failure_lines
 from mlir_sched.compiler import version as compiler_version_module
 from mlir_sched.database import RecordStore
 from mlir_sched.user_modules import load_modules
+from mlir_sched.version import __version__
 
 TRIALS = 6
 MODEL = """

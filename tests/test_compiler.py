@@ -14,12 +14,12 @@ import iree_cases as cases
 import numpy as np
 import psutil
 import pytest
+from applied_strategies import applied_strategies
 
 from mlir_sched.compiler import (
     CompilerPool,
     ModelCompileError,
     WorkerLimits,
-    applied_strategies,
     compile_model,
     workers,
 )

@@ -20,16 +20,9 @@ from vulkan import require_vulkan
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import BaselineError, Program, Runner, RunnerOptions, RunResult
+from mlir_sched.runner.benchmark_module import Block, arguments_of, find_tools, write_elements
 from mlir_sched.runner.device import RemoteDevice
-from mlir_sched.runner.dispatch_events import (
-    Block,
-    DispatchClock,
-    arguments_of,
-    durations_of,
-    find_tools,
-    seconds_per_call,
-    write_elements,
-)
+from mlir_sched.runner.dispatch_events import DispatchClock, durations_of, seconds_per_call
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.rules import rule_for_model

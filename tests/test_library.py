@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from applied_strategies import applied_strategies
 from convolution_payloads import CONVOLUTIONS
 from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
 
-from mlir_sched.compiler import ModelCompileError, applied_strategies, compile_model
+from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
 from mlir_sched.emission.library import Strategy, build_library, provenance_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import iree_cases as cases
 import pytest
+from applied_strategies import applied_strategies
 
-from mlir_sched.compiler import applied_strategies
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
 from mlir_sched.errors import UserError
@@ -19,7 +19,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence @__kernel_config(%variant: !transform.any_op {transform.readonly}) {
-    transform.annotate %variant "mlir_sched.applied" : !transform.any_op
+    %name = transform.param.constant "marked" -> !transform.any_param
+    transform.annotate %variant "mlir_sched.applied" = %name : !transform.any_op, !transform.any_param
     transform.yield
   }
 }
@@ -42,7 +43,7 @@ def test_the_compiler_finds_a_library_in_a_folder_of_any_name(tmp_path: Path, na
     flags = (*cases.FLAGS, *library_flags(library))
     (folder / "flags.txt").write_text(write_response_file(flags))
     assert read_response_file((folder / "flags.txt").read_text()) == flags
-    assert applied_strategies(tmp_path / "model.mlir", (f"@{folder / 'flags.txt'}",), None) == {"": 1}
+    assert applied_strategies(tmp_path / "model.mlir", (f"@{folder / 'flags.txt'}",), None) == {"marked": 1}
 
 
 @pytest.mark.parametrize("name", ["user@host", "a{b", "a}b", "}{", 'it\'s "both"'])

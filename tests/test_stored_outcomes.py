@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 
-from mlir_sched import __version__
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.measurement import Outcome, Timing
@@ -24,6 +23,7 @@ from mlir_sched.space import DesignSpace, Space
 from mlir_sched.target import Target
 from mlir_sched.task import Task
 from mlir_sched.task_search import TaskSearch
+from mlir_sched.version import __version__
 
 TASK = task_of("matmul", matmul_dispatch(64, 96, 32))
 SPACE = Space.default(TARGET)

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from applied_strategies import applied_strategies
 from payloads import matmul
 from vulkan import require_vulkan
 
 from mlir_sched import RecordStore
-from mlir_sched.compiler import applied_strategies
 from mlir_sched.compiler.model import iree_compile_path
 
 COMMAND = (sys.executable, "-m", "mlir_sched.cli")

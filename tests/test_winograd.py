@@ -9,8 +9,8 @@ import pytest
 from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program_rewrites.winograd import ALGORITHMS, Winograd
-from mlir_sched.rewrite_script import rewrites_in
 
 FIRST, HWCF = (0, 3, 1, 2), (3, 2, 0, 1)
 """Orders of dims: an image's from channels last to first, a filter's from ``hwcf`` to ``fchw``."""

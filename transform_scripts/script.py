@@ -15,17 +15,16 @@ from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import loop as loop_dialect
 from iree.compiler.dialects.transform import structured
 
+from mlir_sched.attributes import APPLIED, STRATEGY
 from mlir_sched.trace import Decision
 from mlir_sched.transform_scripts.emitter import Handle, Sampled
 from mlir_sched.transform_scripts.script_form import (
-    APPLIED,
     DISTRIBUTION,
     ELEMENT,
     LOOKUP,
     NAME,
     SKETCH,
     STATIC,
-    STRATEGY,
     script_context,
     to_attribute,
 )

@@ -9,12 +9,6 @@ from iree.compiler import ir
 
 from mlir_sched.errors import ScriptError
 
-STRATEGY = "strategy"
-"""Name of the sequence that a stand-alone script holds. Its argument is the dispatch's ``func.func``."""
-APPLIED = "mlir_sched.applied"
-"""Annotation that the last op of a strategy puts on the function: the proof that it ran to its end."""
-STRATEGY_CHOSEN = "mlir_sched.chosen"
-"""Annotation of a function that a strategy of a library matches, before any of them runs."""
 SKETCH = "mlir_sched.sketch"
 LOOKUP = "transform.util.lookup_nearest_symbol_from_self"
 """The op by which a strategy finds a function of the script that it puts into the payload."""

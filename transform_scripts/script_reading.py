@@ -7,6 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.attributes import STRATEGY
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value, distribution_from_json
 from mlir_sched.trace import Decision, Trace
@@ -18,7 +19,6 @@ from mlir_sched.transform_scripts.script_form import (
     NAME,
     SKETCH,
     STATIC,
-    STRATEGY,
     from_attribute,
     script_context,
     to_attribute,

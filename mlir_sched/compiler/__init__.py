@@ -3,7 +3,6 @@
 from mlir_sched.compiler.model import (
     ModelCompileError,
     applied_rewrites,
-    applied_strategies,
     compile_model,
     compile_to_bytes,
     tuned_dispatches,
@@ -20,7 +19,6 @@ __all__ = [
     "TunedDispatch",
     "WorkerLimits",
     "applied_rewrites",
-    "applied_strategies",
     "compile_model",
     "compile_to_bytes",
     "tuned_dispatches",

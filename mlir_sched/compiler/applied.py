@@ -11,8 +11,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.attributes import APPLIED
 from mlir_sched.compiler.session import walk
-from mlir_sched.transform_scripts.script_form import APPLIED
 
 _LOWERING_CONFIG = "lowering_config"
 _NO_PIPELINE = "no_pipeline"

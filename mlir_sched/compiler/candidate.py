@@ -14,6 +14,7 @@ from typing import Any
 from iree.compiler import ir, passmanager
 from iree.compiler.dialects.transform import interpreter
 
+from mlir_sched.attributes import STRATEGY
 from mlir_sched.compiler.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.code_digest import code_digest
@@ -30,7 +31,6 @@ from mlir_sched.compiler.session import (
 )
 from mlir_sched.errors import FailureClass, MlirSchedError
 from mlir_sched.tasks.preconfiguration import run_preconfiguration
-from mlir_sched.transform_scripts.script_form import STRATEGY
 
 MESSAGE_CHARACTERS = 600
 """Length that a diagnostic is cut to."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.attributes import APPLIED, STRATEGY_CHOSEN
 from mlir_sched.compiler.session import walk
-from mlir_sched.transform_scripts.script_form import APPLIED, STRATEGY_CHOSEN
 
 BINDING = "hal.interface.binding.subspan"
 _CONSTANT = "arith.constant"

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
 from mlir_sched.compiler.version import compiler_version
@@ -20,10 +21,9 @@ from mlir_sched.processes.exit_status import signal_name
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.program import LimitError, run_program
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.rewrite_script import rewrites_in
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
-_APPLIED = re.compile(r'func\.func [^\n]*?\bmlir_sched\.applied(?: = "([^"]*)")?')
+_REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
 _DUMP_FLAG = "--iree-hal-dump-executable-configurations-to="
 _SHORT = ("--mlir-elide-elementsattrs-if-larger=4096", "--mlir-elide-resource-strings-if-larger=4096")
 """Flags for text that is read for its ops: the weights of a large model are most of its text. Constants inside of
@@ -92,20 +92,6 @@ def tuned_dispatches(
         return read_tuned_dispatches(Path(folder))
 
 
-def applied_strategies(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:
-    """Return how many dispatches each strategy of the library was applied to, by the name in its annotation.
-
-    The annotation is ``mlir_sched.applied = "name"`` on the dispatch's function; one without a name counts as ``""``.
-    A strategy that matched nothing is not in the result.
-
-    Raises:
-        ModelCompileError: The compiler failed or reported an error.
-    """
-    text = _iree_compile(model_path, (*flags, *_SHORT), library, "--compile-to=executable-configurations", "-o", "-")
-    names = Counter(found.group(1) or "" for found in _APPLIED.finditer(text))
-    return dict(sorted(names.items()))
-
-
 def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:
     """Return how many pieces of the program each rewrite of the library replaced, by its name.
 
@@ -116,6 +102,15 @@ def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Pa
     """
     text = _iree_compile(model_path, (*flags, *_SHORT), library, "--compile-to=preprocessing", "-o", "-")
     return rewrites_in(text)
+
+
+def rewrites_in(text: str) -> dict[str, int]:
+    """Return how many pieces of a program each rewrite put in place, by its name.
+
+    Args:
+        text: The program after IREE's ``preprocessing`` phase (``iree-compile --compile-to=preprocessing``).
+    """
+    return dict(sorted(Counter(found.group(1) for found in _REWRITTEN.finditer(text)).items()))
 
 
 def iree_compile_path() -> Path:

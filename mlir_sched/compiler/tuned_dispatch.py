@@ -26,9 +26,9 @@ def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
     """Return the dispatches in a folder of configured executables, one file each, that carry a strategy's mark."""
     from iree.compiler import ir
 
+    from mlir_sched.attributes import APPLIED
     from mlir_sched.compiler.code_digest import code_digest
     from mlir_sched.compiler.session import functions
-    from mlir_sched.transform_scripts.script_form import APPLIED
 
     found = []
     with ir.Context(), ir.Location.unknown():

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlir_sched import __version__
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.emission.decisions import NO_LOSS, loses, plainest_of_fastest, shown
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
@@ -29,6 +28,7 @@ from mlir_sched.result import ProgramResult
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.target import Target, iree_device
 from mlir_sched.variants import BuiltVariant
+from mlir_sched.version import __version__
 from mlir_sched.whole_program import CompiledModel
 
 

@@ -21,12 +21,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlir_sched.attributes import EMISSION
 from mlir_sched.compiler.library_flags import library_flags, library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
 
 LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
-EMISSION = "mlir_sched.emission"
-"""Attribute of a library with the name of its emission, which ``summary.json`` repeats."""
 _EMISSION = re.compile(rf'\b{re.escape(EMISSION)} = "([0-9a-f]+)"')
 _PASSING = ("library.*.mlir", ".library.*.mlir.new")
 

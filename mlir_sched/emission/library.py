@@ -15,15 +15,15 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.attributes import EMISSION, STRATEGY_CHOSEN
 from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
-from mlir_sched.emission.installation import EMISSION
 from mlir_sched.emission.matcher import append_matcher
 from mlir_sched.errors import ScriptError
 from mlir_sched.rewrite_script import RewriteScript
 from mlir_sched.space import DesignSpace
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module
-from mlir_sched.transform_scripts.script_form import STRATEGY_CHOSEN, script_context
+from mlir_sched.transform_scripts.script_form import script_context
 from mlir_sched.transform_scripts.script_reading import strategy_text
 
 REWRITE = "mlir_sched.rewrite"

@@ -13,9 +13,9 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import structured
 
+from mlir_sched.attributes import REWRITTEN
 from mlir_sched.program_rewrites.replacement import append_sequence, require_number
 from mlir_sched.program_rewrites.rewrite import ProgramRewrite
-from mlir_sched.rewrite_script import REWRITTEN
 
 MAX_OPS = 8
 """Linalg ops that one dispatch may hold; transform modules schedule few more."""

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.attributes import REWRITTEN
 from mlir_sched.program_rewrites.replacement import (
     append_function,
     append_sequence,
@@ -20,7 +21,6 @@ from mlir_sched.program_rewrites.replacement import (
     require_number,
 )
 from mlir_sched.program_rewrites.rewrite import ProgramRewrite
-from mlir_sched.rewrite_script import REWRITTEN
 
 
 class Site(Protocol):

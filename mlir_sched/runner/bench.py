@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from mlir_sched.runner import protocol
 from mlir_sched.runner.device import Device, LoadedProgram
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.wall_clock import LONG_CALL_S
+from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.workspace import UnverifiableResults, Workspace
 
 KEPT_BYTES = 2**28

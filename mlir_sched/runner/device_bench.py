@@ -9,8 +9,9 @@ import iree.runtime as rt
 
 from mlir_sched.runner import protocol
 from mlir_sched.runner.bench import Bench
+from mlir_sched.runner.benchmark_module import Block, arguments_of, write_elements
 from mlir_sched.runner.device import Device, RemoteDevice
-from mlir_sched.runner.dispatch_events import ROUGH_CALLS, Block, DispatchClock, arguments_of, write_elements
+from mlir_sched.runner.dispatch_events import ROUGH_CALLS, DispatchClock
 from mlir_sched.runner.paired_sampling import PairSampler
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import poisoned

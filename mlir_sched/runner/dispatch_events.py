@@ -7,23 +7,19 @@ profile reader; both are part of its runtime package.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.errors import Failure, FailureClass, UserError
-from mlir_sched.payload import TensorSpec
+from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes.exit_status import describe_exit
-from mlir_sched.runner.program import Program
+from mlir_sched.runner.benchmark_module import Block
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.spinning_threads import run_without_spinning
-from mlir_sched.runner.verify import Array, dtype_of
 
 WARM_UP_CALLS = 1
 """First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""
@@ -43,28 +39,6 @@ DISTURBED = 1.25
 
 ROUGH_CALLS = 16
 """Counted calls that tell the rough time of a program."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """A program with all its arguments in files: what one process needs to run it.
-
-    Attributes:
-        module: File with the compiled module.
-        program: What is in it.
-        arguments: One file of raw elements per argument, in order: the inputs, then the destinations if it takes any.
-    """
-
-    module: Path
-    program: Program
-    arguments: tuple[Path, ...]
-
-    def flags(self) -> list[str]:
-        """Return the flags of ``iree-benchmark-module`` that name the function and its arguments."""
-        specs = arguments_of(self.program)
-        inputs = [f"--input={_argument(spec, path)}" for spec, path in zip(specs, self.arguments, strict=True)]
-        parameters = [f"--parameters={file}" for file in self.program.parameters]
-        return [f"--module={self.module}", f"--function={self.program.entry}", *parameters, *inputs]
 
 
 class DispatchClock:
@@ -136,26 +110,6 @@ class DispatchClock:
         raise RequestFailed(Failure(kind, describe_exit(Path(tool).name, done.returncode, done.stderr)))
 
 
-def find_tools() -> tuple[str, str]:
-    """Return the paths of ``iree-benchmark-module`` and ``iree-profile`` in IREE's runtime package.
-
-    Raises:
-        UserError: The package does not have them.
-    """
-    spec = importlib.util.find_spec("iree._runtime_libs")
-    folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
-    for folder in folders:
-        tools = folder / "iree-benchmark-module", folder / "iree-profile"
-        if all(tool.is_file() for tool in tools):
-            return str(tools[0]), str(tools[1])
-    raise UserError("iree-base-runtime has no iree-benchmark-module and iree-profile; install iree-base-runtime 3.13")
-
-
-def arguments_of(program: Program) -> tuple[TensorSpec, ...]:
-    """Return the tensors that a program's entry takes, in order."""
-    return (*program.inputs, *(program.outputs if program.writes_into_arguments else ()))
-
-
 def durations_of(listing: bytes, calls: int) -> NDArray[np.float64]:
     """Return what ``iree-profile dispatch --format=jsonl --dispatch_events`` lists.
 
@@ -193,19 +147,6 @@ def seconds_per_call(durations: NDArray[np.float64]) -> float:
     """
     counted = durations[WARM_UP_CALLS:]
     return float(np.percentile(counted, PERCENTILE, axis=0).sum())
-
-
-def write_elements(path: Path, array: Array) -> Path:
-    """Write the elements of an array as they lie in memory, and return the path."""
-    path.write_bytes(np.ascontiguousarray(array).tobytes())
-    return path
-
-
-def _argument(spec: TensorSpec, path: Path) -> str:
-    """Return an argument as IREE's programs take it: shape, type and file of a tensor, or a number."""
-    if spec.by_value:
-        return str(np.fromfile(path, dtype_of(spec))[0])
-    return f"{'x'.join((*map(str, spec.shape), spec.element_type))}=@{path}"
 
 
 def _fail(message: str) -> NoReturn:

@@ -15,6 +15,9 @@ from mlir_sched.runner.verify import Rule
 
 BASELINE = 0
 """Handle of the baseline program."""
+LONG_CALL_S = 1.0
+"""Seconds of a call that is made as seldom as can be; the first one tells how long it takes: warming up is little of
+that."""
 
 
 class RequestFailed(Exception):  # noqa: N818 - it carries a failure, it is not an error of the tool

@@ -13,14 +13,13 @@ import psutil
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
 from mlir_sched.measurement import Timing
 from mlir_sched.runner import protocol
+from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.client import RunnerClient
-from mlir_sched.runner.dispatch_events import find_tools
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.protocol import RequestFailed
+from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
 from mlir_sched.runner.verify import Rule
-from mlir_sched.runner.wall_clock import LONG_CALL_S
 
 LOADED_BYTES_PER_S = 20e6
 """Bytes of a program per second that handing it over takes at least; 400 MB of weights take about 2 s."""

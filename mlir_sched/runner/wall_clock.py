@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.runner.calibration import Calibration
+from mlir_sched.runner.protocol import LONG_CALL_S
 
 MAX_WALL_OVER_CPU = 1.03
 """A sample with more wall time per CPU time was interrupted by somebody else's work."""
 
 WAKE_UP_NS = 10_000
 """What a worker thread that wakes up for a call waits for its core even on a quiet machine (6 us were seen)."""
-
-LONG_CALL_S = 1.0
-"""Seconds of a call that is made as seldom as can be; the first one tells how long it takes: warming up is little of
-that."""
 
 WARM_CALL_S = 0.1
 """Seconds of a call that is long enough to be timed at once: reading 100 MB of weights into cold caches is a tenth of

@@ -12,6 +12,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.device import Device, LoadedProgram
 from mlir_sched.runner.inputs import alternatives, make_inputs
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.references import usable_share, why_unverifiable
 from mlir_sched.runner.verify import (
     Array,
@@ -23,7 +24,6 @@ from mlir_sched.runner.verify import (
     poison_bits,
     poisoned,
 )
-from mlir_sched.runner.wall_clock import LONG_CALL_S
 
 
 class UnverifiableResults(RuntimeError):  # noqa: N818 - a property of the program, not an error of the tool
