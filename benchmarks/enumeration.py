@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Distribution, Value
-from mlir_sched.space import DesignSpace
+from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Recorder, Trace
 
 MOST_STEPS = 40_000

@@ -33,9 +33,9 @@ from benchmarks.operators.table import operator_of_file
 from benchmarks.shapes import SHAPES, Shape
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
+from mlir_sched.pipeline import default_store
 from mlir_sched.runner.runner import choose_cores
 from mlir_sched.targets import detect_target
-from mlir_sched.tuning import default_store
 
 VERSION = 3
 MOST_FAILING = 0.05

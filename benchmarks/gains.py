@@ -13,9 +13,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from mlir_sched.cli.text import speedup
-from mlir_sched.options import TuneOptions
-from mlir_sched.tuning import tune
+from mlir_sched.pipeline import tune
+from mlir_sched.text import speedup
+from mlir_sched.tuning.options import TuneOptions
 
 MODELS = Path(__file__).parent / "models"
 GOALS = {

@@ -12,13 +12,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from mlir_sched.cli.text import speedup
 from mlir_sched.errors import UserError
-from mlir_sched.options import TuneOptions
-from mlir_sched.result import TuneResult
-from mlir_sched.space import Space
+from mlir_sched.pipeline import tune
+from mlir_sched.space.design_space import Space
 from mlir_sched.targets import detect_target
-from mlir_sched.tuning import tune
+from mlir_sched.text import speedup
+from mlir_sched.tuned_folder.result import TuneResult
+from mlir_sched.tuning.options import TuneOptions
 
 SHAPES = ((512, 512, 512), (128, 768, 3072))
 """Rows, columns and length of the reduction."""

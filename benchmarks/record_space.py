@@ -16,16 +16,16 @@ import numpy as np
 
 from benchmarks.enumeration import enumerate_traces
 from mlir_sched.database import RecordStore
-from mlir_sched.evaluate import CompileAndRun, seconds_against
-from mlir_sched.record import StoredTask, measuring_context
+from mlir_sched.database.record import StoredTask, measuring_context
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
 from mlir_sched.search import ReplaySearch
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
-from mlir_sched.space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets import detect_target
-from mlir_sched.task_search import TaskSearch, untuned_timing
 from mlir_sched.tasks import extract
+from mlir_sched.tuning.evaluator import CompileAndRun, seconds_against
+from mlir_sched.tuning.task_search import TaskSearch, untuned_timing
 
 DATA = Path(__file__).parent / "data"
 MODELS = Path(__file__).parent / "models"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.database import RecordStore
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record, StoredTask
+from mlir_sched.database.record import Origin, Record, StoredTask
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Categorical, IntRange, PerfectTile, Permutation
 from mlir_sched.trace import Recorder
 

@@ -25,16 +25,16 @@ from benchmarks.enumeration import Size, size_of
 from benchmarks.operators.table import OPERATORS, operator_named
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import Failure, IllegalTraceError, UserError
+from mlir_sched.program.variants import can_tune
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
+from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets import detect_target, target_kind
-from mlir_sched.task import Task
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.variants import can_tune
 
 VERSION = 1
 MOST_FAILING = 0.05
@@ -136,7 +136,7 @@ def _check(
 ) -> tuple[list[Failure], int]:
     """Compile and check; return the failures in the order of the traces, and the number of different programs."""
     assert task.dispatch is not None
-    results = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    results = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
     untuned = results.pop(0)
     if untuned.vmfb is None:
         raise UserError(f"{task.name}: IREE cannot compile this dispatch alone: {untuned.failure}")
@@ -200,7 +200,7 @@ def main() -> None:
     try:
         operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
         target = detect_target("llvm-cpu", arguments.threads)
-        flags = next(v.flags for v in target_kind(target.name).variants if v.name == arguments.variant)
+        flags = target_kind(target.name).variants[arguments.variant]
         with CompilerPool((*target.flags, *flags)) as pool, Runner(RunnerOptions(threads=arguments.threads)) as runner:
             for path in dict.fromkeys(path for operator in operators for path in operator.files):
                 console.print(f"{path.stem} ...", highlight=False)
@@ -226,7 +226,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("operators", nargs="*", help="names of the operators, or .mlir files; by default all operators")
     parser.add_argument("--samples", type=int, default=32, help="legal traces per sketch that are compiled and checked")
     parser.add_argument("--attempts", type=int, default=1000, help="draws per sketch for the share of legal ones")
-    parser.add_argument("--variant", default="default", choices=[v.name for v in target_kind("llvm-cpu").variants])
+    parser.add_argument("--variant", default="default", choices=[*target_kind("llvm-cpu").variants])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the results there")

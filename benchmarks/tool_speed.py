@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mlir_sched.options import TuneOptions
-from mlir_sched.space import DesignSpace, Space
+from mlir_sched.pipeline import tune
+from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
-from mlir_sched.tuning import tune
+from mlir_sched.tuning.options import TuneOptions
 
 MODELS = Path(__file__).parent / "models"
 

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlir_sched.database import RecordStore
+    from mlir_sched.database.record import Record
     from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
-    from mlir_sched.measurement import Outcome, Timing
-    from mlir_sched.options import TuneOptions
+    from mlir_sched.outcome import Outcome, Timing
     from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-    from mlir_sched.progress import Progress
-    from mlir_sched.record import Record
-    from mlir_sched.replaying import ReplayResult, replay
-    from mlir_sched.result import DispatchResult, ProgramResult, TuneResult
+    from mlir_sched.pipeline import tune
+    from mlir_sched.replaying.replay import ReplayResult, replay
     from mlir_sched.search import EvolutionaryOptions
-    from mlir_sched.space import DesignSpace, Space
-    from mlir_sched.target import Target
+    from mlir_sched.space.design_space import DesignSpace, Space
     from mlir_sched.targets import detect_target
+    from mlir_sched.targets.target import Target
     from mlir_sched.trace import Decision, Trace
     from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
     from mlir_sched.transform_scripts.script_reading import parse_traces
-    from mlir_sched.tuning import tune
+    from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
+    from mlir_sched.tuning.options import TuneOptions
+    from mlir_sched.tuning.progress import Progress
 
 from mlir_sched.version import __version__
 
@@ -69,23 +69,23 @@ __all__ = [
 
 _EXPORTS = {
     "database": ("RecordStore",),
+    "database.record": ("Record",),
     "errors": ("IllegalTraceError", "MlirSchedError", "ScriptError", "UserError"),
-    "measurement": ("Outcome", "Timing"),
-    "options": ("TuneOptions",),
+    "outcome": ("Outcome", "Timing"),
     "payload": ("Dispatch", "LinalgOp", "OpKind"),
-    "progress": ("Progress",),
-    "record": ("Record",),
-    "replaying": ("ReplayResult", "replay"),
-    "result": ("DispatchResult", "ProgramResult", "TuneResult"),
+    "pipeline": ("tune",),
+    "replaying.replay": ("ReplayResult", "replay"),
     "search": ("EvolutionaryOptions",),
-    "space": ("DesignSpace", "Space"),
-    "target": ("Target",),
+    "space.design_space": ("DesignSpace", "Space"),
     "targets": ("detect_target",),
+    "targets.target": ("Target",),
     "trace": ("Decision", "Trace"),
     "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
     "transform_scripts.script_reading": ("parse_traces",),
-    "tuning": ("tune",),
+    "tuned_folder.result": ("DispatchResult", "ProgramResult", "TuneResult"),
+    "tuning.options": ("TuneOptions",),
+    "tuning.progress": ("Progress",),
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

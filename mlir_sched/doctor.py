@@ -18,10 +18,10 @@ import psutil
 
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.options import TuneOptions
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import TARGETS, available_cpus, detect_target, target_kind
+from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.version import __version__
 
 OLDEST_PYTHON = (3, 11)

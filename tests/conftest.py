@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from payloads import PAYLOADS, Payload
 
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import LOCAL, GpuLimits, Target
+from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets import detect_target, vulkan
-from mlir_sched.task import Task
+from mlir_sched.targets.target import LOCAL, GpuLimits, Target
 from mlir_sched.tasks import extract
+from mlir_sched.tasks.task import Task
 
 FIXED = Target("llvm-cpu", "llvm-cpu", LOCAL, (), "fixed", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768)
 """A machine that does not depend on where the tests run: 64-byte vectors in 32 registers, one core."""

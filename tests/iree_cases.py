@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mlir_sched.target import LOCAL, Target
-from mlir_sched.task import Task
+from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model, extract
+from mlir_sched.tasks.task import Task
 
 FLAGS = (
     "--iree-hal-target-device=local",

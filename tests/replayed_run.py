@@ -14,16 +14,16 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.options import TuneOptions
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
-from mlir_sched.progress import silent
-from mlir_sched.run_clock import RunClock
 from mlir_sched.search import EvolutionaryOptions
-from mlir_sched.search_run import Limit, SearchRun
-from mlir_sched.space import Space
-from mlir_sched.target import LOCAL, Target
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import Space
+from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import Limit, SearchRun
+from mlir_sched.tuning.progress import silent
+from mlir_sched.tuning.run_clock import RunClock
 
 TARGET = Target(
     "llvm-cpu", "llvm-cpu", LOCAL, (), "a machine", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768

@@ -12,9 +12,9 @@ from iree_cases import FLAGS
 
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.model import iree_compile_path
-from mlir_sched.emission.library import build_library
-from mlir_sched.program_rewrites import ProgramRewrite
-from mlir_sched.rewrite_script import RewriteScript
+from mlir_sched.library.library import build_library
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.program.rewrites import ProgramRewrite
 from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import script_context
 

@@ -7,8 +7,8 @@ opens the store, and the number of each batch of 16 once ``add`` returned.
 import sys
 
 from mlir_sched.database import RecordStore
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record, StoredTask
+from mlir_sched.database.record import Origin, Record, StoredTask
+from mlir_sched.outcome import Outcome, Timing
 
 BATCH = 16
 TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3",))

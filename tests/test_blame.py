@@ -9,8 +9,8 @@ import pytest
 
 from mlir_sched.compiler import TunedDispatch
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
-from mlir_sched.emission.library import Strategy
-from mlir_sched.space import DesignSpace
+from mlir_sched.library.library import Strategy
+from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
 
 SPACE, TRACE = cast("DesignSpace", None), Trace("sketch", ())

@@ -21,7 +21,7 @@ from mlir_sched.cli import main
 from mlir_sched.cli.tune import failure_lines
 from mlir_sched.compiler import version as compiler_version_module
 from mlir_sched.database import RecordStore
-from mlir_sched.user_modules import load_modules
+from mlir_sched.space.user_modules import load_modules
 from mlir_sched.version import __version__
 
 TRIALS = 6
@@ -123,7 +123,7 @@ def test_errors_are_documents_when_json_is_asked_for(cli: Cli) -> None:
 
 
 def test_an_error_of_ours_is_one_line_and_a_log(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlir_sched.inspection.read_tuned_folder", lambda _: 1 / 0)
+    monkeypatch.setattr("mlir_sched.replaying.inspection.read_tuned_folder", lambda _: 1 / 0)
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(cli.folder))
     ended = cli("inspect", cli.folder)
     assert ended.code == 1

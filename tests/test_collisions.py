@@ -13,19 +13,19 @@ import pytest
 from mlir_sched.compiler import CompilerPool, TunedDispatch, tuned_dispatches
 from mlir_sched.compiler.code_digest import plain_type
 from mlir_sched.emission.blame import faults_in
-from mlir_sched.emission.library import Strategy, build_library
-from mlir_sched.emission.matcher import STORE
 from mlir_sched.emission.proof import Prover
 from mlir_sched.errors import ScriptError
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
-from mlir_sched.targets import Variant
-from mlir_sched.task import Task
+from mlir_sched.library.library import Strategy, build_library
+from mlir_sched.library.matcher import STORE
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model, extract
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.script import ScriptEmitter
-from mlir_sched.variants import BuiltVariant
 
 ID = "affine_map<(i, j) -> (i, j)>"
 TURNED = "affine_map<(i, j) -> (j, i)>"
@@ -121,7 +121,7 @@ def strategies_for(tasks: Sequence[Task], target: Target) -> dict[str, Strategy]
             space = DesignSpace(Space.default(target), task.dispatch, target)
             trace = space.sample(np.random.default_rng(number))
             script = space.script(trace, f"s{number}")
-            ((_, compiled),) = pool.compile(task, [script])
+            ((_, compiled),) = pool.compile(task.source, [script])
             assert compiled.code, compiled.failure
             made[task.key] = Strategy(
                 f"s{number}", task.source, space, trace, {}, task.name, script=script, code=compiled.code

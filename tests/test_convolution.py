@@ -18,9 +18,9 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.common.convolution import match, row_loops, vector_loops
 from mlir_sched.transform_scripts.llvm_cpu import convolution
@@ -194,7 +194,7 @@ def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(
             script()
         monkeypatch.setattr(convolution, "_require_on_stack", lambda *_: None)
     with CompilerPool(task.flags) as pool:
-        ((_, result),) = pool.compile(task, [script()])
+        ((_, result),) = pool.compile(task.source, [script()])
     assert (result.failure is not None and "stack allocation limit" in result.failure.message) == bool(rule)
 
 
@@ -254,7 +254,7 @@ def _outcomes(task: Task, target: Target, pool: CompilerPool, runner: Runner) ->
     assert task.dispatch is not None
     space, rng = DesignSpace(Space.default(target), task.dispatch, target), np.random.default_rng(11)
     traces = list({space.sample(rng): None for _ in range(SAMPLES)})
-    compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
     right = [index for index in sorted(compiled) if compiled[index].vmfb]
     programs = [program_of_task(task, compiled[index].vmfb or b"") for index in right]
     _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)

@@ -19,10 +19,10 @@ import pytest
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database import schema as database_schema
+from mlir_sched.database.record import Origin, Record, StoredTask, context_key, script_key
 from mlir_sched.database.schema import SCHEMA_VERSION
 from mlir_sched.errors import Failure, FailureClass, UserError
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record, StoredTask, context_key, script_key
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Categorical, ComputeLocation, IntRange, PerfectTile, Permutation, PowerOfTwo
 from mlir_sched.trace import Recorder, Trace
 

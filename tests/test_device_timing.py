@@ -21,12 +21,12 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import BaselineError, Program, Runner, RunnerOptions, RunResult
 from mlir_sched.runner.benchmark_module import Block, arguments_of, find_tools, write_elements
-from mlir_sched.runner.device import RemoteDevice
-from mlir_sched.runner.dispatch_events import DispatchClock, durations_of, seconds_per_call
 from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.process.device import RemoteDevice
+from mlir_sched.runner.process.dispatch_events import DispatchClock, durations_of, seconds_per_call
+from mlir_sched.runner.process.spinning_threads import NICENESS, Threads, run_without_spinning
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.rules import rule_for_model
-from mlir_sched.runner.spinning_threads import NICENESS, Threads, run_without_spinning
 from mlir_sched.runner.verify import DTYPES, Check, InputKind, Rule, poison_bits
 
 SOURCES = Path(__file__).parent / "data" / "runner"
@@ -281,8 +281,8 @@ def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
     block = Block(tmp_path, Program(b"", "task", (), (), True), ())
     left = iter(times)
     monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
-    monkeypatch.setattr("mlir_sched.runner.dispatch_events.durations_of", lambda text, calls: None)
-    monkeypatch.setattr("mlir_sched.runner.dispatch_events.seconds_per_call", lambda durations: next(left))
+    monkeypatch.setattr("mlir_sched.runner.process.dispatch_events.durations_of", lambda text, calls: None)
+    monkeypatch.setattr("mlir_sched.runner.process.dispatch_events.seconds_per_call", lambda durations: next(left))
     for _ in range(len(times) - used):
         clock.seconds(block, 1)
     assert clock.sample(block, 1) == (sample, alone)

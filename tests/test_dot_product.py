@@ -11,16 +11,16 @@ from conftest import FIXED
 from payloads import Payload, matmul, mixed_contraction
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.emission.library import Strategy, build_library
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.library.library import Strategy, build_library
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.exactness import FULL_RANGE
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts.llvm_cpu import Contraction, DotProduct, Lowering, ParallelDistribution
 from mlir_sched.transform_scripts.script_reading import extract_strategy, replace_strategy, strategy_text
@@ -158,7 +158,7 @@ def test_random_candidates_compile_and_compute_the_right_numbers(
             task = task_for(payload)
             space = _space(task, here)
             traces = list({space.sample(rng, "dot_product"): None for _ in range(3)})
-            compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+            compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
             complaints += [f"{name} {r.failure.message}" for r in compiled.values() if r.failure is not None]
             programs = [
                 Program(r.vmfb or b"", "task", task.inputs, task.outputs, True) for _, r in sorted(compiled.items())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlir_sched.emission.decisions import loses, plainest_of_fastest, why_no_gain
-from mlir_sched.measurement import Timing
+from mlir_sched.outcome import Timing
 from mlir_sched.runner.statistics import median_interval
 
 DEFAULT = (1.0, 1.0)

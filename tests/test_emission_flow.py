@@ -12,24 +12,24 @@ import pytest
 from replayed_run import TARGET, matmul_dispatch, task_of
 
 from mlir_sched.compiler import CompileResult
+from mlir_sched.database.record import Origin, Record
 from mlir_sched.emission import export, finalists
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.final_measurement import ProgramTimings
 from mlir_sched.emission.finalists import Finalists, Winner, choose_finalists
-from mlir_sched.emission.installation import EmittedFiles
-from mlir_sched.emission.library import Strategy
 from mlir_sched.emission.proof import Proven
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record
+from mlir_sched.library.library import Strategy
+from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RunnerOptions, RunResult
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.targets import Variant
-from mlir_sched.task import Task
-from mlir_sched.task_search import TaskSearch
+from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.tasks import Model
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.variants import BuiltVariant
-from mlir_sched.whole_program import CompiledModel
+from mlir_sched.tuned_folder.installation import EmittedFiles
+from mlir_sched.tuning.task_search import TaskSearch
 
 DISPATCH = matmul_dispatch(64, 96, 32)
 SPACE = DesignSpace(Space.default(TARGET), DISPATCH, TARGET)

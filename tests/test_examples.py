@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mlir_sched.space import Space
-from mlir_sched.target import Target
+from mlir_sched.program.variants import can_tune
+from mlir_sched.space.design_space import Space
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
-from mlir_sched.variants import can_tune
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -12,10 +12,10 @@ import pytest
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.errors import UserError
-from mlir_sched.options import TuneOptions
 from mlir_sched.payload import TensorSpec
+from mlir_sched.pipeline import tune
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
-from mlir_sched.tuning import tune
+from mlir_sched.tuning.options import TuneOptions
 
 EXPORTED = Path(__file__).parent / "exported"
 CONVOLUTIONAL, TRANSFORMER = EXPORTED / "convolutional.mlir", EXPORTED / "transformer.mlir"
@@ -111,7 +111,7 @@ def test_weights_inside_of_a_dispatch_come_along_with_its_program() -> None:
     assert holding
     with CompilerPool(model.flags, workers=1) as pool:
         for task in holding:
-            ((_, result),) = pool.compile(task, [None])
+            ((_, result),) = pool.compile(task.source, [None])
             assert result.failure is None
 
 

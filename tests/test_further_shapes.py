@@ -15,10 +15,10 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
@@ -66,7 +66,7 @@ def check(task: Task, target: Target, pool: CompilerPool, runner: Runner) -> Non
     space, rng = DesignSpace(Space.default(target), task.dispatch, target), np.random.default_rng(7)
     assert space.sketches, task.dispatch
     traces = list({space.sample(rng): None for _ in range(DRAWS)})
-    compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
     assert not [(t.values, compiled[i].failure) for i, t in enumerate(traces, 1) if compiled[i].failure]
     programs = [program_of_task(task, compiled[i].vmfb or b"") for i in range(len(traces) + 1)]
     _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)

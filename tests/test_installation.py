@@ -12,8 +12,8 @@ import pytest
 
 from mlir_sched.compiler.library_flags import library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file
-from mlir_sched.emission.installation import EmittedFiles, emission_of, install
-from mlir_sched.emission.tuned_folder import read_tuned_folder
+from mlir_sched.tuned_folder.folder import read_tuned_folder
+from mlir_sched.tuned_folder.installation import EmittedFiles, emission_of, install
 
 
 def library(name: str) -> str:

@@ -13,14 +13,14 @@ from test_variant_search import timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
-from mlir_sched.measurement import Outcome
-from mlir_sched.options import TuneOptions
-from mlir_sched.progress import silent
-from mlir_sched.run_clock import RunClock
+from mlir_sched.outcome import Outcome
 from mlir_sched.runner import BaselineError
-from mlir_sched.search_run import Limit, SearchRun
-from mlir_sched.space import Space
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import Space
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import Limit, SearchRun
+from mlir_sched.tuning.progress import silent
+from mlir_sched.tuning.run_clock import RunClock
 
 SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
 TRIALS = 40

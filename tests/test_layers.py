@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PLAIN = ("sampling", "trace", "payload", "task", "measurement", "errors", "features", "target", "result")
+PLAIN = ("attributes", "version", "errors", "payload", "sampling", "trace", "outcome", "parameters", "reasons", "text")
 """Modules of plain data, which need neither MLIR nor IREE."""
+LAYERS = (
+    PLAIN,
+    ("models",),
+    ("search", "processes"),
+    ("compiler",),
+    ("targets", "compiler.worker"),
+    ("tasks", "transform_scripts", "tuned_folder"),
+    ("space", "database", "runner"),
+    ("library", "runner.process"),
+    ("program.rewrites", "program"),
+    ("tuning",),
+    ("emission", "doctor"),
+    ("pipeline", "replaying"),
+    ("cli",),
+)
+"""Packages and files of ``mlir_sched``, the lowest first: what imports another is further down in this list."""
 
 
 def imports_of(path: Path) -> Iterator[str]:
     """Yield the modules that a file imports when it is imported itself (not inside functions)."""
-    for node in ast.parse(path.read_text()).body:
+    yield from imported_by(ast.parse(path.read_text()).body)
+
+
+def all_imports_of(path: Path) -> Iterator[str]:
+    """Yield the modules that a file imports anywhere."""
+    yield from imported_by(ast.walk(ast.parse(path.read_text())))
+
+
+def imported_by(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -36,6 +61,24 @@ def test_search_and_models_import_plain_data_alone(path: Path) -> None:
     assert [name for name in imports_of(path) if name.split(".")[0] == "iree"] == []
 
 
+def test_packages_import_downwards_only() -> None:
+    level = {f"mlir_sched.{name}": number for number, names in enumerate(LAYERS) for name in names}
+
+    def package_of(module: str) -> str:
+        return max((name for name in level if f"{module}.".startswith(f"{name}.")), key=len, default=module)
+
+    upward = []
+    for path in files_of("mlir_sched", "search", "models", "transform_scripts"):
+        name = name_of(path)
+        if name == "mlir_sched":
+            continue
+        assert package_of(name) in level, f"{name} is in no layer"
+        ours = {package_of(other) for other in all_imports_of(path) if other.startswith("mlir_sched.")}
+        own = max(1, level[package_of(name)])  # plain data may build on plain data
+        upward += [(name, other) for other in ours - {package_of(name)} if level[other] >= own]
+    assert upward == []
+
+
 def test_transform_modules_do_not_import_the_bindings() -> None:
     users = [p.name for p in files_of("transform_scripts") if any(i.startswith("iree") for i in imports_of(p))]
     assert users == ["script.py", "script_form.py", "script_reading.py"]
@@ -51,11 +94,15 @@ def test_plain_data_needs_no_iree(name: str) -> None:
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
     graph: dict[str, set[str]] = {}
     for path in files_of("mlir_sched", "search", "models", "transform_scripts"):
-        relative = path.relative_to(ROOT).with_suffix("")
-        parts = relative.parts if relative.parts[0] == "mlir_sched" else ("mlir_sched", *relative.parts)
-        name = ".".join(parts).removesuffix(".__init__")
-        graph[name] = {i for i in imports_of(path) if i.startswith("mlir_sched.")}
+        graph[name_of(path)] = {i for i in imports_of(path) if i.startswith("mlir_sched.")}
     assert list(circles(graph)) == []
+
+
+def name_of(path: Path) -> str:
+    """Return the module of a file."""
+    relative = path.relative_to(ROOT).with_suffix("")
+    parts = relative.parts if relative.parts[0] == "mlir_sched" else ("mlir_sched", *relative.parts)
+    return ".".join(parts).removesuffix(".__init__")
 
 
 def circles(graph: dict[str, set[str]]) -> Iterator[tuple[str, ...]]:

@@ -14,10 +14,10 @@ from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_su
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
-from mlir_sched.emission.library import Strategy, build_library, provenance_of
-from mlir_sched.space import DesignSpace
-from mlir_sched.target import Target
-from mlir_sched.task import Task
+from mlir_sched.library.library import Strategy, build_library, provenance_of
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
 
 TaskFor = Callable[[str | Payload], Task]
 SpaceFor = Callable[[str | Payload], DesignSpace]

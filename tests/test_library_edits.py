@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mlir_sched.emission.library import Strategy, build_library, provenance_of
 from mlir_sched.errors import ScriptError
-from mlir_sched.script_state import ScriptState, judge
-from mlir_sched.space import DesignSpace
-from mlir_sched.task import Task
+from mlir_sched.library.library import Strategy, build_library, provenance_of
+from mlir_sched.replaying.script_state import ScriptState, judge
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_traces, replace_strategy, strategy_text
 

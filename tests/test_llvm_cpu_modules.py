@@ -27,9 +27,9 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.llvm_cpu import Contraction, LoweringConfig
 
@@ -395,7 +395,7 @@ def _outcomes(
     assert task.dispatch is not None
     space, rng = DesignSpace(every_module(target), task.dispatch, target), np.random.default_rng(11)
     traces = list({space.sample(rng, sketch): None for sketch in space.sketches for _ in range(SAMPLES)})
-    compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
     programs = {
         index: Program(result.vmfb, "task", task.inputs, task.outputs, True)
         for index, result in sorted(compiled.items())
@@ -429,7 +429,7 @@ def test_edges_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketc
                     traces.append(space.run(sketch, Recorder({"edges": edges}, rng))[0])
                 except IllegalTraceError:
                     continue
-            compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+            compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
             assert not [(t.values, compiled[i].failure) for i, t in enumerate(traces, 1) if compiled[i].failure]
             programs = [Program(compiled[i].vmfb or b"", "task", task.inputs, task.outputs, True) for i in range(5)]
             _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)

@@ -12,10 +12,10 @@ from payloads import matmul
 
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
-from mlir_sched.result import TuneResult
+from mlir_sched.program.variants import BuiltVariants, build_variants
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.target import Target
-from mlir_sched.variants import BuiltVariants, build_variants
+from mlir_sched.targets.target import Target
+from mlir_sched.tuned_folder.result import TuneResult
 
 pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="several threads need two cores")
 SHORT = matmul(8, 64, 32).text
@@ -54,7 +54,7 @@ def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_
 
 
 def test_a_long_program_is_not_tried_there(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlir_sched.variants.SHORT_S", 0.0)
+    monkeypatch.setattr("mlir_sched.program.variants.SHORT_S", 0.0)
     built = variants(tmp_path / "model.mlir", here, local_sync=True).built
     assert not any(b.variant.local_sync for b in built)
 

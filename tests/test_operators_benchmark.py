@@ -31,7 +31,7 @@ from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.verify import InputKind, dtype_of
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, extract
 
 TINY = matmul(16, 16, 16).text

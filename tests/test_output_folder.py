@@ -14,12 +14,12 @@ import pytest
 
 from mlir_sched.cli import main
 from mlir_sched.errors import UserError
-from mlir_sched.output_folder import LOCK, open_folder
+from mlir_sched.tuned_folder.lock import LOCK, open_folder
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from mlir_sched.output_folder import open_folder
+from mlir_sched.tuned_folder.lock import open_folder
 with open_folder(Path(sys.argv[1]), "llvm-cpu"):
     print("held", flush=True)
     time.sleep(600)

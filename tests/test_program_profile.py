@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program_profile import ProgramProfile, read_profile, together
+from mlir_sched.program.profile import ProgramProfile, read_profile, together
 
 CONV, FIRST, SECOND = (
     "main$async_dispatch_0_conv_8x8_f32",

@@ -15,9 +15,9 @@ from rewriting import abi, applies, compiled_to, library_for, run, write
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program_rewrites import SingleDispatch, TransposedConvolution
-from mlir_sched.program_rewrites.axis import Axis, Block
-from mlir_sched.program_rewrites.inserted_zeros import find_sites
+from mlir_sched.program.rewrites import SingleDispatch, TransposedConvolution
+from mlir_sched.program.rewrites.axis import Axis, Block
+from mlir_sched.program.rewrites.inserted_zeros import find_sites
 from mlir_sched.transform_scripts.script_form import script_context
 
 ROOT = Path(__file__).parent.parent

@@ -10,10 +10,10 @@ from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.inputs import fan
+from mlir_sched.runner.process.workspace import Workspace
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, Rule
-from mlir_sched.runner.workspace import Workspace
 
 VECTOR, MATRIX = (100,), (64, 64)
 LAYERS = 60

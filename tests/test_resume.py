@@ -14,8 +14,8 @@ import pytest
 from replayed_run import TARGET
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.models import XGBoostModel
-from mlir_sched.record import Record, measuring_context
 
 SCRIPT = Path(__file__).parent / "replayed_run.py"
 TRIALS = 40

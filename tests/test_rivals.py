@@ -9,12 +9,12 @@ from replayed_run import TARGET, matmul_dispatch, task_of
 
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.emission.rivals import expected_s, rivals_of
-from mlir_sched.measurement import Timing
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.targets import Variant
+from mlir_sched.outcome import Timing
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
-from mlir_sched.variants import BuiltVariant
 
 DISPATCH = matmul_dispatch(64, 96, 32)
 

@@ -18,7 +18,7 @@ from test_rules import dispatch
 from test_rules import matmul as matmul_op
 
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.measurement import Timing
+from mlir_sched.outcome import Timing
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import (
     BaselineError,

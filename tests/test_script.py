@@ -10,8 +10,8 @@ import pytest
 from payloads import PAYLOADS
 
 from mlir_sched.errors import IllegalTraceError, ScriptError
-from mlir_sched.script_state import ScriptState, judge
-from mlir_sched.space import DesignSpace
+from mlir_sched.replaying.script_state import ScriptState, judge
+from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Recorder, Trace
 from mlir_sched.transform_scripts.script_reading import parse_traces, strategy_text
 

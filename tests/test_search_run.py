@@ -12,14 +12,14 @@ from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 from test_variant_search import Factor, Speedups
 
 from mlir_sched.database import RecordStore
-from mlir_sched.measurement import Outcome
-from mlir_sched.options import TuneOptions
-from mlir_sched.progress import silent
-from mlir_sched.run_clock import RunClock
-from mlir_sched.search_run import NO_TIME, Limit, SearchRun
-from mlir_sched.space import Space
-from mlir_sched.task import Task
-from mlir_sched.variant_choice import VariantChoice
+from mlir_sched.outcome import Outcome
+from mlir_sched.space.design_space import Space
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import NO_TIME, Limit, SearchRun
+from mlir_sched.tuning.progress import silent
+from mlir_sched.tuning.run_clock import RunClock
+from mlir_sched.tuning.variant_choice import VariantChoice
 
 SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}

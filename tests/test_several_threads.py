@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mlir_sched.runner.spinning_threads import yield_to_workers
-from mlir_sched.runner.wall_clock import workers_delay_ns
+from mlir_sched.runner.process.spinning_threads import yield_to_workers
+from mlir_sched.runner.process.wall_clock import workers_delay_ns
 
 
 def test_the_calling_thread_alone_yields_to_workers() -> None:

@@ -12,13 +12,13 @@ import pytest
 from conftest import FIXED
 from payloads import PAYLOADS, Payload, matmul
 
-from mlir_sched import space as space_module
 from mlir_sched.errors import IllegalTraceError, UserError
-from mlir_sched.features import COUNT
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.space import ENTRY_POINTS, DesignSpace, Space
-from mlir_sched.target import Target
-from mlir_sched.task import Task
+from mlir_sched.space import design_space as space_module
+from mlir_sched.space.design_space import ENTRY_POINTS, DesignSpace, Space
+from mlir_sched.space.features import COUNT
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
 from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
 from mlir_sched.transform_scripts.schedule import Schedule
 

@@ -30,19 +30,19 @@ from benchmarks.operators.rows import Against
 from benchmarks.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Origin, Record, StoredTask
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.evaluate import CompileAndRun
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record, StoredTask
+from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.pipeline import default_store
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Rule
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.llvm_cpu import Elementwise, LoweringConfig
-from mlir_sched.tuning import default_store
+from mlir_sched.tuning.evaluator import CompileAndRun
 
 TINY = matmul(16, 16, 16).text
 

@@ -12,17 +12,17 @@ import pytest
 from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.options import TuneOptions
-from mlir_sched.progress import silent
-from mlir_sched.record import Record, measuring_context
-from mlir_sched.run_clock import RunClock
-from mlir_sched.search_run import Limit, SearchRun
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.target import Target
-from mlir_sched.task import Task
-from mlir_sched.task_search import TaskSearch
+from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import Limit, SearchRun
+from mlir_sched.tuning.progress import silent
+from mlir_sched.tuning.run_clock import RunClock
+from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.version import __version__
 
 TASK = task_of("matmul", matmul_dispatch(64, 96, 32))
@@ -147,7 +147,7 @@ def test_what_another_version_of_the_tool_measured_answers_for_nothing(
     store: RecordStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched(store, Outcomes())
-    monkeypatch.setattr("mlir_sched.record.__version__", "9.9.9")
+    monkeypatch.setattr("mlir_sched.database.record.__version__", "9.9.9")
     evaluator = Outcomes()
     assert len(searched(store, evaluator).records) == len(evaluator.scripts) == TRIALS
     assert store.contexts(TASK.key)[-1] == "generation=0, threads=1, tool=9.9.9"

@@ -15,12 +15,12 @@ from vulkan import require_vulkan
 
 from mlir_sched import RecordStore, TuneOptions, tune
 from mlir_sched.errors import UserError
-from mlir_sched.target import GpuLimits, Target
+from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets import TARGETS, TargetKind, detect_target, llvm_cpu, vulkan
 from mlir_sched.targets.kind import DEFAULT
+from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.llvm_cpu import Elementwise, Lowering, ParallelDistribution
 from mlir_sched.transform_scripts.module import TransformModule
-from mlir_sched.user_modules import load_modules
 
 COMMAND = (sys.executable, "-m", "mlir_sched.cli")
 NO_DRIVER = {"VK_DRIVER_FILES": "/nonexistent.json", "VK_ICD_FILENAMES": "/nonexistent.json"}
@@ -47,7 +47,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
     folder = ModuleType("mlir_sched.transform_scripts.toy_cpu")
     folder.default_modules = default_modules  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, folder.__name__, folder)
-    monkeypatch.setitem(TARGETS, "toy-cpu", TargetKind(detect, (DEFAULT,), llvm_cpu.facts))
+    monkeypatch.setitem(TARGETS, "toy-cpu", TargetKind(detect, {DEFAULT: ()}, llvm_cpu.facts))
     return "toy-cpu"
 
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.compiler.workers import run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.payload import OpKind, TensorSpec
-from mlir_sched.task import Task
+from mlir_sched.processes.workers import run_isolated
 from mlir_sched.tasks import extract
+from mlir_sched.tasks.task import Task
 
 
 def compiled(task: Task, flags: tuple[str, ...]) -> bytes:
     with CompilerPool(flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task, [None])
+        ((_, result),) = pool.compile(task.source, [None])
     assert result.failure is None
     assert result.vmfb is not None
     return result.vmfb
@@ -98,7 +98,7 @@ def test_the_tasks_of_a_model_in_a_row_give_its_result(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     q, k, v = (rng.random(spec.shape, dtype=np.float32) for spec in model.entries[0].inputs)
     with CompilerPool(model.flags, workers=1) as pool:
-        compiled_tasks = [next(pool.compile(task, [None]))[1].vmfb for task in model.tasks]
+        compiled_tasks = [next(pool.compile(task.source, [None]))[1].vmfb for task in model.tasks]
     assert all(vmfb is not None for vmfb in compiled_tasks)
     scores, softmax, output = (vmfb or b"" for vmfb in compiled_tasks)
     *_, s = cases.run_program(scores, "task", [q, k], [(2, 32, 32)])

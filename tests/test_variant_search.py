@@ -12,18 +12,18 @@ import pytest
 from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
 
 from mlir_sched.database import RecordStore
-from mlir_sched.evaluate import Evaluator
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.options import TuneOptions
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.payload import Dispatch
-from mlir_sched.progress import silent
-from mlir_sched.search_run import SearchRun
-from mlir_sched.space import Space
-from mlir_sched.targets import Variant
-from mlir_sched.task import Task
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import BuiltVariant, contenders
+from mlir_sched.space.design_space import Space
 from mlir_sched.tasks import Model
-from mlir_sched.variant_search import VariantSearch
-from mlir_sched.variants import BuiltVariant, contenders
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.evaluator import Evaluator
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import SearchRun
+from mlir_sched.tuning.progress import silent
+from mlir_sched.tuning.variant_search import VariantSearch
 
 SMALL, LARGE, ODD = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48), matmul_dispatch(60, 84, 36)
 SPACE = Space.default(TARGET)
@@ -96,7 +96,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
 
         budget = {"trials": trials} if seconds is None else {"minutes": seconds / 60}
         options = TuneOptions(**budget, batch=8, fresh=fresh, evolution=QUICK)
-        monkeypatch.setattr("mlir_sched.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
+        monkeypatch.setattr("mlir_sched.tuning.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
             target = replace(TARGET, cores=cores)
             search = VariantSearch(options, target, SPACE, store, open_evaluator, time_programs, 0.0, silent)

@@ -18,8 +18,8 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space import DesignSpace, Space
-from mlir_sched.task import Task
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts import llvm_cpu
 from mlir_sched.transform_scripts.module import ScheduleModule
@@ -113,7 +113,7 @@ def test_the_compiler_accepts_what_its_limit_refuses(vulkan_task_for: TaskFor) -
     start = script.index("workgroup_size = [")
     oversized = script[:start] + "workgroup_size = [4096, 1, 1" + script[script.index("]", start) :]
     with CompilerPool(task.flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task, [oversized])
+        ((_, result),) = pool.compile(task.source, [oversized])
     assert result.failure is None
 
 
@@ -150,7 +150,7 @@ def test_a_script_that_does_not_count_its_workgroups_is_not_applied(vulkan_task_
     uncounted = "".join(line for line in script.splitlines(True) if "populate_workgroup_count" not in line)
     assert uncounted != script
     with CompilerPool(task.flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task, [uncounted])
+        ((_, result),) = pool.compile(task.source, [uncounted])
     assert result.failure is not None
     assert result.failure.kind is FailureClass.NOT_APPLIED
     assert "does not set the number of workgroups" in result.failure.message
@@ -163,7 +163,7 @@ def test_a_script_for_the_cpu_is_a_recorded_failure(task_for: TaskFor, vulkan_ta
     script = cpu.script(cpu.sample(np.random.default_rng(0), "contraction.registers"))
     task = vulkan_task_for("matmul")
     with CompilerPool(task.flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task, [script])
+        ((_, result),) = pool.compile(task.source, [script])
     assert result.failure is not None
 
 
@@ -196,7 +196,7 @@ def test_random_candidates_compile(vulkan_task_for: TaskFor, pool: CompilerPool,
     task = vulkan_task_for(name)
     space = space_of(task)
     traces = samples(task, space)
-    results = dict(pool.compile(task, [space.script(trace) for trace in traces]))
+    results = dict(pool.compile(task.source, [space.script(trace) for trace in traces]))
     assert {str(traces[i].values): r.failure for i, r in results.items() if r.failure is not None} == {}
 
 
@@ -217,7 +217,7 @@ def test_random_candidates_compute_the_right_numbers(
         space = DesignSpace(user, task.dispatch, FIXED_VULKAN)
         assert name in space.sketches
     traces = [trace for trace in samples(task, space) if name != "outer_product" or trace.sketch == name]
-    compiled = dict(pool.compile(task, [None, *map(space.script, traces)]))
+    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
     untuned, *programs = [program_of_task(task, compiled[i].vmfb or b"") for i in range(len(traces) + 1)]
     failures = runner.check(untuned, programs, rule_for_dispatch(task.dispatch))
     assert {str(t.values): f for t, f in zip(traces, failures, strict=True) if f is not None} == {}

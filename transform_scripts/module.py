@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.schedule import Schedule
 
 

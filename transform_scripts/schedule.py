@@ -22,7 +22,7 @@ from mlir_sched.sampling import (
     Permutation,
     PowerOfTwo,
 )
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.trace import Decision, Recorder
 from mlir_sched.transform_scripts.emitter import DryEmitter, Emitter, Handle, Sampled
 

@@ -12,19 +12,19 @@ from benchmarks.composition.rows import Best, Row
 from benchmarks.composition.spaces import NamedSpace
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Record, StoredTask, measuring_context
 from mlir_sched.emission.decisions import MIN_GAIN
 from mlir_sched.emission.final_measurement import measure_scripts
-from mlir_sched.evaluate import CompileAndRun, Evaluator, UntunedError
-from mlir_sched.measurement import Timing
 from mlir_sched.models import SharedCostModel, XGBoostModel
-from mlir_sched.record import Record, StoredTask, measuring_context
+from mlir_sched.outcome import Timing
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.search import EvolutionarySearch, GradientScheduler
-from mlir_sched.space import DesignSpace
-from mlir_sched.target import Target
-from mlir_sched.task import Task
-from mlir_sched.task_search import TaskSearch, untuned_timing
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.evaluator import CompileAndRun, Evaluator, UntunedError
+from mlir_sched.tuning.task_search import TaskSearch, untuned_timing
 
 
 @dataclass(frozen=True)

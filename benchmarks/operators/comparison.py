@@ -21,14 +21,14 @@ from benchmarks.operators.sampling import Contender, interleave
 from benchmarks.operators.session import Session, keep_session, kept_session
 from benchmarks.operators.table import Operator
 from benchmarks.operators.tuning import Tuning
-from mlir_sched.options import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.references import why_unverifiable
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Array, Check, InputKind, compare, dtype_of
-from mlir_sched.target import LOCAL, LOCAL_SYNC, Target, iree_device
+from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device
+from mlir_sched.tuning.options import TuneOptions
 
 _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.startswith("MALLOC_")}
 """What IREE's programs are called with here is what the tool times them with."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.operators.peer import Peer, Prepared, Way, serve
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.device import LoadedProgram, LocalDevice
+from mlir_sched.runner.process.device import LoadedProgram, LocalDevice
 from mlir_sched.runner.program import Program
 
 

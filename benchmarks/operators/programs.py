@@ -15,8 +15,8 @@ from mlir_sched import TuneOptions, tune
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.target import LOCAL, LOCAL_SYNC, Target, iree_device
 from mlir_sched.targets import target_kind
+from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device
 from mlir_sched.tasks import EntryPoint, extract
 
 TUNED = "mlir-sched"
@@ -142,8 +142,8 @@ Maker = Callable[[Path], Tuning | None]
 def _makers(path: Path, target: Target, tuned: Path, trials: int, seed: int) -> list[tuple[str, Maker]]:
     """Return how the program of every column is made, by label."""
     makers: list[tuple[str, Maker]] = [
-        (f"IREE {variant.name}", partial(_compiled, path, (*target.flags, *variant.flags)))
-        for variant in target_kind(target.name).variants
+        (f"IREE {name}", partial(_compiled, path, (*target.flags, *flags)))
+        for name, flags in target_kind(target.name).variants.items()
     ]
     if trials:
         options = TuneOptions(trials=trials, threads=target.cores, seed=seed)

@@ -129,7 +129,7 @@ def tune(
     """
     with command(as_json=as_json, log_folder=output) as out:
         from mlir_sched.cli.tune import run_tune
-        from mlir_sched.options import TuneOptions
+        from mlir_sched.tuning.options import TuneOptions
 
         options = TuneOptions(
             target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from mlir_sched.cli.exit import DONE, Output
-from mlir_sched.cli.text import console, decisions, failures, median, speedup, table, value
-from mlir_sched.inspection import (
+from mlir_sched.replaying.inspection import (
     LibraryView,
     StoredResult,
     StoreView,
@@ -14,6 +13,7 @@ from mlir_sched.inspection import (
     describe_distribution,
     inspect_path,
 )
+from mlir_sched.text import console, decisions, failures, median, speedup, table, value
 
 
 def run_inspect(path: str, script: bool, output: Output) -> int:

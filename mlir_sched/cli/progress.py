@@ -11,8 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mlir_sched.cli.text import console, duration, failures
-from mlir_sched.progress import Progress
+from mlir_sched.text import console, duration, failures
+from mlir_sched.tuning.progress import Progress
 
 SHOWN = 10
 """Dispatches that the live view lists; those with the largest speed-up come first."""

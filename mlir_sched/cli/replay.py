@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli.progress import progress_view
-from mlir_sched.cli.text import console, seconds, speedup, table
-from mlir_sched.replaying import ReplayedStrategy, ReplayResult, replay
-from mlir_sched.script_state import ScriptState
-from mlir_sched.user_modules import load_modules
+from mlir_sched.replaying.replay import ReplayedStrategy, ReplayResult, replay
+from mlir_sched.replaying.script_state import ScriptState
+from mlir_sched.space.user_modules import load_modules
+from mlir_sched.text import console, seconds, speedup, table
 
 
 def run_replay(tuned: Path, model: Path, modules: Sequence[str], parameters: Sequence[str], output: Output) -> int:

@@ -10,13 +10,13 @@ from rich.table import Table
 
 from mlir_sched.cli.exit import DONE, INTERRUPTED, Output
 from mlir_sched.cli.progress import progress_view
-from mlir_sched.cli.text import console, decisions, duration, failures, median, seconds, speedup, table
 from mlir_sched.errors import FailureClass
-from mlir_sched.options import TuneOptions
-from mlir_sched.result import DispatchResult, TuneResult
-from mlir_sched.target import LOCAL_SYNC
-from mlir_sched.tuning import tune
-from mlir_sched.user_modules import load_modules
+from mlir_sched.pipeline import tune
+from mlir_sched.space.user_modules import load_modules
+from mlir_sched.targets.target import LOCAL_SYNC
+from mlir_sched.text import console, decisions, duration, failures, median, seconds, speedup, table
+from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
+from mlir_sched.tuning.options import TuneOptions
 
 UNLIKE = 2.0
 """Factor between a dispatch's times alone and in the program beyond which a user should know."""

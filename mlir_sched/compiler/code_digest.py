@@ -15,7 +15,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.attributes import APPLIED, STRATEGY_CHOSEN
-from mlir_sched.compiler.session import walk
+from mlir_sched.compiler.operations import walk
 
 BINDING = "hal.interface.binding.subspan"
 _CONSTANT = "arith.constant"

@@ -9,7 +9,8 @@ from multiprocessing.connection import wait
 from types import TracebackType
 
 from mlir_sched.compiler.result import CompileResult, failed
-from mlir_sched.compiler.workers import (
+from mlir_sched.errors import FailureClass
+from mlir_sched.processes.workers import (
     POLL_S,
     JobError,
     Worker,
@@ -19,11 +20,9 @@ from mlir_sched.compiler.workers import (
     WorkerTimeoutError,
     candidate_limits,
 )
-from mlir_sched.errors import FailureClass
-from mlir_sched.task import Task
 
 _MESSAGE_CHARACTERS = 600
-_JOB = "mlir_sched.compiler.candidate:compile_candidate"
+_JOB = "mlir_sched.compiler.worker.candidate:compile_candidate"
 
 
 @dataclass
@@ -57,17 +56,21 @@ class CompilerPool:
         self.limits = limits or candidate_limits(count)
         self._slots = [_Slot(Worker(flags)) for _ in range(count)]
 
-    def compile(self, task: Task, scripts: Sequence[str | None]) -> Generator[tuple[int, CompileResult], None, None]:
+    def compile(self, source: str, scripts: Sequence[str | None]) -> Generator[tuple[int, CompileResult], None, None]:
         """Compile candidates of a task and yield (index in ``scripts``, result) as they are done.
 
         A caller that stops early loses the candidates in work, and nothing else.
 
+        Args:
+            source: The task's program (``Task.source``).
+            scripts: One per candidate; None stands for the untuned code.
+
         Raises:
             UserError: The compiler does not know one of the flags.
-            ValueError: The task has no program (see ``Task.not_tunable``).
+            ValueError: There is no program.
         """
-        if not task.source:
-            raise ValueError(f"task {task.name} has no program to compile: {task.not_tunable}")
+        if not source:
+            raise ValueError("there is no program to compile: the task cannot be tuned")
         waiting = list(range(len(scripts)))[::-1]
         done = 0
         try:
@@ -75,7 +78,7 @@ class CompilerPool:
                 for slot in self._slots:
                     if slot.index is None and waiting:
                         slot.index = waiting.pop()
-                        slot.worker.submit(_JOB, task.source, scripts[slot.index], self.flags)
+                        slot.worker.submit(_JOB, source, scripts[slot.index], self.flags)
                 for index, result in self._finished():
                     done += 1
                     yield index, result

@@ -28,7 +28,7 @@ def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
 
     from mlir_sched.attributes import APPLIED
     from mlir_sched.compiler.code_digest import code_digest
-    from mlir_sched.compiler.session import functions
+    from mlir_sched.compiler.operations import functions
 
     found = []
     with ir.Context(), ir.Location.unknown():

@@ -32,9 +32,9 @@ from sqlalchemy import (
 )
 
 from mlir_sched.database.migrations import to_version_2
+from mlir_sched.database.record import Origin, Record, StoredTask, utc_now
 from mlir_sched.errors import Failure, FailureClass, UserError
-from mlir_sched.measurement import Outcome, Timing
-from mlir_sched.record import Origin, Record, StoredTask, utc_now
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.trace import Trace
 
 SCHEMA_VERSION = 2

@@ -28,6 +28,7 @@ from mlir_sched.database.engine import (
     store_name,
     transaction,
 )
+from mlir_sched.database.record import Record, StoredTask, utc_now
 from mlir_sched.database.schema import (
     MODELS,
     RECORDS,
@@ -45,7 +46,6 @@ from mlir_sched.database.schema import (
 )
 from mlir_sched.database.statements import Row, insert_missing, replace_row
 from mlir_sched.errors import LASTING, UserError
-from mlir_sched.record import Record, StoredTask, utc_now
 
 _RACES = 3
 """How often an insertion is tried again when another process inserts the same key at the same moment."""

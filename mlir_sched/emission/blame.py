@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.compiler import TunedDispatch
-from mlir_sched.emission.library import Strategy
+from mlir_sched.library.library import Strategy
 from mlir_sched.reasons import reason
 
 _SEQUENCE = re.compile(r"\s*transform\.named_sequence @(?:match_|try_)?(\w+)\(")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlir_sched.measurement import Timing
+from mlir_sched.outcome import Timing
 
 PLACEMENT = 1.01
 """Ratio that programs of equal code reach by the place they are loaded at; an interval does not hold it, because the

@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError
+from mlir_sched.database.record import describe
 from mlir_sched.emission.decisions import NO_LOSS, loses, plainest_of_fastest, shown
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
 from mlir_sched.emission.finalists import Finalists, Winner
-from mlir_sched.emission.installation import EmittedFiles
-from mlir_sched.emission.library import Strategy
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.rivals import rivals_of
-from mlir_sched.measurement import Timing
+from mlir_sched.library.library import Strategy
+from mlir_sched.outcome import Timing
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.reasons import reason
-from mlir_sched.record import describe
-from mlir_sched.result import ProgramResult
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.target import Target, iree_device
-from mlir_sched.variants import BuiltVariant
+from mlir_sched.targets.target import Target, iree_device
+from mlir_sched.tuned_folder.installation import EmittedFiles
+from mlir_sched.tuned_folder.result import ProgramResult
 from mlir_sched.version import __version__
-from mlir_sched.whole_program import CompiledModel
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.measurement import Timing
+from mlir_sched.outcome import Timing
+from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.rules import rule_for_dispatch
-from mlir_sched.task import Task
 from mlir_sched.tasks import Model
-from mlir_sched.whole_program import CompiledModel, measure_programs
+from mlir_sched.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def measure_scripts(
 
 def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
     """Return what the untuned code of a task compiles to, then one result per script."""
-    compiled = dict(pool.compile(task, [None, *scripts]))
+    compiled = dict(pool.compile(task.source, [None, *scripts]))
     return [compiled[index] for index in range(len(scripts) + 1)]
 
 

@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.database.record import Record
 from mlir_sched.emission.decisions import why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.measurement import Timing
-from mlir_sched.record import Record
+from mlir_sched.outcome import Timing
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
-from mlir_sched.space import DesignSpace
-from mlir_sched.task import Task
-from mlir_sched.task_search import TaskSearch
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.task_search import TaskSearch
 
 FINALISTS = 3
 """Best candidates per task that are measured once more."""

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlir_sched.emission.finalists import strategy_symbol
-from mlir_sched.emission.library import Strategy
 from mlir_sched.emission.proof import Prover
 from mlir_sched.errors import MlirSchedError
+from mlir_sched.library.library import Strategy
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.whole_program import measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
-from mlir_sched.task_search import TaskSearch
-from mlir_sched.variants import BuiltVariant
-from mlir_sched.whole_program import measure_programs
+from mlir_sched.tuning.task_search import TaskSearch
 
 
 def interim_times(

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, tuned_dispatches
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
-from mlir_sched.emission.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission, replace_file
-from mlir_sched.emission.library import Strategy, build_library
+from mlir_sched.library.library import Strategy, build_library
+from mlir_sched.program.variants import BuiltVariant
 from mlir_sched.reasons import reason
-from mlir_sched.variants import BuiltVariant
+from mlir_sched.tuned_folder.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission, replace_file
 
 UNNAMED = "the program does not compile with the scripts together, and the compiler does not say which is at fault"
 

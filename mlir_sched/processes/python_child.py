@@ -19,7 +19,7 @@ def python_command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs a module of this package as a program.
 
     Args:
-        module: Its full name, e.g. ``mlir_sched.runner.process``.
+        module: Its full name, e.g. ``mlir_sched.runner.process.server``.
         arguments: What it finds in ``sys.argv[1:]``.
     """
     return [sys.executable, "-P", str(_LAUNCHER), module, *arguments]

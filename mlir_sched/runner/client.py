@@ -98,7 +98,7 @@ class RunnerClient:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
         self._folder = temporary_folder()
         self._process = subprocess.Popen(
-            python_command("mlir_sched.runner.process"),
+            python_command("mlir_sched.runner.process.server"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

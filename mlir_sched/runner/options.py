@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil
 
-from mlir_sched.target import LOCAL
+from mlir_sched.targets.target import LOCAL
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
-from mlir_sched.task import Task
+from mlir_sched.tasks.task import Task
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mlir_sched.errors import Failure
-from mlir_sched.measurement import Timing
+from mlir_sched.outcome import Timing
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs

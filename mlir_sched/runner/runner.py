@@ -11,7 +11,7 @@ from types import TracebackType
 import psutil
 
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
-from mlir_sched.measurement import Timing
+from mlir_sched.outcome import Timing
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.client import RunnerClient

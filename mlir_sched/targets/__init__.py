@@ -7,12 +7,12 @@ under ``transform_scripts/``.
 from __future__ import annotations
 
 from mlir_sched.errors import UserError
-from mlir_sched.target import Target
 from mlir_sched.targets import llvm_cpu, vulkan
-from mlir_sched.targets.kind import TargetKind, Variant
+from mlir_sched.targets.kind import TargetKind
 from mlir_sched.targets.llvm_cpu import available_cpus
+from mlir_sched.targets.target import Target
 
-__all__ = ["TARGETS", "TargetKind", "Variant", "available_cpus", "detect_target", "target_kind"]
+__all__ = ["TARGETS", "TargetKind", "available_cpus", "detect_target", "target_kind"]
 
 TARGETS: dict[str, TargetKind] = {llvm_cpu.NAME: llvm_cpu.KIND, vulkan.NAME: vulkan.KIND}
 """The known targets by the name that users give."""

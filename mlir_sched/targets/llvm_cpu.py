@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
-from mlir_sched.target import LOCAL, Target
-from mlir_sched.targets.kind import DEFAULT, TargetKind, Variant, integer, resolve
+from mlir_sched.targets.kind import DEFAULT, TargetKind, integer, resolve
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
+from mlir_sched.targets.target import LOCAL, Target
 
 NAME = "llvm-cpu"
 FLAGS = (
@@ -114,13 +114,13 @@ def _vector_registers(resolved: str) -> int:
 
 KIND = TargetKind(
     detect,
-    (
-        DEFAULT,
-        Variant("O3", ("--iree-opt-level=O3",)),
-        Variant("data-tiling", ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all")),
+    {
+        DEFAULT: (),
+        "O3": ("--iree-opt-level=O3",),
+        "data-tiling": ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all"),
         # Tuned, a padded depthwise convolution takes 75 us instead of 130, conv1d 56 instead of 61: no padded copy.
-        Variant("fused-padding", ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",)),
-    ),
+        "fused-padding": ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",),
+    },
     facts,
     rewrites=True,
 )

@@ -12,9 +12,9 @@ from mlir_sched.errors import UserError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.program import LimitError, run_program
 from mlir_sched.processes.python_child import python_command
-from mlir_sched.target import GpuLimits, Target
-from mlir_sched.targets.kind import DEFAULT, TargetKind, Variant, integer, resolve
+from mlir_sched.targets.kind import DEFAULT, TargetKind, integer, resolve
 from mlir_sched.targets.machine import cpu_identity, runtime_version
+from mlir_sched.targets.target import GpuLimits, Target
 
 NAME = "vulkan"
 DEVICE_FLAG = "--iree-hal-target-device=vulkan"
@@ -167,4 +167,4 @@ def _smaller(first: tuple[int, int, int], second: tuple[int, int, int]) -> tuple
     return min(first[0], second[0]), min(first[1], second[1]), min(first[2], second[2])
 
 
-KIND = TargetKind(detect, (DEFAULT, Variant("O3", ("--iree-opt-level=O3",))), facts)
+KIND = TargetKind(detect, {DEFAULT: (), "O3": ("--iree-opt-level=O3",)}, facts)

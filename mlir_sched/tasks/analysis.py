@@ -11,7 +11,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from mlir_sched.compiler.session import producer
+from mlir_sched.compiler.operations import producer
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import ELEMENT_BYTES, PAD, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, is_pooling, reads_loop_index

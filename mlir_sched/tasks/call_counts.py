@@ -8,7 +8,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.session import symbol_of
+from mlir_sched.compiler.operations import symbol_of
 
 
 @dataclass(frozen=True)

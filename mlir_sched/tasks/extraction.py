@@ -14,26 +14,17 @@ from iree.compiler import ir
 from iree.compiler.dialects.transform import interpreter
 
 from mlir_sched.compiler.library_flags import PROGRAM_ENTRY
-from mlir_sched.compiler.session import (
-    ABI,
-    FLOW,
-    SOURCES,
-    START,
-    Compilation,
-    CompilerError,
-    context,
-    first_function,
-    symbol_of,
-)
+from mlir_sched.compiler.operations import first_function, symbol_of
+from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
+from mlir_sched.compiler.worker.session import ABI, FLOW, SOURCES, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.reasons import reason
-from mlir_sched.task import Task
 from mlir_sched.tasks.analysis import NotTunableError, analyse
 from mlir_sched.tasks.call_counts import DispatchCall, count_calls
 from mlir_sched.tasks.entry_points import entry_points
 from mlir_sched.tasks.model import Model
-from mlir_sched.tasks.preconfiguration import run_preconfiguration
+from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.task_program import TaskProgram, build_task_program
 
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.session import symbol_of, walk
+from mlir_sched.compiler.operations import symbol_of, walk
 from mlir_sched.tasks.call_counts import callee_of, functions_of
 
 Range: TypeAlias = tuple[int, int]

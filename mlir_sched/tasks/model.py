@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler.workers import WorkerCrashError, WorkerLimits, WorkerTimeoutError, run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import ParameterFile, require_scopes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.processes.workers import WorkerCrashError, WorkerLimits, WorkerTimeoutError, run_isolated
 from mlir_sched.reasons import reason
-from mlir_sched.target import Target
-from mlir_sched.task import Task
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
 
 TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
 """Flags under which a program is taken apart, and compiled once its dispatches have scripts.

@@ -19,7 +19,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.session import symbol_of
+from mlir_sched.compiler.operations import symbol_of
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.analysis import NotTunableError, tensor_spec
 from mlir_sched.tasks.call_counts import constant_value

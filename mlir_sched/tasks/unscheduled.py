@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_sched.payload import OpKind
-from mlir_sched.task import Task
+from mlir_sched.tasks.task import Task
 
 
 def why_unscheduled(task: Task) -> str:

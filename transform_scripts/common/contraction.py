@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.epilogues import corresponding_loops
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,

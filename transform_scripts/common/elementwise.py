@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.extents import MAX_INSTRUCTIONS, innermost_output_loop, instructions
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_sched.payload import LinalgOp
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 
 
 def vector_multiple(extent: int, vector_elements: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.target import GpuLimits, Target
+from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.common.extents import (
     innermost_output_loop,
     sizes_for,

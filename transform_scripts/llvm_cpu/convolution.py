@@ -24,7 +24,7 @@ from itertools import product
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.clean_up import CLEAN_UP, clean_up
 from mlir_sched.transform_scripts.common.convolution import Nest, match, row_loops, vector_loops
 from mlir_sched.transform_scripts.common.extents import (

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, Operand
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.clean_up import clean_up
 from mlir_sched.transform_scripts.common.contraction import Nest, loops_of_root, match, tile_by_one
 from mlir_sched.transform_scripts.common.extents import sizes_for

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
     element_bytes,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.clean_up import clean_up
 from mlir_sched.transform_scripts.common.extents import (
     MAX_INSTRUCTIONS,

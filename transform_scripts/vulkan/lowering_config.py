@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.target import Target
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, match
 from mlir_sched.transform_scripts.common.extents import sizes_for
 from mlir_sched.transform_scripts.common.thread_distribution import (

@@ -1,0 +1,44 @@
+"""Ways through the operations of an MLIR program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from iree.compiler import ir
+
+
+def first_function(root: Any) -> Any:
+    """Return the first ``func.func`` with a body at or below an operation, or None."""
+    return next(functions(root), None)
+
+
+def functions(root: Any) -> Iterator[Any]:
+    """Yield every ``func.func`` with a body at or below an operation."""
+    if root.name == "func.func" and root.regions[0].blocks:
+        yield root
+        return
+    for region in root.regions:
+        for block in region:
+            for op in block:
+                yield from functions(op.operation)
+
+
+def producer(value: Any) -> Any:
+    """Return the operation that makes a value, or None for a block argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
+
+
+def symbol_of(op: Any) -> str:
+    """Return the symbol that an operation defines."""
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def walk(op: Any) -> Iterator[Any]:
+    """Yield every operation inside an operation, outer ones first."""
+    for region in op.regions:
+        for block in region:
+            for child in block:
+                yield child.operation
+                yield from walk(child.operation)

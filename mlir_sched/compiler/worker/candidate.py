@@ -1,0 +1,119 @@
+"""Compiles one candidate inside a worker: the script is applied to the dispatch's IR, proven, and compiled on.
+
+The task's IR is parsed and brought to the state that scripts meet once; a candidate works on a copy. The script runs
+in MLIR's transform interpreter, and the same IR then continues through IREE's phases, stopping after configuration to
+see that IREE kept what the script chose.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import Any
+
+from iree.compiler import ir, passmanager
+from iree.compiler.dialects.transform import interpreter
+
+from mlir_sched.attributes import STRATEGY
+from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.code_digest import code_digest
+from mlir_sched.compiler.operations import first_function
+from mlir_sched.compiler.result import CompileResult, failed
+from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
+from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
+from mlir_sched.compiler.worker.session import CONFIGURATIONS, END, SOURCES, Compilation, CompilerError, context, set_up
+from mlir_sched.errors import FailureClass, MlirSchedError
+
+MESSAGE_CHARACTERS = 600
+"""Length that a diagnostic is cut to."""
+
+
+class _RejectedError(MlirSchedError):
+    def __init__(self, kind: FailureClass, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def compile_candidate(source: str, script: str | None, flags: tuple[str, ...]) -> CompileResult:
+    """Return the program that a script makes of a task, or why there is none.
+
+    Args:
+        source: The task's program at the executable-sources phase.
+        script: The script's text; None compiles as IREE does by itself.
+        flags: Compiler flags; the first call fixes them for this process.
+    """
+    start = time.perf_counter()
+    set_up(flags)
+    try:
+        vmfb, code = _compile(source, script)
+    except _RejectedError as error:
+        return failed(error.kind, _short(str(error)), time.perf_counter() - start)
+    return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start, code)
+
+
+def _compile(source: str, script: str | None) -> tuple[bytes, str]:
+    """Return the program and the digest of its code after configuration."""
+    with context(), ir.Location.unknown(), Compilation() as compilation:
+        module = _prepared(source).operation.clone()
+        if script is not None:
+            apply_script(script, first_function(module))
+        try:
+            _strip_locations(module)
+        except ir.MLIRError as error:
+            raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script leaves invalid code: {error}") from None
+        wanted = codegen_choice(first_function(module))
+        try:
+            compilation.load(module)
+            compilation.run(SOURCES, CONFIGURATIONS)
+            if script is not None:
+                _require(why_not_honoured(wanted, first_function(module)))
+            code = code_digest(first_function(module))
+            compilation.run(CONFIGURATIONS, END)
+            return compilation.bytecode(), code
+        except CompilerError as error:
+            raise _RejectedError(FailureClass.COMPILE_ERROR, str(error)) from None
+
+
+def apply_script(text: str, function: Any) -> None:
+    """Apply a script to a function of the current context and see that it did its work."""
+    module_operation = function.parent.operation
+    try:
+        script = ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script does not parse: {error}") from None
+    try:
+        interpreter.apply_named_sequence(function, _strategy(script), script)
+    except (ValueError, ir.MLIRError) as error:
+        raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script does not apply: {error}") from None
+    transformed = first_function(module_operation)
+    _require("the script removed the function" if transformed is None else why_not_applied(transformed))
+
+
+def _strategy(script: Any) -> Any:
+    for op in script.body:
+        is_sequence = op.operation.name == "transform.named_sequence"
+        if is_sequence and ir.StringAttr(op.operation.attributes["sym_name"]).value == STRATEGY:
+            return op
+    raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script has no transform.named_sequence @{STRATEGY}")
+
+
+def _require(complaint: str) -> None:
+    if complaint:
+        raise _RejectedError(FailureClass.NOT_APPLIED, complaint)
+
+
+@lru_cache(maxsize=16)
+def _prepared(source: str) -> Any:
+    """Return the task's module in the state that a script meets."""
+    module = ir.Module.parse(source)
+    run_preconfiguration(first_function(module.operation))
+    return module
+
+
+def _strip_locations(module: Any) -> None:
+    """Drop the lines of program and script: in debug information they would make equal code look different."""
+    passmanager.PassManager.parse("any(strip-debuginfo)").run(module)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MESSAGE_CHARACTERS else text[:MESSAGE_CHARACTERS] + " ..."

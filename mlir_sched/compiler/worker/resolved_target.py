@@ -1,0 +1,30 @@
+"""The worker's side of ``targets.py``: what IREE makes of the target flags of this process."""
+
+from __future__ import annotations
+
+import re
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.worker.session import FLOW, START, Compilation, context
+from mlir_sched.errors import UserError
+
+_PROBE = "func.func @probe(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
+
+
+def resolved_target() -> str:
+    """Return the ``#hal.executable.target`` that the flags select, as it stands in programs.
+
+    Raises:
+        UserError: The flags select no device, or one without a compilation target.
+    """
+    with context(), ir.Location.unknown(), Compilation() as compilation:
+        module = ir.Module.parse(_PROBE)
+        compilation.load(module.operation)
+        compilation.run(START, FLOW)
+        for op in module.body:
+            if op.operation.name == "util.global" and "initial_value" in op.operation.attributes:
+                found = re.search(r"#hal\.executable\.target<.*>(?=\]>)", str(op.operation.attributes["initial_value"]))
+                if found:
+                    return found.group()
+    raise UserError("the flags select no device with an executable target")

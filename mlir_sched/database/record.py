@@ -1,0 +1,196 @@
+"""The record of one measured candidate, and of the task it belongs to: what the record store keeps."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.payload import Dispatch
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
+from mlir_sched.version import __version__
+
+
+class Origin(StrEnum):
+    """Who made the code of a candidate."""
+
+    UNTUNED = "untuned"
+    """The compiler alone, under the task's flags."""
+    SCRIPT = "script"
+    """A transform script."""
+
+
+def utc_now() -> str:
+    """Return the present time in UTC as ISO 8601 with microseconds."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def context_key(**parts: str | int) -> str:
+    """Return a readable key of what a timing depends on beside the task: ``cpu=EPYC 9454, threads=1``.
+
+    The parts are sorted by name, so that the order of the arguments does not matter.
+    """
+    return ", ".join(f"{name}={parts[name]}" for name in sorted(parts))
+
+
+def measuring_context(target: Target, *, generation: int = 0) -> str:
+    """Return the context key of what is measured by this version of mlir-sched on this machine.
+
+    Args:
+        target: Says on how many threads of which machine programs run.
+        generation: How often the user asked for a fresh start.
+    """
+    return context_key(**dict(target.machine), threads=target.cores, tool=__version__, generation=generation)
+
+
+def script_key(script: str) -> str:
+    """Return the candidate key of a script: a digest of its text."""
+    return hashlib.sha256(script.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class StoredTask:
+    """What the store keeps of a task, for people and for look-ups.
+
+    Attributes:
+        key: ``Task.key``; it stands for the code of the dispatch, the target, the compiler and its flags.
+        name: The dispatch's symbol in the model it was first seen in.
+        description: Its ops and their loops on one line.
+        target_key: ``Target.key``.
+        target_description: ``Target.description``.
+        compiler: IREE compiler version.
+        flags: Compiler flags of the task.
+    """
+
+    key: str
+    name: str
+    description: str
+    target_key: str
+    target_description: str
+    compiler: str
+    flags: tuple[str, ...]
+
+    @staticmethod
+    def of(task: Task, target: Target) -> StoredTask:
+        """Return what is kept of a task that is tuned for a target."""
+        return StoredTask(
+            task.key,
+            task.name,
+            describe(task.dispatch) if task.dispatch else task.not_tunable,
+            target.key,
+            target.description,
+            target.compiler,
+            task.flags,
+        )
+
+
+def describe(dispatch: Dispatch) -> str:
+    """Return the ops of a dispatch with their loop extents on one line."""
+    return "; ".join(f"{op.name} {'x'.join(map(str, op.extents))}" for op in dispatch.ops)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One candidate that was compiled, run and checked, or failed on the way.
+
+    Task, context and candidate key together say what was measured. They are unique in a store, but for candidates that
+    were tried again because their failure might have been the machine's.
+
+    Attributes:
+        task_key: The task it implements.
+        context_key: What its timing depends on beside the task (:func:`measuring_context`).
+        candidate_key: :func:`script_key` of a script; ``Trace.key`` of a trace that is illegal and has none.
+        origin: Who made its code.
+        trace: Its decisions; None when there are none to speak of.
+        script: Its transform script as text, empty when it has none.
+        outcome: Its timing or its failure.
+        batch: The round of its run that measured it, from 0.
+        seed: The seed of its run, in [-2**63, 2**63).
+        attempt: How often the candidate had been tried before; not 0 only after failures that do not last.
+        tool: Version of mlir-sched that measured it.
+        created: When it was measured, ISO 8601 in UTC.
+    """
+
+    task_key: str
+    context_key: str
+    candidate_key: str
+    origin: Origin
+    trace: Trace | None
+    script: str
+    outcome: Outcome
+    batch: int
+    seed: int
+    attempt: int = 0
+    tool: str = __version__
+    created: str = field(default_factory=utc_now)
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What is unique in a store."""
+        return self.task_key, self.context_key, self.candidate_key, self.attempt
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON data; floats keep every bit."""
+        data = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        return data | {
+            "origin": self.origin.value,
+            "trace": self.trace.to_json() if self.trace else None,
+            "outcome": outcome_to_json(self.outcome),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Record:
+        """Return the record that ``to_json`` described.
+
+        Raises:
+            ValueError: The data is not a record.
+            IllegalTraceError: A value of its trace is not in its support.
+        """
+        try:
+            return Record(
+                origin=Origin(data["origin"]),
+                trace=None if data["trace"] is None else Trace.from_json(data["trace"]),
+                outcome=outcome_from_json(data["outcome"]),
+                **{name: data[name] for name in _PLAIN_FIELDS},
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a record: {error!r}") from error
+
+
+_PLAIN_FIELDS = (
+    "task_key",
+    "context_key",
+    "candidate_key",
+    "script",
+    "batch",
+    "seed",
+    "attempt",
+    "tool",
+    "created",
+)
+
+
+def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
+    """Return the outcome as JSON data."""
+    return {
+        "timing": outcome.timing.to_json() if outcome.timing else None,
+        "failure": asdict(outcome.failure) if outcome.failure else None,
+        "binary_hash": outcome.binary_hash,
+    }
+
+
+def outcome_from_json(data: Mapping[str, Any]) -> Outcome:
+    """Return the outcome that ``outcome_to_json`` described."""
+    timing, failure = data["timing"], data["failure"]
+    return Outcome(
+        Timing.from_json(timing) if timing else None,
+        Failure(FailureClass(failure["kind"]), failure["message"]) if failure else None,
+        data["binary_hash"],
+    )

@@ -1,0 +1,97 @@
+"""Puts a finished search and its emission together into the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched.database.record import describe
+from mlir_sched.emission.export import Emission
+from mlir_sched.emission.finalists import Winner
+from mlir_sched.program.variants import BuiltVariant, BuiltVariants, profiled, tunable_share
+from mlir_sched.search import EvolutionarySearch
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
+from mlir_sched.tasks.unscheduled import why_unscheduled
+from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
+from mlir_sched.tuning.program_search import SearchRun
+from mlir_sched.tuning.task_search import TaskSearch
+from mlir_sched.version import __version__
+
+
+def summarise(
+    run: SearchRun,
+    path: Path,
+    variant: BuiltVariant,
+    emission: Emission,
+    folder: Path | None,
+    variants: BuiltVariants,
+    target: Target,
+) -> TuneResult:
+    """Return the result of a run for a target."""
+    default, emitted = variants.built[0], profiled(variant, target)
+    default = emitted if variant.variant == default.variant else profiled(default, target)
+    shares = emitted.profile.shares(task.name for task in variant.model.tasks) if emitted.profile else {}
+    searches = {search.task.key: search for search in run.searches}
+    return TuneResult(
+        model=str(path),
+        target=target.name,
+        threads=run.options.threads,
+        seed=run.options.seed,
+        trials=run.trials + run.elsewhere,
+        measured=sum(search.measured for each in (run, *run.others) for search in each.searches),
+        seconds=run.clock.here_s(),
+        interrupted=run.interrupted,
+        program=emission.program,
+        left_out=dict(variants.left_out),
+        dispatches=tuple(
+            replace(
+                _dispatch(task, searches.get(task.key), run, emission),
+                in_program_s=emitted.profile.call_s(task.name) if emitted.profile else None,
+                share=shares.get(task.name),
+            )
+            for task in variant.model.tasks
+        ),
+        output=None if folder is None else str(folder),
+        store=run.store.name,
+        parameters=tuple(map(str, variant.model.parameters)),
+        tunable_share=tunable_share(default, run.space, target),
+        model_accuracy=_accuracy(run),
+        versions={"mlir-sched": __version__, "iree-compiler": target.compiler, "numpy": np.__version__},
+        emission=emission.files.emission,
+    )
+
+
+def _dispatch(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> DispatchResult:
+    winner: Winner | None = emission.winners.get(task.key)
+    return DispatchResult(
+        name=task.name,
+        description=describe(task.dispatch) if task.dispatch else "",
+        task_key=task.key,
+        weight=task.weight,
+        untuned=winner.untuned if winner else search.untuned if search else None,
+        tuned=winner.timing if winner else None,
+        symbol=winner.symbol if winner else "",
+        sketch=winner.trace.sketch if winner else "",
+        decisions=dict(winner.trace.values) if winner else None,
+        trials=search.tried if search else 0,
+        failures=dict(search.failures()) if search else None,
+        note="" if winner else _why_untuned(task, search, run, emission),
+    )
+
+
+def _why_untuned(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> str:
+    known = emission.notes.get(task.key) or run.untunable.get(task.key)
+    if known:
+        return known
+    if search is not None:
+        return "its design space has no legal candidate" if search.exhausted else "no candidate was tried"
+    return why_unscheduled(task)
+
+
+def _accuracy(run: SearchRun) -> float | None:
+    strategies = [search.strategy for search in run.searches]
+    judged = [a for s in strategies if isinstance(s, EvolutionarySearch) for a in s.rank_accuracy]
+    return float(np.mean(judged)) if judged else None

@@ -1,0 +1,1 @@
+"""Transform libraries: strategies with their matchers, and rewrites, in one file that IREE runs."""

@@ -1,0 +1,198 @@
+"""The transform library: one matcher and one strategy per tuned dispatch, and the entries that IREE calls.
+
+IREE calls ``@__kernel_config`` with every dispatch's ``func.func`` before it chooses a lowering strategy
+(MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its stores, so that a strategy
+never meets an op that other ops were fused with. The first matcher that fits claims the dispatch, so that none is given
+two strategies. Matching is finished before the first strategy runs, because a strategy consumes the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+
+from mlir_sched.attributes import EMISSION, STRATEGY_CHOSEN
+from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
+from mlir_sched.errors import ScriptError
+from mlir_sched.library.matcher import append_matcher
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module
+from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script_reading import strategy_text
+
+REWRITE = "mlir_sched.rewrite"
+"""Attribute of the library's program entry that names the rewrite."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One entry of a library.
+
+    Attributes:
+        symbol: Name of its sequence, unique in the library; also the value of the annotation that proves application.
+        source: The task's program (``Task.source``), from which the matcher is made.
+        space: The design space of the trace.
+        trace: The decisions.
+        provenance: Attributes kept beside the strategy (``mlir_sched.<name>``), as text.
+        dispatch: The dispatch's symbol in the model.
+        script: The script that was measured; empty when none was.
+        code: Digest of the code that was measured (``CompileResult.code``); empty when it is not known.
+        only: Names of the dispatches that match, where the program has others that no matcher tells from them; any when
+            empty.
+    """
+
+    symbol: str
+    source: str
+    space: DesignSpace
+    trace: Trace
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    dispatch: str = ""
+    script: str = ""
+    code: str = ""
+    only: tuple[str, ...] = ()
+
+
+def build_library(strategies: Sequence[Strategy], rewrite: RewriteScript | None = None, *, emission: str = "") -> str:
+    """Return the text of a library that applies each strategy to the dispatch it was tuned for.
+
+    Args:
+        strategies: What is done to dispatches; where several match one, the first is taken.
+        rewrite: What is done to the program before its dispatches are formed.
+        emission: Name of the emission that the library is of.
+
+    Raises:
+        MlirSchedError: A task's program has no store to match from.
+        ScriptError: A trace gives another script now than the one that was measured.
+    """
+    with script_context(), ir.Location.unknown():
+        module = ir.Module.parse(rewrite.text) if rewrite else new_library()
+        if emission:
+            module.operation.attributes[EMISSION] = ir.StringAttr.get(emission)
+        for strategy in strategies:
+            _append_strategy(module, strategy)
+            append_matcher(
+                module, _matcher(strategy.symbol), strategy.source, claimed=STRATEGY_CHOSEN, only=strategy.only
+            )
+            _append_trial(module, strategy.symbol)
+        _append_program_entry(module, rewrite)
+        _append_dispatch_entry(module, [strategy.symbol for strategy in strategies])
+        text = print_module(module)
+    for strategy in strategies:
+        if strategy.script and strategy_text(text, strategy.symbol) != strategy_text(strategy.script):
+            raise ScriptError(f"@{strategy.symbol}: the script to emit is not the one that was measured")
+    return text
+
+
+def provenance_of(library: str) -> dict[str, dict[str, str]]:
+    """Return the provenance attributes of every strategy of a library, by symbol.
+
+    Raises:
+        ScriptError: The text does not parse.
+    """
+    with script_context():
+        try:
+            module = ir.Module.parse(library)
+        except ir.MLIRError as error:
+            raise ScriptError(f"the library does not parse: {error}") from error
+        found: dict[str, dict[str, str]] = {}
+        for op in module.body:
+            attributes = {a.name: a.attr for a in _named_attributes(op)}
+            if "mlir_sched.sketch" in attributes:
+                found[ir.StringAttr(attributes["sym_name"]).value] = {
+                    name.removeprefix("mlir_sched."): ir.StringAttr(value).value
+                    for name, value in attributes.items()
+                    if name.startswith("mlir_sched.")
+                }
+        return found
+
+
+def _named_attributes(op: Any) -> Iterator[Any]:
+    attributes = op.operation.attributes
+    return (attributes[i] for i in range(len(attributes)))
+
+
+def _matcher(symbol: str) -> str:
+    return f"match_{symbol}"
+
+
+def _trial(symbol: str) -> str:
+    return f"try_{symbol}"
+
+
+def _append_entry(module: Any, name: str, use: str) -> Any:
+    """Append a named sequence with one handle, and return it; ``use`` is what becomes of the handle."""
+    with ir.InsertionPoint(module.body):
+        return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=[{use: ir.UnitAttr.get()}])
+
+
+def _propagate() -> Any:
+    """Return the failure propagation mode in which a failure ends the compilation."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
+
+
+def _suppress() -> Any:
+    """Return the failure propagation mode in which what fails returns nothing."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)  # FailurePropagationMode::Suppress
+
+
+def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
+    """Append the sequence that runs on the whole program."""
+    entry = _append_entry(module, PROGRAM_ENTRY, "transform.consumed" if rewrite else "transform.readonly")
+    if rewrite:
+        entry.operation.attributes[REWRITE] = ir.StringAttr.get(rewrite.name)
+    with ir.InsertionPoint(entry.body):
+        if rewrite:
+            transform.IncludeOp([transform.AnyOpType.get()], rewrite.symbol, _propagate(), [entry.bodyTarget])
+        transform.YieldOp()
+
+
+def _append_strategy(module: Any, strategy: Strategy) -> None:
+    sequence = append_strategy(
+        module,
+        strategy.symbol,
+        strategy.trace.sketch,
+        lambda emitter: strategy.space.emit(strategy.trace, emitter),
+        strategy.symbol,
+    )
+    for name, text in strategy.provenance.items():
+        sequence.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
+
+
+def _append_trial(module: Any, symbol: str) -> None:
+    """Append the sequence in which a matcher may fail: it returns the function, or nothing.
+
+    A sequence that suppresses failures goes on with its next op, so it holds the matcher's call alone.
+    """
+    any_op = transform.AnyOpType.get()
+    with ir.InsertionPoint(module.body):
+        sequence = transform.NamedSequenceOp(
+            _trial(symbol), [any_op], [any_op], arg_attrs=[{"transform.readonly": ir.UnitAttr.get()}]
+        )
+    with ir.InsertionPoint(sequence.body):
+        with ir.Location.name("matched"):
+            found = transform.IncludeOp([any_op], _matcher(symbol), _propagate(), [sequence.bodyTarget]).results
+        transform.YieldOp(found)
+
+
+def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
+    any_op = transform.AnyOpType.get()
+    entry = _append_entry(module, DISPATCH_ENTRY, "transform.readonly")
+    with ir.InsertionPoint(entry.body):
+        found = []
+        for symbol in symbols:
+            with ir.Location.name("chosen"):
+                function = transform.IncludeOp([any_op], _trial(symbol), _suppress(), [entry.bodyTarget]).results[0]
+            transform.AnnotateOp(function, STRATEGY_CHOSEN)
+            found.append(function)
+        for symbol, handle in zip(symbols, found, strict=True):
+            each = transform.ForeachOp([], [handle])
+            with ir.InsertionPoint(each.body):
+                transform.IncludeOp([], symbol, _propagate(), [each.bodyTargets[0]])
+                transform.YieldOp()
+        transform.YieldOp()

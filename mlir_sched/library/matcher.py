@@ -1,0 +1,225 @@
+"""The matcher of one dispatch: transform ops that recognise it by its structure, from its stores up to its bindings.
+
+``transform.iree.match.cast_compatible_dag_from_root`` compares ops, attributes, types and bodies, but no body that uses
+a value from outside, such as a constant of the function (found in IREE 3.13: such bodies never compare equal). An op
+with such a body is taken apart: its attributes and types are compared, then what its body yields, which is a DAG like
+any other and ends at the constants, whose values count. Of the arguments of such a body the matcher sees the types and
+which uses are the same one, and not their positions: ``x - y`` is taken for ``y - x``. The proof of the emitted program
+(``proof.py``) finds that out.
+
+Source: IREE, Preprocessing/TransformExtensions/PreprocessingExtensions.cpp and Utils/EquivalenceUtils.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+from iree.compiler.dialects.transform import structured
+
+from mlir_sched.compiler.operations import first_function, producer
+from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.transform_scripts.script import append_dag
+from mlir_sched.transform_scripts.script_form import to_attribute
+
+STORE = "iree_tensor_ext.dispatch.tensor.store"
+FUNCTION = "func.func"
+_LEAVES = ("hal.interface.binding.subspan", "hal.interface.constant.load", "linalg.index")
+_SEGMENTS = "operandSegmentSizes"
+
+
+def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only: Sequence[str] = ()) -> None:
+    """Append a matcher to a transform library (in the current context).
+
+    It takes a dispatch's function and returns it, or fails silently.
+
+    Args:
+        module: The library.
+        symbol: Name of the matcher's sequence.
+        source: The task's program (``Task.source``).
+        claimed: Attribute of functions that another strategy was chosen for: they do not match.
+        only: Names of the functions that match; any when empty.
+
+    Raises:
+        MlirSchedError: The dispatch has no store to match from.
+    """
+    any_op = transform.AnyOpType.get()
+    readonly = [{"transform.readonly": ir.UnitAttr.get()}]
+    payload = _prepared_module(source)  # owns the operations that the matcher is made from
+    operations = [op.operation for op in first_function(payload.operation).regions[0].blocks[0]]
+    stores = [op for op in operations if op.name == STORE]
+    if not stores:
+        raise MlirSchedError("the dispatch has no store to match from")
+    with ir.InsertionPoint(module.body):
+        sequence = transform.NamedSequenceOp(symbol, [any_op], [any_op], arg_attrs=readonly)
+    with ir.InsertionPoint(sequence.body):
+        function = sequence.bodyTarget
+        _require_count(_find(FUNCTION, function, attributes={claimed: ir.UnitAttr.get()}), 0)
+        if only:
+            named = [_find(FUNCTION, function, attributes={"sym_name": ir.StringAttr.get(name)}) for name in only]
+            _require_count(transform.MergeHandlesOp(named).result, 1)
+        found = _find(STORE, function)
+        _require_count(found, len(stores))
+        matcher = _Matcher()
+        for handle, store in zip(_split(found, len(stores)), stores, strict=True):
+            matcher.match(handle, store)
+        transform.YieldOp([function])
+
+
+class _Matcher:
+    """Emits matches; what two stores have in common is matched once."""
+
+    def __init__(self) -> None:
+        self._matched: set[Any] = set()
+
+    def match(self, handle: Any, op: Any) -> None:
+        """Emit the match of an op and everything it is computed from."""
+        if op in self._matched:
+            return
+        self._matched.add(op)
+        needed = _needed_by(op)
+        if not any(_captures(other) for other in needed):
+            _emit_dag(handle, needed)
+            return
+        _require_count(_find_like(op, handle), 1)
+        if op.regions:
+            self._match_body(handle, op)
+        for number, operand in enumerate(op.operands):
+            made_by = producer(operand)
+            if made_by is not None and made_by.name not in _LEAVES:
+                with ir.Location.name("producer"):
+                    found = transform.GetProducerOfOperand(transform.AnyOpType.get(), handle, number).result
+                self.match(found, made_by)
+
+    def _match_body(self, handle: Any, op: Any) -> None:
+        """Emit the match of every value that the body of an op yields."""
+        *_, terminator = [inner.operation for inner in op.regions[0].blocks[0]]
+        with ir.Location.name("yield"):
+            yielding = _find(terminator.name, handle)
+        _require_count(yielding, 1)
+        for number, operand in enumerate(terminator.operands):
+            made_by = producer(operand)
+            if made_by is not None and made_by.name not in _LEAVES:
+                with ir.Location.name("yielded"):
+                    found = transform.GetProducerOfOperand(transform.AnyOpType.get(), yielding, number).result
+                _emit_dag(found, _needed_by(made_by))
+
+
+def _needed_by(root: Any) -> list[Any]:
+    """Return the root and everything it depends on, each op behind those that it uses; a leaf hides what it uses."""
+    ordered: dict[Any, None] = {}
+
+    def visit(op: Any) -> None:
+        if op not in ordered:
+            if op.name not in _LEAVES:
+                for value in _used(op):
+                    made_by = producer(value)
+                    if made_by is not None:
+                        visit(made_by)
+            ordered[op] = None
+
+    visit(root)
+    return [*ordered]
+
+
+def _prepared_module(source: str) -> Any:
+    """Return a task's program with its dispatch as a strategy meets it (in the current context)."""
+    module = ir.Module.parse(source)
+    run_preconfiguration(first_function(module.operation))
+    return module
+
+
+def _find(name: str, within: Any, **filters: Any) -> Any:
+    """Emit the search for ops of a name at or below an op; ``attributes`` have to be equal."""
+    attributes = filters.pop("attributes", None)
+    if attributes:
+        filters["op_attrs"] = ir.DictAttr.get(attributes)
+    return structured.MatchOp(transform.AnyOpType.get(), within, ops=to_attribute([name]), **filters).result
+
+
+def _find_like(op: Any, handle: Any) -> Any:
+    """Emit a search that finds an op only if its name, attributes and types are those of ``op``."""
+    attributes = {a.name: a.attr for a in _named_attributes(op) if a.name != _SEGMENTS}
+    filters: dict[str, Any] = {}
+    if len(op.results) == 1:
+        filters["filter_result_type"] = ir.TypeAttr.get(op.results[0].type)
+    if len(op.operands):
+        types = [ir.TypeAttr.get(operand.type) for operand in op.operands]
+        filters["filter_operand_types"] = ir.ArrayAttr.get(types)
+    with ir.Location.name("like"):
+        return _find(op.name, handle, attributes=attributes, **filters)
+
+
+def _require_count(handle: Any, count: int) -> None:
+    """Emit a check of how many ops a handle stands for; it fails silently."""
+    i64 = ir.IntegerType.get_signless(64)
+    param = transform.ParamType.get(i64)
+    with ir.Location.name("count"):
+        found = transform.NumAssociationsOp(param, handle).result
+    with ir.Location.name(f"n{count}"):
+        wanted = transform.ParamConstantOp(param, ir.IntegerAttr.get(i64, count)).result
+    equal = ir.Attribute.parse("0 : i32")  # MatchCmpIPredicate::eq
+    ir.Operation.create("transform.match.param.cmpi", operands=[found, wanted], attributes={"predicate": equal})
+
+
+def _split(handle: Any, count: int) -> Sequence[Any]:
+    if count == 1:
+        return [handle]
+    with ir.Location.name("store"):
+        return list(transform.SplitHandleOp([transform.AnyOpType.get()] * count, handle).results)
+
+
+def _emit_dag(handle: Any, needed: Sequence[Any]) -> None:
+    """Emit a comparison of the last op, and of all others up to leaves and arguments, with clones of them."""
+    inner = [op for op in needed if op.name not in _LEAVES]
+    made = {result for op in inner for result in op.results}
+    leaves = dict.fromkeys(value for op in inner for value in _used(op) if value not in made)
+    block = append_dag(handle, [leaf.type for leaf in leaves])
+    values = dict(zip(leaves, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        for op in inner:
+            copy = op.clone()
+            _remap(copy, values)
+            values |= dict(zip(op.results, copy.results, strict=True))
+        transform.YieldOp()
+
+
+def _captures(op: Any) -> bool:
+    """Say whether the body of an op uses a value from outside of it."""
+    inside: set[Any] = set()
+    return any(value not in inside for value in _used_inside(op, inside))
+
+
+def _used_inside(op: Any, inside: set[Any]) -> Iterator[Any]:
+    for region in op.regions:
+        for block in region:
+            inside |= set(block.arguments)
+            for inner in block:
+                yield from inner.operation.operands
+                inside |= set(inner.operation.results)
+                yield from _used_inside(inner.operation, inside)
+
+
+def _used(op: Any) -> Iterator[Any]:
+    """Yield the values from outside that an op and the ops inside it use."""
+    yield from op.operands
+    inside: set[Any] = set()
+    yield from [value for value in _used_inside(op, inside) if value not in inside]
+
+
+def _remap(op: Any, values: dict[Any, Any]) -> None:
+    for index, operand in enumerate(op.operands):
+        if operand in values:
+            op.operands[index] = values[operand]
+    for region in op.regions:
+        for block in region:
+            for inner in block:
+                _remap(inner.operation, values)
+
+
+def _named_attributes(op: Any) -> Iterator[Any]:
+    attributes = op.attributes
+    return (attributes[i] for i in range(len(attributes)))

@@ -1,0 +1,142 @@
+"""Tuning a model, start to end: variants, tasks, search rounds, finalists, emission, end-to-end proof."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from mlir_sched.database import RecordStore
+from mlir_sched.emission.export import emit
+from mlir_sched.emission.finalists import choose_finalists
+from mlir_sched.emission.interim import interim_times
+from mlir_sched.emission.summary import summarise
+from mlir_sched.errors import UserError
+from mlir_sched.parameters import parameter_files
+from mlir_sched.program.variants import BuiltVariant, build_variants, contenders
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.space.design_space import Space
+from mlir_sched.targets import detect_target
+from mlir_sched.tasks.model import require_program
+from mlir_sched.tasks.unscheduled import why_unscheduled
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.tuned_folder.installation import install
+from mlir_sched.tuned_folder.lock import open_folder
+from mlir_sched.tuned_folder.report import Curve, write_report
+from mlir_sched.tuned_folder.result import TuneResult
+from mlir_sched.tuning.evaluator import CompileAndRun
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
+from mlir_sched.tuning.variant_choice import VariantChoice
+from mlir_sched.tuning.variant_search import VariantSearch
+
+INTERNAL_ERRORS = "internal-errors.log"
+"""File of the output folder with the tracebacks of mistakes that cost a dispatch or a candidate."""
+
+
+def tune(
+    model: str | Path,
+    output: str | Path | None = "tuned",
+    *,
+    options: TuneOptions | None = None,
+    store: str | Path | None = None,
+    space: Space | None = None,
+    modules: Sequence[TransformModule] = (),
+    start_from: Sequence[Trace] = (),
+    parameters: Sequence[str] = (),
+    progress: ProgressCallback = silent,
+) -> TuneResult:
+    """Tune a model for this machine and write a folder that a plain ``iree-compile @tuned/flags.txt`` uses.
+
+    Args:
+        model: Any program that ``iree-compile`` reads.
+        output: Folder to write; None writes nothing.
+        options: Budget, seed, target and so on.
+        store: Record store (SQLite file or SQLAlchemy URL); by default ``records.sqlite`` in the output folder.
+        space: Transform modules; by default ``Space.default(target)``.
+        modules: Further transform modules, put at the front of the space in their order.
+        start_from: Traces that every dispatch whose space knows them tries first, e.g. those of scripts edited by hand
+            (``parse_traces(text).values()``); decisions that do not fit a dispatch are repaired.
+        parameters: Files with the model's weights, each as ``scope=path`` (``iree-run-module --parameters``).
+        progress: Called often with the state of the run.
+
+    Returns:
+        What was found. Every emitted script is proven applied, its numbers are checked, and the emitted program is
+        no slower than the untuned one.
+
+    Raises:
+        UserError: The input is at fault, or another run writes into the output folder; nothing that was measured is
+            lost.
+    """
+    options = options or TuneOptions()
+    path = require_program(model)
+    weights = parameter_files(parameters)
+    start = time.monotonic()
+    with nullcontext() if output is None else open_folder(Path(output), options.target) as folder:
+        progress(Progress("detecting the target"))
+        target = detect_target(options.target, options.threads)
+        space = Space([*modules, *(space or Space.default(target)).modules]).for_target(target)
+        measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
+        final = RunnerOptions.final(target.driver, threads=options.threads)
+
+        def open_evaluator(built: BuiltVariant) -> CompileAndRun:
+            return CompileAndRun(built.model.flags, replace(measuring, threads=built.on(target).cores))
+
+        with RecordStore.open(store or default_store(folder)) as records:
+            progress(Progress("compiling and timing the untuned program"))
+            choice = VariantChoice.of(path, target, options, records, start)
+            with Runner(measuring) as runner:
+                local_sync = options.device is None
+                variants = build_variants(path, target, runner, weights, choice.wants, local_sync=local_sync)
+            choice.keep()
+            built = variants.built
+            errors = [error for variant in built for error in variant.model.internal_errors]
+            _keep_internal_errors(folder, errors)
+            if not contenders(built, space, target):
+                raise _nothing_to_tune(path, built[0], space)
+            search = VariantSearch(
+                options,
+                target,
+                space,
+                records,
+                open_evaluator=open_evaluator,
+                time_programs=lambda tuned: interim_times(path, [(c.built, c.run.searches) for c in tuned], measuring),
+                start=start,
+                progress=progress,
+                start_from=start_from,
+            )
+            variant, run = search.run(built)
+            errors += [error for each in (run, *run.others) for error in each.internal_errors()]
+            _keep_internal_errors(folder, errors)
+            progress(run.state("measuring the finalists"))
+            alone = replace(final, threads=variant.on(target).cores)
+            finalists = choose_finalists([s for s in run.searches if s.records], alone)
+            progress(run.state("emitting and measuring the program"))
+            emission = emit(path, built, variant, finalists, final, target)
+            result = summarise(run, path, variant, emission, folder, variants, target)
+            if folder is not None:
+                install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
+                write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
+            return result
+
+
+def _keep_internal_errors(folder: Path | None, errors: Sequence[str]) -> None:
+    """Write the tracebacks of mistakes that cost a dispatch or a candidate where a user finds them."""
+    if folder is not None and errors:
+        (folder / INTERNAL_ERRORS).write_text("\n".join(dict.fromkeys(errors)))
+
+
+def default_store(folder: Path | None) -> Path:
+    """Return where records go when the user did not say."""
+    return (folder or Path.cwd()) / "records.sqlite"
+
+
+def _nothing_to_tune(path: Path, variant: BuiltVariant, space: Space) -> UserError:
+    reasons = [f"{task.name}: {why_unscheduled(task)}" for task in variant.model.tasks]
+    names = ", ".join(module.name for module in space.modules)
+    shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+    return UserError(f"{path}: no dispatch can be tuned ({shown}); the transform modules are {names}")

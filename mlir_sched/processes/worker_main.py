@@ -1,0 +1,53 @@
+"""The main program of a worker process (see ``workers.py``)."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import os
+import signal
+import sys
+import traceback
+from typing import Any
+
+from mlir_sched.errors import UserError
+from mlir_sched.processes.frames import read_frame, write_frame
+from mlir_sched.processes.workers import JobError
+
+
+def main() -> None:
+    """Serve jobs until the parent closes its end."""
+    connection = int(sys.argv[1])
+    die_with_parent(int(sys.argv[2]))
+    with contextlib.suppress(EOFError, ConnectionError):
+        started, error = run("mlir_sched.compiler.worker.session:set_up", (read_frame(connection),))
+        write_frame(connection, error)
+        while started:
+            job, arguments = read_frame(connection)
+            write_frame(connection, run(job, arguments))
+
+
+def die_with_parent(lifeline: int) -> None:
+    """Let the kernel end this process when the parent's end of the pipe closes, whatever code is running.
+
+    The parent never writes; SIGIO comes when its end goes away, and its default action is to terminate.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def run(job: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    """Return (True, result) or (False, exception)."""
+    module, _, function = job.partition(":")
+    try:
+        return True, getattr(importlib.import_module(module), function)(*arguments)
+    except UserError as error:
+        return False, error
+    except Exception:
+        return False, JobError(traceback.format_exc())
+
+
+if __name__ == "__main__":
+    main()

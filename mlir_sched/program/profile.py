@@ -1,0 +1,155 @@
+"""Where the time of a compiled program goes: seconds per dispatch in real runs of the whole program.
+
+IREE records every dispatch of a run on the CPU (``host-execution``) and on devices (``dispatch-events``). The cost is
+within noise on one thread (measured on IREE 3.13). A dispatch that is timed alone stands for the one in the program
+only when both take about as long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.program import run_program
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.runner.benchmark_module import Block, find_tools, write_elements
+from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.verify import Check
+from mlir_sched.targets.target import LOCAL, iree_device
+
+PROFILED_S = 0.5
+"""Seconds of calls that a profile is taken from."""
+CALLS = (4, 40)
+"""Fewest and most calls of a profile; the first one is left out."""
+TIMEOUT_S = 300.0
+_EVENTS = ("host_dispatch_event", "dispatch_event")
+
+
+@dataclass(frozen=True)
+class ProgramProfile:
+    """Seconds that the dispatches of a program take in one run of it, by the dispatch's symbol.
+
+    Attributes:
+        seconds: All calls of a dispatch in one run, summed; the median over the runs.
+        calls: How often one run calls it.
+    """
+
+    seconds: Mapping[str, float]
+    calls: Mapping[str, int]
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all dispatches together."""
+        return sum(self.seconds.values())
+
+    def shares(self, names: Iterable[str]) -> dict[str, float]:
+        """Return the part of the dispatches' time, 0 to 1, that each of a program's dispatches takes.
+
+        IREE numbers dispatches in the order of the program, and leaves out numbers of those that equal an earlier one.
+        A program compiled with other flags may leave out fewer: what runs under an unknown name counts for the dispatch
+        of the lowest number that computes the same.
+
+        Args:
+            names: Symbols of all dispatches, in the order of the program.
+        """
+        shares = dict.fromkeys(names, 0.0)
+        alike = {_what(name): name for name in reversed(list(shares))}
+        for name, taken_s in self.seconds.items():
+            known = name if name in shares else alike.get(_what(name))
+            if known is not None:
+                shares[known] += taken_s / self.total_s
+        return shares
+
+    def call_s(self, name: str) -> float | None:
+        """Return the seconds of one call of a dispatch, None for one that did not run under this name."""
+        return self.seconds[name] / self.calls[name] if name in self.seconds else None
+
+
+def together(profiles: Sequence[ProgramProfile]) -> ProgramProfile:
+    """Return the profile of functions that are called one after the other."""
+    names = dict.fromkeys(name for each in profiles for name in each.seconds)
+    return ProgramProfile(
+        {name: sum(each.seconds.get(name, 0.0) for each in profiles) for name in names},
+        {name: sum(each.calls.get(name, 0) for each in profiles) for name in names},
+    )
+
+
+def profile_program(program: Program, check: Check, *, driver: str, threads: int, call_s: float) -> ProgramProfile:
+    """Run a program a few times with IREE's benchmark program and return the profile of its runs.
+
+    Args:
+        program: The program.
+        check: How its inputs are filled.
+        driver: ``local``, or the URI of a device.
+        threads: Threads that it may use on the CPU.
+        call_s: About how long one call takes, seconds.
+
+    Raises:
+        MlirSchedError: The program fails, or IREE records nothing for this device.
+    """
+    benchmark, reader = find_tools()
+    calls = min(max(CALLS[0], ceil(PROFILED_S / call_s)), CALLS[1])
+    with temporary_folder() as name:
+        folder = Path(name)
+        module, record = folder / "program.vmfb", folder / "profile.ireeprof"
+        module.write_bytes(program.vmfb)
+        arrays = make_inputs(program.inputs, check)
+        files = tuple(write_elements(folder / f"argument{i}.bin", array) for i, array in enumerate(arrays))
+        _run(
+            benchmark, *_device_flags(driver, threads), *Block(module, program, files).flags(),
+            f"--benchmark_min_time={calls}x", f"--device_profiling_output={record}",
+        )  # fmt: skip
+        listing = _run(reader, "dispatch", "--format=jsonl", "--dispatch_events", str(record))
+    return read_profile(listing, calls)
+
+
+def read_profile(listing: bytes, runs: int) -> ProgramProfile:
+    """Return the profile that ``iree-profile dispatch --format=jsonl --dispatch_events`` lists.
+
+    Args:
+        listing: Its standard output, one JSON object per line, in the order of execution.
+        runs: Runs of the program that were recorded, >= 2; the first one does not count.
+
+    Raises:
+        MlirSchedError: There are no events, or the runs differ in their number.
+    """
+    rows = (json.loads(line) for line in listing.splitlines() if line.strip())
+    events = sorted((row for row in rows if row.get("type") in _EVENTS), key=lambda row: int(row["event_id"]))
+    width, left = divmod(len(events), runs)
+    if not width or left:
+        raise MlirSchedError(f"IREE recorded {len(events)} dispatches in {runs} equal runs of this program")
+    names = [str(event["key"]) for event in events[:width]]
+    durations_s = np.array([event["duration_ns"] for event in events], dtype=np.float64).reshape(runs, width)[1:] * 1e-9
+    columns = {name: [i for i, other in enumerate(names) if other == name] for name in names}
+    seconds = {name: float(np.median(durations_s[:, mine].sum(axis=1))) for name, mine in columns.items()}
+    return ProgramProfile(seconds, {name: len(mine) for name, mine in columns.items()})
+
+
+def _device_flags(driver: str, threads: int) -> tuple[str, ...]:
+    if driver != LOCAL:
+        return f"--device={driver}", "--device_profiling_mode=dispatch-events"
+    device, cores = iree_device(driver, threads), map(str, sorted(os.sched_getaffinity(0))[:threads])
+    workers = () if threads == 1 else (f"--task_topology_cpu_ids={','.join(cores)}",)
+    return f"--device={device}", "--device_allocator=caching", *workers, "--device_profiling_mode=host-execution"
+
+
+def _run(*command: str) -> bytes:
+    done = run_program(command, timeout_s=TIMEOUT_S, memory_bytes=child_memory_bytes())
+    if done.code != 0:
+        tail = done.errors.decode(errors="replace").strip().splitlines()[-1:]
+        raise MlirSchedError(f"{Path(command[0]).name} ended with {done.code}: {' '.join(tail)}")
+    return done.output
+
+
+def _what(name: str) -> str:
+    """Return what a dispatch computes, by its symbol without the number: ``matmul_64x64x64_f32``."""
+    return name.rpartition("dispatch_")[2].partition("_")[2]

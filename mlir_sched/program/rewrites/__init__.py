@@ -1,0 +1,29 @@
+"""Rewrites of the whole program that a transform library makes before IREE forms dispatches."""
+
+from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
+from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
+from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
+from mlir_sched.program.rewrites.split_reduction import SplitReduction
+from mlir_sched.program.rewrites.transposed_convolution import TransposedConvolution
+from mlir_sched.program.rewrites.winograd import Winograd
+
+__all__ = [
+    "ContiguousFilters",
+    "PaddedConvolution",
+    "ProgramRewrite",
+    "ReshapedPadding",
+    "SingleDispatch",
+    "SplitReduction",
+    "TransposedConvolution",
+    "Winograd",
+    "default_rewrites",
+]
+
+
+def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
+    """Return every rewrite that is worth a try on so many cores of a CPU."""
+    transposed = (TransposedConvolution(split) for split in range(3))
+    padded = (PaddedConvolution(), ReshapedPadding())
+    return (SingleDispatch(), SplitReduction(cores), ContiguousFilters(), *padded, Winograd(), *transposed)

@@ -1,0 +1,118 @@
+"""Matchers and replacements of program rewrites, as ops of the transform dialect in the current context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+
+from mlir_sched.program.rewrites.linalg_ops import copied
+from mlir_sched.transform_scripts.script import append_dag, append_inlined_call
+
+
+def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
+    """Append a named sequence from one handle, read-only unless it is consumed, to the one that the body returns."""
+    any_op = transform.AnyOpType.get()
+    use = {"transform.consumed" if consumes else "transform.readonly": ir.UnitAttr.get()}
+    with ir.InsertionPoint(library.body):
+        sequence = transform.NamedSequenceOp(symbol, [any_op], [any_op], arg_attrs=[use])
+    with ir.InsertionPoint(sequence.body):
+        transform.YieldOp([body(sequence.bodyTarget)])
+
+
+def append_function(
+    library: ir.Module, symbol: str, arguments: Sequence[Any], result: Any, body: Callable[..., Any]
+) -> None:
+    """Append a private ``util.func`` whose body gets its arguments and returns its result."""
+    attributes = {
+        "sym_name": ir.StringAttr.get(symbol),
+        "sym_visibility": ir.StringAttr.get("private"),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(arguments), [result])),
+    }
+    with ir.InsertionPoint(library.body):
+        function = ir.Operation.create("util.func", attributes=attributes, regions=1)
+    block = function.regions[0].blocks.append(*arguments)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("util.return", operands=[body(*block.arguments)])
+
+
+def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
+    """Emit a comparison of an op, and of all that it is computed from down to the leaves, with clones of them."""
+    block = append_dag(handle, [leaf.type for leaf in leaves])
+    values = dict(zip(leaves, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        _clone(root, values)
+        transform.YieldOp()
+
+
+def attributes_of(op: Any) -> tuple[str, ...]:
+    """Return the attributes of an op as text; equal for ops with equal ones."""
+    named = (op.attributes[number] for number in range(len(op.attributes)))
+    return tuple(sorted(f"{attribute.name} = {attribute.attr}" for attribute in named))
+
+
+def match_type(value: Any, type_: ir.Type) -> None:
+    """Emit a comparison of a value's type."""
+    attributes = {"target_type": ir.TypeAttr.get(type_)}
+    ir.Operation.create("transform.iree.match.cast_compatible_type", operands=[value], attributes=attributes)
+
+
+def require_number(handle: Any, number: int) -> None:
+    """Emit a failure of the sequence unless a handle stands for so many ops."""
+    param = transform.ParamType.get(ir.IntegerType.get_signless(64))
+    found = transform.NumAssociationsOp(param, handle).result
+    wanted = transform.ParamConstantOp(param, ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)).result
+    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+    transform.MatchParamCmpIOp(found, wanted, equal)
+
+
+def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
+    """Emit a handle on the one op of a name, and with attributes, in a handle's op, which it may be itself."""
+    given: dict[str, ir.Attribute] = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
+    if attributes:
+        given["op_attrs"] = ir.DictAttr.get(dict(attributes))
+    any_op = transform.AnyOpType.get()
+    found = ir.Operation.create("transform.structured.match", operands=[handle], results=[any_op], attributes=given)
+    require_number(found.result, 1)
+    return found.result
+
+
+def producer_of(handle: Any, operand: int) -> Any:
+    """Emit a handle on the op that makes an operand."""
+    return transform.GetProducerOfOperand(transform.AnyOpType.get(), handle, operand).result
+
+
+def operand_of(handle: Any, operand: int) -> Any:
+    """Emit a handle on an operand's value."""
+    return _value("transform.get_operand", handle, operand)
+
+
+def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
+    """Emit the replacement of an op's result by the result of a library's function, inlined, of some values."""
+    any_op, any_value = transform.AnyOpType.get(), transform.AnyValueType.get()
+    symbols = ir.Operation.create("transform.util.get_nearest_symbol_table", operands=[handle], results=[any_op])
+    imported = ir.Operation.create(
+        "transform.util.import_symbol",
+        operands=[symbols.result],
+        results=[any_op],
+        attributes={"symbol": ir.FlatSymbolRefAttr.get(function), "if_undefined": ir.UnitAttr.get()},
+    )
+    together = ir.Operation.create("transform.merge_handles", operands=list(inputs), results=[any_value])
+    result = _value("transform.get_result", handle, 0)
+    append_inlined_call(handle, together.result, result, imported.result)
+
+
+def _value(name: str, handle: Any, number: int) -> Any:
+    position = {"raw_position_list": ir.DenseI64ArrayAttr.get([number])}
+    return ir.Operation.create(
+        name, operands=[handle], results=[transform.AnyValueType.get()], attributes=position
+    ).result
+
+
+def _clone(op: Any, values: dict[Any, Any]) -> Any:
+    for operand in op.operands:
+        if operand not in values:
+            values |= dict(zip(operand.owner.results, _clone(operand.owner, values).results, strict=True))
+    return copied(op, [values[operand] for operand in op.operands])

@@ -1,0 +1,61 @@
+"""A small program as one dispatch.
+
+IREE gives an op that follows a full reduction a dispatch of its own, and every dispatch costs about a microsecond.
+Where the whole program takes a few of them, one dispatch for all its ops is faster.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+from iree.compiler.dialects.transform import structured
+
+from mlir_sched.attributes import REWRITTEN
+from mlir_sched.program.rewrites.replacement import append_sequence, require_number
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+
+MAX_OPS = 8
+"""Linalg ops that one dispatch may hold; transform modules schedule few more."""
+MAX_ELEMENTS = 1 << 20
+"""Elements of the largest tensor above which a further dispatch costs nothing that shows."""
+_PASS = "iree-preprocessing-make-single-dispatch-for-function"
+
+
+class SingleDispatch(ProgramRewrite):
+    """Puts all ops of a program with one function into one dispatch (IREE's MakeSingleDispatchForFunction.cpp)."""
+
+    def __init__(self) -> None:
+        self.name = "single_dispatch"
+
+    def applies(self, program: ir.Module) -> bool:
+        """Say whether the program is one function of two to :data:`MAX_OPS` linalg ops on small static tensors.
+
+        A full reduction has to be among them: other ops IREE puts into one dispatch where that pays.
+        """
+        functions = [op for op in program.operation.regions[0].blocks[0] if op.operation.name == "util.func"]
+        if len(functions) != 1 or len(functions[0].operation.regions[0].blocks) != 1:
+            return False
+        ops = [op for op in functions[0].operation.regions[0].blocks[0] if op.operation.name.startswith("linalg.")]
+        results = [result.type for op in ops for result in op.operation.results]
+        tensors = [value.type for op in ops for value in op.operation.operands if isinstance(value.type, ir.ShapedType)]
+        small = all(t.has_static_shape and prod(t.shape) <= MAX_ELEMENTS for t in (*tensors, *results))
+        return 2 <= len(ops) <= MAX_OPS and small and any(prod(t.shape) == 1 for t in results)
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        """Append the sequence that applies IREE's pass; see :meth:`ProgramRewrite.append`."""
+        del program
+        any_op = transform.AnyOpType.get()
+
+        def rewrite(module: Any) -> Any:
+            functions = structured.MatchOp(any_op, module, ops=ir.Attribute.parse('["util.func"]')).result
+            require_number(functions, 1)
+            made = transform.ApplyRegisteredPassOp(any_op, functions, _PASS).result
+            name = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(self.name)).result
+            transform.AnnotateOp(made, REWRITTEN, param=name)
+            return module
+
+        append_sequence(library, self.name, rewrite, consumes=True)
+        return self.name

@@ -1,0 +1,174 @@
+"""Rewrites that replace ops one by one, each by a function of what it reads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+
+from mlir_sched.attributes import REWRITTEN
+from mlir_sched.program.rewrites.replacement import (
+    append_function,
+    append_sequence,
+    attributes_of,
+    match_dag,
+    operand_of,
+    replace,
+    require_number,
+)
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+
+
+class Site(Protocol):
+    """A place of a program that is rewritten."""
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """The values that the replacement is computed from."""
+
+    @property
+    def result(self) -> Any:
+        """The value that is replaced."""
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for sites that the same matcher and the same replacement are right for."""
+
+
+S = TypeVar("S", bound=Site)
+
+
+def told_apart(sites: Sequence[S], seen: Callable[[S], tuple[Any, ...]]) -> list[S]:
+    """Return the sites but for those that no matcher tells from one that needs another replacement.
+
+    Args:
+        sites: All that were found.
+        seen: What a matcher compares of a site.
+    """
+    kinds: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
+    for site in sites:
+        kinds.setdefault(seen(site), set()).add(site.kind)
+    return [site for site in sites if len(kinds[seen(site)]) == 1]
+
+
+class SiteRewrite(ProgramRewrite, Generic[S]):
+    """Finds the sites again by one matcher per kind of them, and replaces the result of the matched op."""
+
+    @abstractmethod
+    def sites(self, program: ir.Module) -> list[S]:
+        """Return what is to be rewritten in a program."""
+
+    @abstractmethod
+    def match(self, root: Any, site: S) -> None:
+        """Emit the comparison of an op with a site's, in a matcher."""
+
+    @abstractmethod
+    def inputs(self, op: Any, site: S) -> list[Any]:
+        """Emit handles on the values of :attr:`Site.inputs`, from a handle on the matched op."""
+
+    @abstractmethod
+    def compute(self, site: S, *inputs: Any) -> Any:
+        """Return what replaces the result, computed from the inputs by ops at the current insertion point."""
+
+    def applies(self, program: ir.Module) -> bool:
+        """Say whether there is a site."""
+        return bool(self.sites(program))
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        """Append matchers, replacements and the sequence; see :meth:`ProgramRewrite.append`."""
+        kinds: dict[tuple[Any, ...], list[S]] = {}
+        for site in self.sites(program):
+            kinds.setdefault(site.kind, []).append(site)
+        for number, (site, *_) in enumerate(kinds.values()):
+            self._append_kind(library, f"{self.name}_{number}", site)
+        numbers = [len(sites) for sites in kinds.values()]
+        firsts = [site for site, *_ in kinds.values()]
+
+        def rewrite(module: Any) -> Any:
+            any_op = transform.AnyOpType.get()
+            for index, (site, number) in enumerate(zip(firsts, numbers, strict=True)):
+                symbol = f"{self.name}_{index}"
+                found = transform.CollectMatchingOp([any_op], module, f"match_{symbol}").results[0]
+                require_number(found, number)
+                each = transform.ForeachOp([], [found])
+                with ir.InsertionPoint(each.body):
+                    op = each.bodyTargets[0]
+                    replace(op, f"compute_{symbol}", self.inputs(op, site))
+                    transform.YieldOp()
+            transform.ApplyDeadCodeEliminationOp(module)
+            return transform.ApplyRegisteredPassOp(any_op, module, "symbol-dce").result
+
+        append_sequence(library, self.name, rewrite, consumes=True)
+        return self.name
+
+    def _append_kind(self, library: ir.Module, symbol: str, site: S) -> None:
+        def matcher(root: Any) -> Any:
+            self.match(root, site)
+            return root
+
+        def function(*inputs: Any) -> Any:
+            result = self.compute(site, *inputs)
+            result.owner.attributes[REWRITTEN] = ir.StringAttr.get(self.name)
+            return result
+
+        append_sequence(library, f"match_{symbol}", matcher)
+        types = [value.type for value in site.inputs]
+        append_function(library, f"compute_{symbol}", types, site.result.type, function)
+
+
+@dataclass(frozen=True)
+class OpSite:
+    """One op whose replacement is computed from all its operands.
+
+    Attributes:
+        op: The op; it has one result.
+    """
+
+    op: Any
+
+    @property
+    def inputs(self) -> list[Any]:
+        """All operands."""
+        return list(self.op.operands)
+
+    @property
+    def result(self) -> Any:
+        """The op's result."""
+        return self.op.result
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for ops that the same replacement is right for."""
+        types = (str(value.type) for value in self.op.operands)
+        return self.op.name, attributes_of(self.op), _body_of(self.op), *types
+
+
+def _body_of(op: Any) -> tuple[Any, ...]:
+    """Return the ops of a structured op's body as plain data; their text would hold names of values."""
+    block = op.regions[0].blocks[0]
+    numbers = {value: number for number, value in enumerate(block.arguments)}
+    found = []
+    for inner in (one.operation for one in block):
+        found.append((inner.name, attributes_of(inner), tuple(numbers.get(value) for value in inner.operands)))
+        numbers |= {value: len(numbers) + place for place, value in enumerate(inner.results)}
+    return tuple(found)
+
+
+Op = TypeVar("Op", bound=OpSite)
+
+
+class OpRewrite(SiteRewrite[Op]):
+    """Replaces single ops, whatever their operands come from."""
+
+    def match(self, root: Any, site: Op) -> None:
+        """Emit the comparison of the op."""
+        transform.MatchOperationNameOp(root, [site.op.name])
+        match_dag(site.op, site.inputs, root)
+
+    def inputs(self, op: Any, site: Op) -> list[Any]:
+        """Emit handles on the operands."""
+        return [operand_of(op, number) for number in range(len(site.inputs))]

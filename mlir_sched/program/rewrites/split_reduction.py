@@ -1,0 +1,159 @@
+"""Reductions to few results in parts, so that several cores have work.
+
+IREE distributes the results of a reduction over the cores, never its sums. The rewrite reduces each of a few parts of
+the longest stretch to a result of its own, in one dispatch, and the parts to the results, in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor
+
+from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.program.rewrites.linalg_ops import copied, dims_map, expand, generic
+from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+
+MIN_ELEMENTS = 1 << 16
+"""Elements to reduce below which a second dispatch, and waking a core, cost more than the other core saves."""
+PARTS_PER_CORE = 4
+"""Most parts per core; more of them only make the second reduction longer."""
+_INFINITY = float("inf")
+_NEUTRAL = {
+    "arith.addf": -0.0, "arith.mulf": 1.0,
+    "arith.maximumf": -_INFINITY, "arith.minimumf": _INFINITY, "arith.maxnumf": -_INFINITY, "arith.minnumf": _INFINITY,
+}  # fmt: skip
+"""What leaves the other operand of a combining op as it is (``maxnumf`` of nothing but NaNs excepted)."""
+
+
+@dataclass(frozen=True)
+class SplitSite(OpSite):
+    """One reduction of a program.
+
+    Attributes:
+        op: The linalg op; its last operand is what it adds to.
+        loop: The reduction loop that is split.
+        parts: Into how many; they divide the loop's trip count.
+        combiner: The op that takes one more element into the result.
+    """
+
+    loop: int
+    parts: int
+    combiner: Any
+
+    @property
+    def maps(self) -> list[ir.AffineMap]:
+        """The indexing maps."""
+        return [ir.AffineMapAttr(attribute).value for attribute in linalg.get_indexing_maps(self.op)]
+
+
+class SplitReduction(OpRewrite[SplitSite]):
+    """Splits the reductions that have fewer results than there are cores.
+
+    Args:
+        cores: Cores that the program will run on; nothing is split for one.
+    """
+
+    def __init__(self, cores: int) -> None:
+        self.name = "split_reduction"
+        self._cores = cores
+
+    def sites(self, program: ir.Module) -> list[SplitSite]:
+        """Return the reductions that leave cores without work."""
+        return [site for op in walk(program.operation) if (site := split_site(op, self._cores)) is not None]
+
+    def compute(self, site: SplitSite, *inputs: Any) -> Any:
+        """Return the reduction of the parts' reductions."""
+        *read, init = inputs
+        partial = _parts(site, read, init)
+        loops = init.type.rank + 1
+        maps = [ir.AffineMap.get_identity(loops), dims_map(loops, range(1, loops))]
+        kinds = ["reduction", *["parallel"] * (loops - 1)]
+        return generic([partial], init, maps, kinds, lambda *pair: copied(site.combiner, pair).result)
+
+
+def split_site(op: Any, cores: int) -> SplitSite | None:
+    """Return how an op is split for so many cores; None when it has no need or is not known well enough."""
+    if cores == 1 or not op.name.startswith("linalg.") or len(op.results) != 1 or not all(map(_static, op.operands)):
+        return None
+    attributes = linalg.get_indexing_maps(op)
+    maps = [] if attributes is None else [ir.AffineMapAttr(attribute).value for attribute in attributes]
+    if not maps or not all(map_.is_projected_permutation for map_ in maps):
+        return None
+    elements = max(prod(operand.type.shape) for operand in op.operands)
+    if prod(op.result.type.shape) >= cores or elements < MIN_ELEMENTS or (combiner := _combiner(op)) is None:
+        return None
+    kept = _dims(maps[-1])
+    extents = {
+        d: size for value, m in zip(op.operands, maps, strict=True)
+        for d, size in zip(_dims(m), value.type.shape, strict=True)
+    }  # fmt: skip
+    for loop in (loop for m in maps for loop in _dims(m) if loop not in kept):
+        parts = [p for p in range(cores, PARTS_PER_CORE * cores + 1) if extents[loop] % p == 0]
+        if parts:
+            return SplitSite(op, loop, parts[0], combiner)
+    return None
+
+
+def _parts(site: SplitSite, inputs: Sequence[Any], init: Any) -> Any:
+    """Return the reduction of each part: dims (parts, dims of the result)."""
+    *read, written = site.maps
+    loops = written.n_dims + 1
+    kept = _dims(written)
+    element = init.type.element_type
+    neutral = arith.constant(element, ir.FloatAttr.get(element, _NEUTRAL[site.combiner.name]))
+    start = linalg.fill(neutral, outs=[tensor.empty([site.parts, *init.type.shape], element)])
+    of_inputs = [[d for dim in _dims(m) for d in ([0, dim + 1] if dim == site.loop else [dim + 1])] for m in read]
+    maps = [dims_map(loops, dims) for dims in [*of_inputs, [0, *(dim + 1 for dim in kept)]]]
+    kinds = ["parallel", *("parallel" if loop in kept else "reduction" for loop in range(loops - 1))]
+    split = [_split(value, _dims(m), site) for value, m in zip(inputs, read, strict=True)]
+    return generic(split, start, maps, kinds, lambda *scalars: _copied_body(site.op, scalars))
+
+
+def _copied_body(op: Any, scalars: Sequence[Any]) -> Any:
+    """Return what an op's body makes of scalars, by copies of its ops."""
+    *inner, end = op.regions[0].blocks[0]
+    values = dict(zip(op.regions[0].blocks[0].arguments, scalars, strict=True))
+    for one in inner:
+        made = copied(one.operation, [values[operand] for operand in one.operation.operands])
+        values |= dict(zip(one.operation.results, made.results, strict=True))
+    return values[end.operation.operands[0]]
+
+
+def _split(value: Any, dims: list[int], site: SplitSite) -> Any:
+    """Return an input whose dim of the split loop is two: part, and place in the part."""
+    if site.loop not in dims:
+        return value
+    at = dims.index(site.loop)
+    shape = list(value.type.shape)
+    groups = [[d] if d < at else [d, d + 1] if d == at else [d + 1] for d in range(len(shape))]
+    return expand(value, groups, [*shape[:at], site.parts, shape[at] // site.parts, *shape[at + 1 :]])
+
+
+def _combiner(op: Any) -> Any:
+    """Return the op that combines the result so far with one more element, if it is one op that is known."""
+    block = op.regions[0].blocks[0]
+    inside = {inner.operation for inner in block}
+    so_far = block.arguments[len(op.operands) - 1]
+    end = list(block)[-1].operation
+    combiner = producer(end.operands[0]) if len(end.operands) == 1 else None
+    users = [use.owner.operation for use in so_far.uses]
+    if combiner is None or combiner.name not in _NEUTRAL or users != [combiner] or combiner not in inside:
+        return None
+    own = all(producer(v) is None or producer(v) in inside for inner in inside for v in inner.operands)
+    return combiner if own and not any("index" in inner.name or inner.regions for inner in inside) else None
+
+
+def _static(value: Any) -> bool:
+    type_ = value.type
+    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
+        return False
+    return isinstance(type_.element_type, ir.FloatType)
+
+
+def _dims(map_: ir.AffineMap) -> list[int]:
+    return [ir.AffineDimExpr(expr).position for expr in map_.results]

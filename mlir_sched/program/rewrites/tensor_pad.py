@@ -1,0 +1,59 @@
+"""What rewrites ask of ``tensor.pad``, and how they make one in the current context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor
+
+from mlir_sched.compiler.operations import producer
+from mlir_sched.payload import PAD
+from mlir_sched.program.rewrites.convolution_ops import is_static_f32
+from mlir_sched.program.rewrites.linalg_ops import zero
+from mlir_sched.program.rewrites.replacement import match_dag, only_op, producer_of
+
+FUSED_PADDING = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
+"""Without this flag the padded tensor is made by a dispatch of its own."""
+_SIDES = ("static_low", "static_high")
+
+
+def pads_with_zeros(op: Any) -> bool:
+    """Say whether an op surrounds a static tensor of f32 with a known number of zeros."""
+    if op.name != PAD or len(op.operands) != 1 or not is_static_f32(op.operands[0]):
+        return False
+    padding = _padding(op)
+    if any(min(side, default=0) < 0 for side in sides_of(op)) or padding is None or padding.name != "arith.constant":
+        return False
+    return bool(ir.FloatAttr(padding.attributes["value"]).value == 0.0)
+
+
+def sides_of(pad: Any) -> list[list[int]]:
+    """Return the padding in front of every dim, and that behind every dim."""
+    return [list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in _SIDES]
+
+
+def only_pad(handle: Any, pad: Any) -> Any:
+    """Emit a handle on the pad that a handle stands for; fail unless it is a given one."""
+    found = only_op(handle, PAD, {name: pad.attributes[name] for name in _SIDES})
+    yielded = only_op(found, "tensor.yield")
+    match_dag(_padding(pad), [], producer_of(yielded, 0))
+    return found
+
+
+def padded(source: Any, low: Sequence[int], high: Sequence[int]) -> Any:
+    """Return a tensor with zeros around it."""
+    kind = source.type
+    number = zero(kind.element_type)
+    shape = [sum(sizes) for sizes in zip(low, kind.shape, high, strict=True)]
+    result = tensor.PadOp(ir.RankedTensorType.get(shape, kind.element_type), source, [], [], low, high)
+    block = result.regions[0].blocks.append(*[ir.IndexType.get()] * len(shape))
+    with ir.InsertionPoint(block):
+        tensor.yield_(number)
+    return result.result
+
+
+def _padding(pad: Any) -> Any:
+    """Return the op that makes what a tensor is padded with, None for none."""
+    return producer(list(pad.regions[0].blocks[0])[-1].operation.operands[0])

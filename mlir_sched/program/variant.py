@@ -1,0 +1,29 @@
+"""A variant of a program, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_sched.library.rewrite_script import RewriteScript
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to compile and to run a program.
+
+    Attributes:
+        name: Unique among the variants of a program.
+        flags: Compiler flags.
+        rewrite: What happens to the program before dispatches are formed; None for nothing.
+        local_sync: Whether the program runs in the thread that calls (IREE's ``local-sync``) also in a run on several
+            threads: waking IREE's workers may take longer than they save a short program.
+    """
+
+    name: str
+    flags: tuple[str, ...]
+    rewrite: RewriteScript | None = None
+    local_sync: bool = False
+
+    def threads(self, threads: int) -> int:
+        """Return the threads that the program runs on, given those of the run."""
+        return 1 if self.local_sync else threads

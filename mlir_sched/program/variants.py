@@ -1,0 +1,229 @@
+"""Program variants: the same model under other compiler flags, or rewritten, without any script for a dispatch.
+
+A variant decides which dispatches a model has, so it is chosen for the program as a whole: those that have dispatches
+of their own are tuned (``tuning/variant_search.py``), and all of them compete with the tuned program at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
+from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.errors import UserError
+from mlir_sched.library.library import build_library
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.outcome import Timing
+from mlir_sched.parameters import ParameterFile
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.processes.workers import run_isolated
+from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.whole_program import CompiledModel, measure_programs, profile
+from mlir_sched.reasons import reason
+from mlir_sched.runner import BaselineError, Runner, UnverifiableError
+from mlir_sched.space.design_space import Space
+from mlir_sched.targets import target_kind
+from mlir_sched.targets.target import LOCAL_SYNC, Target
+from mlir_sched.tasks import TASK_FLAGS, Model, extract
+from mlir_sched.tasks.model import EXTRACTION_LIMITS
+from mlir_sched.tasks.task import Task
+
+SHORT_S = 5e-3
+"""Seconds per call from which a program is not tried on ``local-sync``: waking the workers is little of that."""
+SAVED_S = 50e-6
+"""Most seconds per call that several threads may save an untuned program whose variant on ``local-sync`` is tuned:
+scripts make the saving smaller, and a call of IREE's task system costs 10 to 30 us anyhow (IREE 3.13, two workers)."""
+NO_TIME = "no time was left to compile it"
+"""Why a variant is no rival in a short run by time."""
+CLEARLY_FASTER = 1.02
+"""A variant comes before the default only when its ratio is above this, beyond what noise explains."""
+
+
+@dataclass(frozen=True)
+class BuiltVariant:
+    """A variant of one model, compiled and timed without scripts.
+
+    Attributes:
+        variant: Its name and flags.
+        model: The model's dispatches under its flags and :data:`~mlir_sched.tasks.TASK_FLAGS`.
+        vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes.
+        timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails.
+        untuned_flags: Compiler flags of the program as long as no dispatch has a script.
+        profile: Where its time goes without scripts; None when IREE does not tell.
+    """
+
+    variant: Variant
+    model: Model
+    vmfb: bytes
+    timing: Timing | None
+    untuned_flags: tuple[str, ...]
+    profile: ProgramProfile | None = None
+
+    def compiled(self, vmfb: bytes | None = None) -> CompiledModel:
+        """Return the program without scripts, or another one that was compiled from the variant, as it is run."""
+        return CompiledModel(self.vmfb if vmfb is None else vmfb, self.variant.local_sync)
+
+    def on(self, target: Target) -> Target:
+        """Return the target of a run with the threads that the variant runs on."""
+        return replace(target, cores=self.variant.threads(target.cores))
+
+
+@dataclass(frozen=True)
+class BuiltVariants:
+    """The variants of one model.
+
+    Attributes:
+        built: Those that IREE compiles, the default first.
+        left_out: Why the others are no rivals, by name, in one short sentence each.
+    """
+
+    built: tuple[BuiltVariant, ...]
+    left_out: Mapping[str, str]
+
+
+def build_variants(
+    path: Path,
+    target: Target,
+    runner: Runner,
+    parameters: tuple[ParameterFile, ...] = (),
+    wants: Callable[[str], bool] = lambda name: True,  # noqa: ARG005
+    *,
+    local_sync: bool = True,
+) -> BuiltVariants:
+    """Compile the model under every variant of the target and time all of them, interleaved with the default.
+
+    A variant that compiles to the same code as an earlier one is left out without a word. On several threads a short
+    program is also timed in the thread that calls, under every variant.
+
+    Args:
+        path: The model.
+        target: What to compile for.
+        runner: Times the programs.
+        parameters: Files with the model's weights.
+        wants: Asked before each variant but the default one, by name, whether there is time to compile it.
+        local_sync: Whether programs may run in the thread that calls where the target has several.
+
+    Raises:
+        UserError: The default variant cannot be compiled or run.
+    """
+    default, *others = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
+    built, left_out = [_build(path, target, default, parameters)], dict[str, str]()
+    for variant in (*others, *rewritten_variants(path, target)):
+        if not wants(variant.name):
+            left_out[variant.name] = NO_TIME
+            continue
+        try:
+            built.append(_build(path, target, variant, parameters))
+        except (UserError, ModelCompileError) as error:
+            left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
+    first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
+    timed, failed = _time([b for b in built if b.variant.name in first.values()], runner)
+    if local_sync and target.cores > 1:
+        more, failed_there = _time_in_calling_thread(timed, runner)
+        return BuiltVariants((*timed, *more), left_out | failed | failed_there)
+    return BuiltVariants(timed, left_out | failed)
+
+
+def rewritten_variants(path: Path, target: Target) -> list[Variant]:
+    """Return one variant per rewrite that applies to the program."""
+    if not target_kind(target.name).rewrites:
+        return []
+    job = "mlir_sched.program.rewrites.scripts:rewrite_scripts"
+    scripts: tuple[RewriteScript, ...] = run_isolated(
+        target.flags, job, str(path), target.cores, limits=EXTRACTION_LIMITS
+    )
+    return [Variant(script.name, script.flags, script) for script in scripts]
+
+
+def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
+    """Return the variants that are worth tuning, the fastest untuned one first.
+
+    They have a dispatch to tune; of several with the same dispatches the fastest is taken. The default comes before
+    those that are not clearly faster. Rewrites come before other flags: they were found to suit the program, and
+    IREE's own code for what they make may be many times slower than a script's. A variant in the thread that calls is
+    among them where several threads save it :data:`SAVED_S` at most.
+    """
+
+    def rank(variant: BuiltVariant) -> float:
+        ratio = variant.timing.ratio if variant.timing else 0.0
+        return ratio * CLEARLY_FASTER if variant is built[0] else ratio
+
+    tunable = [b for b in built if b.timing is not None and any(can_tune(t, space, target) for t in b.model.tasks)]
+    least_s = min((b.timing.median_s for b in tunable if b.timing), default=0.0)
+    tunable = [b for b in tunable if not b.variant.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)]
+    fastest: dict[tuple[object, ...], BuiltVariant] = {}
+    for variant in sorted(tunable, key=rank, reverse=True):
+        dispatches = tuple((t.dispatch or t.name, t.inputs, t.outputs, t.weight) for t in variant.model.tasks)
+        fastest.setdefault((variant.variant.local_sync, *dispatches), variant)
+    first, others = [*fastest.values()][:1], [*fastest.values()][1:]
+    return [*first, *sorted(others, key=lambda built: built.variant.rewrite is None)]
+
+
+def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
+    """Return a variant of a run for a target, which was timed, with its profile."""
+    if built.profile is not None or built.timing is None:
+        return built
+    return replace(built, profile=profile(built.model, built.vmfb, built.on(target), built.timing.median_s))
+
+
+def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | None:
+    """Return the part of a variant's untuned time, 0 to 1, in dispatches that the space has a program for."""
+    if built.profile is None:
+        return None
+    shares = built.profile.shares(task.name for task in built.model.tasks)
+    return sum(shares[task.name] for task in built.model.tasks if can_tune(task, space, target))
+
+
+def can_tune(task: Task, space: Space, target: Target) -> bool:
+    """Say whether the space has a program for a task."""
+    return task.dispatch is not None and bool(space.sketches(task.dispatch, target))
+
+
+def _build(path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]) -> BuiltVariant:
+    flags, of_tasks = (*target.flags, *variant.flags), (*TASK_FLAGS, *variant.flags)
+    if variant.rewrite is None:
+        model = extract(path, target, of_tasks, parameters=parameters)
+        return BuiltVariant(variant, model, compile_to_bytes(path, flags), None, flags)
+    text = build_library([], variant.rewrite)
+    model = extract(path, target, of_tasks, text, parameters=parameters)
+    with temporary_folder() as folder:
+        library = Path(folder) / "library.mlir"
+        library.write_text(text)
+        if not applied_rewrites(path, flags, library):
+            raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
+        return BuiltVariant(variant, model, compile_to_bytes(path, flags, library), None, flags)
+
+
+def _time_in_calling_thread(
+    timed: Sequence[BuiltVariant], runner: Runner
+) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+    """Return short programs once more, as variants on ``local-sync``, and why some have no time, by name."""
+    short = [b for b in timed if b.timing is not None and b.timing.median_s <= SHORT_S]
+    if timed[0] not in short:
+        return (), {}
+    (_, *there), failed = _time([timed[0], *map(_in_calling_thread, short)], runner)
+    return tuple(there), failed
+
+
+def _in_calling_thread(built: BuiltVariant) -> BuiltVariant:
+    variant = replace(built.variant, name=f"{built.variant.name} on {LOCAL_SYNC}", local_sync=True)
+    return replace(built, variant=variant)
+
+
+def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+    """Return the variants with their times, and why some have none, by name."""
+    default, *others = built
+    try:
+        timing, results = measure_programs(runner, default.model, default.compiled(), [b.compiled() for b in others])
+    except UnverifiableError as error:
+        advice = "let it return what depends on its inputs"
+        raise UserError(f"{default.model.path}: nothing is tuned, as {error}; {advice}") from error
+    except BaselineError as error:
+        raise UserError(f"{default.model.path}: the untuned program cannot be measured: {error}") from error
+    timed = [replace(b, timing=result.timing) for b, result in zip(others, results, strict=True)]
+    failures = {b.variant.name: result.failure for b, result in zip(others, results, strict=True)}
+    failed = {name: f"{f.kind}: {reason(f.message)}" for name, f in failures.items() if f is not None}
+    return (replace(default, timing=timing), *timed), failed

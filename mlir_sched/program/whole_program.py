@@ -1,0 +1,143 @@
+"""Checks and times whole compiled programs: each of their public functions, called once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.outcome import Timing
+from mlir_sched.program.profile import ProgramProfile, profile_program, together
+from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.rules import rule_for_model
+from mlir_sched.runner.verify import Rule
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import EntryPoint, Model
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """A compiled model and where it runs.
+
+    Attributes:
+        vmfb: IREE's compiled module.
+        local_sync: Whether it runs in the thread that calls, also where the runner has several threads.
+    """
+
+    vmfb: bytes
+    local_sync: bool = False
+
+
+def measure_programs(
+    runner: Runner, model: Model, baseline: CompiledModel, others: Sequence[CompiledModel]
+) -> tuple[Timing, tuple[RunResult, ...]]:
+    """Check compiled forms of a model against one of them, and time them in turns with it.
+
+    A program's time is that of one call of each public function, one after the other.
+
+    Args:
+        runner: Runs them.
+        model: What all of them were compiled from.
+        baseline: The program that is right by definition.
+        others: The programs to judge; one that fails in any function has a failure.
+
+    Returns:
+        The baseline's timing (its ratio is 1) and one result per other program, in their order.
+
+    Raises:
+        BaselineError: The baseline cannot serve as a reference.
+    """
+    measured = [_measure_entry(runner, model, entry, baseline, others) for entry in model.entries]
+    results = tuple(_combined([results[index] for _, results in measured]) for index in range(len(others)))
+    return in_sequence([timing for timing, _ in measured]), results
+
+
+def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> ProgramProfile | None:
+    """Return where the time of a compiled model goes, all public functions together; None where IREE does not tell.
+
+    Args:
+        model: What it was compiled from.
+        vmfb: The compiled model.
+        target: What it runs on.
+        call_s: About how long a call takes, seconds.
+    """
+    try:
+        return together(
+            [
+                profile_program(
+                    _program(model, entry, CompiledModel(vmfb)),
+                    _rule(model, entry).checks[0],
+                    driver=target.driver,
+                    threads=target.cores,
+                    call_s=call_s,
+                )
+                for entry in model.entries
+            ]
+        )
+    except MlirSchedError:
+        return None
+
+
+def in_sequence(timings: Sequence[Timing]) -> Timing:
+    """Return the timing of functions that are called one after the other.
+
+    Medians add up. The bounds of the sum, and of its ratio to the baseline's sum, are those of all functions at once:
+    the interval is at least as wide as a 95 % interval.
+
+    Args:
+        timings: One per function, at least one.
+    """
+    if len(timings) == 1:
+        return timings[0]
+    baselines_s = [timing.median_s * timing.ratio for timing in timings]
+
+    def ratio(ratios: Sequence[float]) -> float:
+        return sum(baselines_s) / sum(s / r for s, r in zip(baselines_s, ratios, strict=True))
+
+    return Timing(
+        median_s=sum(timing.median_s for timing in timings),
+        low_s=sum(timing.low_s for timing in timings),
+        high_s=sum(timing.high_s for timing in timings),
+        samples=min(timing.samples for timing in timings),
+        ratio=ratio([timing.ratio for timing in timings]),
+        ratio_low=ratio([timing.ratio_low for timing in timings]),
+        ratio_high=ratio([timing.ratio_high for timing in timings]),
+        disturbed=sum(timing.disturbed for timing in timings),
+    )
+
+
+def _measure_entry(
+    runner: Runner, model: Model, entry: EntryPoint, baseline: CompiledModel, others: Sequence[CompiledModel]
+) -> tuple[Timing, tuple[RunResult, ...]]:
+    programs = [_program(model, entry, compiled) for compiled in others]
+    try:
+        return runner.measure(_program(model, entry, baseline), programs, _rule(model, entry))
+    except BaselineError as error:
+        raise type(error)(f"@{entry.name}: {error}" if len(model.entries) > 1 else str(error)) from error
+
+
+def _program(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Program:
+    return Program(
+        compiled.vmfb,
+        entry.name,
+        entry.inputs,
+        entry.outputs,
+        writes_into_arguments=False,
+        parameters=model.parameters,
+        local_sync=compiled.local_sync,
+    )
+
+
+def _rule(model: Model, entry: EntryPoint) -> Rule:
+    dispatches = [task.dispatch for task in model.tasks if task.dispatch]
+    return rule_for_model(entry.outputs, dispatches, integer_ranges=entry.integer_ranges or None)
+
+
+def _combined(results: Sequence[RunResult]) -> RunResult:
+    """Return the result of a program from those of its functions: the first failure, or all together."""
+    failure = next((result.failure for result in results if result.failure is not None), None)
+    timings = [result.timing for result in results if result.timing is not None]
+    if failure is not None:
+        return RunResult(None, failure)
+    return RunResult(in_sequence(timings), None, verified=all(result.verified for result in results))

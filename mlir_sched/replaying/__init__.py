@@ -1,0 +1,1 @@
+"""Reads tuned folders, libraries and stores back: inspection, and proof that they still hold."""

@@ -1,0 +1,40 @@
+"""Which compiler flags a tuned folder may hold: those that ``tune`` writes, and no other.
+
+Flags decide what the compiler runs and which files it writes (linkers, plugins, dumps, passes, further response files),
+so those of a folder that comes from elsewhere are compared with what our own targets, variants and rewrites have.
+"""
+
+from __future__ import annotations
+
+from mlir_sched.errors import UserError
+from mlir_sched.program.rewrites import default_rewrites
+from mlir_sched.targets import target_kind
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS
+from mlir_sched.tuned_folder.folder import TunedFolder
+
+
+def require_own_flags(folder: TunedFolder, target: Target) -> None:
+    """Refuse a folder with a flag that ``tune`` does not write.
+
+    Args:
+        folder: The folder.
+        target: The target that it was tuned for.
+
+    Raises:
+        UserError: It has one.
+    """
+    own = own_flags(target)
+    for flag in folder.flags:
+        if flag not in own:
+            raise UserError(
+                f"{folder.path / 'flags.txt'} has {flag}, which tune does not write; replay runs only what tune can "
+                "have written: take that flag out, or tune again"
+            )
+
+
+def own_flags(target: Target) -> frozenset[str]:
+    """Return every flag that ``tune`` may write for a target, but for those that name a library."""
+    variants = (flag for flags in target_kind(target.name).variants.values() for flag in flags)
+    rewrites = (flag for rewrite in default_rewrites(target.cores) for flag in rewrite.flags)
+    return frozenset((*target.flags, *TASK_FLAGS, *variants, *rewrites))

@@ -1,0 +1,194 @@
+"""What ``mlir-sched inspect`` shows: the strategies of a folder, library or script, or the contents of a store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Record, StoredTask
+from mlir_sched.errors import ScriptError
+from mlir_sched.library.library import provenance_of
+from mlir_sched.sampling import Distribution
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.script_reading import parse_each_trace
+from mlir_sched.tuned_folder.folder import TunedFolder, read_text, read_tuned_folder
+
+_SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True)
+class StrategyView:
+    """One strategy.
+
+    Attributes:
+        symbol: Its name in the library.
+        trace: Its decisions; None when they cannot be read.
+        problem: Why they cannot be read.
+        provenance: What the library says about where it comes from.
+    """
+
+    symbol: str
+    trace: Trace | None
+    problem: str
+    provenance: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the view as JSON data."""
+        return {
+            "symbol": self.symbol,
+            "trace": self.trace.to_json() if self.trace else None,
+            "problem": self.problem,
+            "provenance": dict(self.provenance),
+        }
+
+
+@dataclass(frozen=True)
+class LibraryView:
+    """A library or script, with the tuned folder it lies in, if that was asked for."""
+
+    path: str
+    text: str
+    strategies: tuple[StrategyView, ...]
+    folder: TunedFolder | None = None
+
+    def to_json(self, *, script: bool) -> dict[str, Any]:
+        """Return the view as JSON data."""
+        data: dict[str, Any] = {"kind": "library", "path": self.path}
+        if self.folder is not None:
+            flags = {"flags": list(self.folder.flags), "problem": self.folder.problem}
+            data = {"kind": "tuned folder", "path": self.path} | flags | {"summary": dict(self.folder.summary)}
+        data["strategies"] = [strategy.to_json() for strategy in self.strategies]
+        return data | ({"script": self.text} if script else {})
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """What a store knows of one task in one context.
+
+    Attributes:
+        task: The task.
+        context: What its timings depend on beside the task.
+        records: Number of records of scripts.
+        failures: How many of them failed, by class.
+        untuned: The record of the untuned code.
+        best: The fastest script's record.
+    """
+
+    task: StoredTask
+    context: str
+    records: int
+    failures: Mapping[str, int]
+    untuned: Record | None
+    best: Record | None
+
+    def to_json(self, *, script: bool) -> dict[str, Any]:
+        """Return the result as JSON data."""
+        untuned, best = (record.to_json() if record else None for record in (self.untuned, self.best))
+        if best is not None and not script:
+            del best["script"]
+        return {
+            "task": {"key": self.task.key, "name": self.task.name, "description": self.task.description},
+            "compiler": self.task.compiler,
+            "flags": list(self.task.flags),
+            "context": self.context,
+            "records": self.records,
+            "failures": dict(self.failures),
+            "untuned": untuned["outcome"] if untuned else None,
+            "best": best,
+        }
+
+
+@dataclass(frozen=True)
+class StoreView:
+    """A record store."""
+
+    path: str
+    tasks: int
+    results: tuple[StoredResult, ...]
+
+    @property
+    def records(self) -> int:
+        """Number of records of scripts."""
+        return sum(result.records for result in self.results)
+
+    def to_json(self, *, script: bool) -> dict[str, Any]:
+        """Return the view as JSON data."""
+        results = [result.to_json(script=script) for result in self.results]
+        return {"kind": "store", "path": self.path, "tasks": self.tasks, "records": self.records, "results": results}
+
+
+View: TypeAlias = LibraryView | StoreView
+
+
+def inspect_path(path: str) -> View:
+    """Return a view of a tuned folder, a library or script, or a record store (file or URL).
+
+    Raises:
+        UserError: It is none of these, or cannot be read.
+        ScriptError: It is a text that is not MLIR.
+    """
+    file = Path(path)
+    if "://" in path or _is_database(file):
+        return _view_store(path)
+    if file.is_dir() or not file.exists():
+        folder = read_tuned_folder(file)
+        return LibraryView(path, folder.library, _strategies(path, folder.library), folder)
+    text = read_text(file)
+    strategies = _strategies(path, text)
+    if not strategies:
+        raise ScriptError(f"{path}: it holds no strategy of mlir-sched")
+    return LibraryView(path, text, strategies)
+
+
+def describe_distribution(distribution: Distribution) -> str:
+    """Return a distribution for people: ``perfect_tile: extent 64, levels 2``."""
+    data = distribution.to_json()
+    kind = data.pop("kind")
+    shown = (f"{name} {'/'.join(map(str, v)) if isinstance(v, list) else v}" for name, v in data.items())
+    return f"{kind}: {', '.join(shown)}"
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+
+
+def _strategies(path: str, text: str) -> tuple[StrategyView, ...]:
+    if not text:
+        return ()
+    try:
+        traces, provenance = parse_each_trace(text), provenance_of(text)
+    except ScriptError as error:
+        raise ScriptError(f"{path}: {error}") from error
+    return tuple(
+        StrategyView(
+            symbol,
+            found if isinstance(found, Trace) else None,
+            "" if isinstance(found, Trace) else str(found),
+            provenance[symbol],
+        )
+        for symbol, found in traces.items()
+    )
+
+
+def _view_store(path: str) -> StoreView:
+    with RecordStore.open(path, read_only=True) as store:
+        tasks = store.tasks()
+        results = [_result(store, task, context) for task in tasks for context in store.contexts(task.key)]
+        return StoreView(path, len(tasks), tuple(results))
+
+
+def _result(store: RecordStore, task: StoredTask, context: str) -> StoredResult:
+    records = store.records(task.key, context)
+    scripts = [record for record in records if record.trace is not None]
+    failures = Counter(r.outcome.failure.kind.value for r in scripts if r.outcome.failure is not None)
+    untuned = next((record for record in records if record.trace is None), None)
+    valid = [(r.outcome.timing.ratio, r) for r in scripts if r.outcome.timing is not None]
+    best = max(valid, key=lambda pair: pair[0])[1] if valid else None
+    return StoredResult(task, context, len(scripts), dict(failures), untuned, best)

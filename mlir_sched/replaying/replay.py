@@ -1,0 +1,324 @@
+"""Replays a tuned folder: does every script still apply, still compute the same, still win, on this machine?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mlir_sched.compiler import CompilerPool, ModelCompileError, TunedDispatch, compile_to_bytes, tuned_dispatches
+from mlir_sched.emission.decisions import NO_LOSS, shown
+from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled, measure_program
+from mlir_sched.errors import UserError
+from mlir_sched.library.library import provenance_of
+from mlir_sched.outcome import Timing
+from mlir_sched.parameters import parameter_files
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.whole_program import CompiledModel
+from mlir_sched.replaying.accepted_flags import require_own_flags
+from mlir_sched.replaying.script_state import Judgement, ScriptState, judge
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
+from mlir_sched.sampling import Value
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import LOCAL_SYNC, Target
+from mlir_sched.tasks import Model, extract
+from mlir_sched.tasks.task import Task
+from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_each_trace, replace_strategy
+from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder, require_target, target_name
+from mlir_sched.tuned_folder.installation import LIBRARY
+from mlir_sched.tuned_folder.summary_fields import require_usable_fields
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
+
+
+@dataclass(frozen=True)
+class ReplayedStrategy:
+    """One strategy of the library.
+
+    Attributes:
+        symbol: Its name.
+        dispatch: The dispatch it was tuned for.
+        state: How its script relates to its decisions.
+        note: What was changed by hand, or why it is refused.
+        then: Speed-up against the untuned dispatch when it was tuned, as text.
+        applied: Number of the model's dispatches that it is applied to; None when that was not tried.
+        code: Digest of the code that it makes of its dispatch alone; empty when it was not compiled.
+        timing: Its time now, with the ratio to the untuned dispatch; None when it fails or was not tried.
+        problems: Why it does not hold; empty when it does.
+    """
+
+    symbol: str
+    dispatch: str
+    state: ScriptState
+    note: str
+    then: str
+    applied: int | None = None
+    code: str = ""
+    timing: Timing | None = None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """The result of ``replay``.
+
+    Attributes:
+        model: Path of the model.
+        tuned: The folder.
+        strategies: One entry per strategy of the library.
+        untuned: Timing of plain ``iree-compile`` now; None when the program was not measured.
+        program: Timing of the program now, with its ratio.
+        then: The program's speed-up when it was tuned, None when unknown.
+        problems: What does not hold for the program or the folder as a whole.
+        notes: What else a reader should know.
+    """
+
+    model: str
+    tuned: str
+    strategies: tuple[ReplayedStrategy, ...]
+    untuned: Timing | None
+    program: Timing | None
+    then: float | None
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def all_problems(self) -> tuple[str, ...]:
+        """Every reason why the folder does not hold; empty when it does."""
+        own = (f"@{s.symbol}: {problem}" for s in self.strategies for problem in s.problems)
+        return (*own, *self.problems)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every script applies, is right and still wins."""
+        return not self.all_problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON data."""
+        return {"holds": self.holds, **asdict(self)}
+
+
+def replay(
+    tuned: str | Path,
+    model: str | Path,
+    *,
+    modules: Sequence[TransformModule] = (),
+    parameters: Sequence[str] = (),
+    progress: ProgressCallback = silent,
+) -> ReplayResult:
+    """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
+
+    A tuned folder is code: its library runs in the compiler, and what is compiled is run. Do not replay one that you do
+    not trust.
+
+    A number edited by hand in the library is honoured when the design space allows it: what follows from it in the
+    script is generated anew.
+
+    Args:
+        tuned: A folder that ``tune`` wrote.
+        model: The program it was tuned for.
+        modules: The further transform modules it was tuned with.
+        parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
+        progress: Called before each step.
+
+    Raises:
+        UserError: The folder or the model cannot be used, or the folder has flags that ``tune`` does not write.
+        ScriptError: The library is not MLIR.
+    """
+    folder = read_tuned_folder(Path(tuned))
+    require_usable_fields(folder.summary)
+    weights = parameter_files(parameters or folder.summary.get("parameters", ()))
+    progress(Progress("compiling the model"))
+    threads = int(folder.summary.get("threads", 1))
+    provenance = provenance_of(folder.library) if folder.library else {}
+    target = detect_target(_target_name(folder, provenance), threads)
+    require_target(folder, target, provenance)
+    require_own_flags(folder, target)
+    extra = tuple(flag for flag in folder.flags if flag not in target.flags)
+    extracted = extract(model, target, extra, folder.library, parameters=weights)
+    space = Space([*modules, *Space.default(target).modules]).for_target(target)
+    local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
+    own = replace(target, cores=1) if local_sync else target
+    return _Replay(folder, provenance, Path(model), extracted, own, space, threads, local_sync, progress).run()
+
+
+def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the target that a folder says it was tuned for, by default the one that ``tune`` has."""
+    noted = filter(None, map(target_name, provenance.values()))
+    return str(folder.summary.get("target") or next(noted, TuneOptions().target))
+
+
+@dataclass
+class _Replay:
+    folder: TunedFolder
+    provenance: Mapping[str, Mapping[str, str]]
+    path: Path
+    model: Model
+    target: Target
+    space: Space
+    threads: int
+    local_sync: bool
+    progress: ProgressCallback
+
+    def run(self) -> ReplayResult:
+        judged = self._judge_all()
+        library = self.folder.library
+        for strategy, judgement, _ in judged:
+            if judgement.script:
+                library = replace_strategy(library, strategy.symbol, judgement.script)
+        with Runner(RunnerOptions.final(self.target.driver, threads=self.target.cores)) as runner:
+            strategies = self._measure_all(judged, library, runner)
+        with Runner(RunnerOptions.final(self.target.driver, threads=self.threads)) as runner:
+            return self._with_program(strategies, library, runner)
+
+    def _judge_all(self) -> list[tuple[ReplayedStrategy, Judgement, Task | None]]:
+        if not self.folder.library:
+            return []
+        traces = parse_each_trace(self.folder.library)
+        emitted = _emitted_decisions(self.folder.summary)
+        judged = []
+        for symbol, found in traces.items():
+            origin = self.provenance[symbol]
+            task = self._task(origin)
+            space = DesignSpace(self.space, task.dispatch, self.target) if task and task.dispatch else None
+            judgement = judge(self.folder.library, symbol, found, space, emitted.get(symbol))
+            name, then = origin.get("dispatch", ""), origin.get("speedup", "")
+            judged.append((ReplayedStrategy(symbol, name, judgement.state, judgement.note, then), judgement, task))
+        return judged
+
+    def _task(self, origin: Mapping[str, str]) -> Task | None:
+        """Return the task of a strategy: the same code for the same target, or else the same name."""
+        tasks = self.model.tasks
+        same_code = (task for task in tasks if task.key == origin.get("task"))
+        same_name = (task for task in tasks if task.name == origin.get("dispatch"))
+        return next(same_code, None) or next(same_name, None)
+
+    def _measure_all(
+        self, judged: Sequence[tuple[ReplayedStrategy, Judgement, Task | None]], library: str, runner: Runner
+    ) -> list[ReplayedStrategy]:
+        if not judged:
+            return []
+        measured = []
+        with CompilerPool(self.model.flags) as pool:
+            for strategy, _, task in judged:
+                self.progress(Progress(f"measuring {strategy.dispatch or strategy.symbol}"))
+                if strategy.state is ScriptState.REFUSED or task is None or task.dispatch is None:
+                    problem = f"{strategy.state}: {strategy.note}"
+                    measured.append(replace(strategy, problems=(problem,)))
+                    continue
+                script = extract_strategy(library, strategy.symbol)
+                measured.append(_measured(strategy, task, script, pool, runner))
+        return measured
+
+    def _with_program(self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner) -> ReplayResult:
+        """Compile the program with the library, count what was applied, and measure it."""
+        problems = [self.folder.problem] if self.folder.problem else []
+        untuned = program = None
+        if any(strategy.state is ScriptState.REFUSED for strategy in strategies):
+            problems.append("the whole program was not measured, because a script is refused")
+        else:
+            self.progress(Progress("measuring the whole program"))
+            try:
+                strategies, untuned, program = self._measure_program(strategies, library, runner)
+                problems += _program_problems(program, self.folder.summary)
+            except (ModelCompileError, BaselineError) as error:
+                problems.append(str(error))
+        tuned = self.folder.summary.get("program", {}).get("tuned", {})
+        return ReplayResult(
+            str(self.path), str(self.folder.path), tuple(strategies), untuned, program, tuned.get("ratio"),
+            tuple(problems), tuple(self._notes()),
+        )  # fmt: skip
+
+    def _measure_program(
+        self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner
+    ) -> tuple[list[ReplayedStrategy], Timing, Timing]:
+        with temporary_folder() as scratch:
+            file = Path(scratch) / LIBRARY if library else None
+            applied: tuple[TunedDispatch, ...] = ()
+            if file is not None:
+                file.write_text(library)
+                applied = tuned_dispatches(self.path, self.model.flags, file)
+            emitted = compile_to_bytes(self.path, self.model.flags, file)
+        plain = compile_to_bytes(self.path, self.target.flags)
+        tuned = CompiledModel(emitted, self.local_sync)
+        timings = measure_program(runner, self.model, CompiledModel(plain), {}, tuned)
+        return [_with_dispatches(s, applied) for s in strategies], timings.untuned, timings.emitted
+
+    def _notes(self) -> list[str]:
+        notes = []
+        for origin in self.provenance.values():
+            if origin.get("target_key") not in (None, self.target.key):
+                notes.append(
+                    f"tuned for {origin.get('target', 'another target')} with {origin.get('versions', 'others')}; "
+                    f"this machine or compiler (iree-compiler {self.target.compiler}) is another"
+                )
+        if not self.folder.summary:
+            notes.append(
+                "summary.json is missing or of another library: edited decisions cannot be told from emitted ones"
+            )
+        return sorted(set(notes))
+
+
+def _measured(
+    strategy: ReplayedStrategy, task: Task, script: str, pool: CompilerPool, runner: Runner
+) -> ReplayedStrategy:
+    """Return a strategy with what its script does now: one measurement, whatever it says."""
+    compiled = compile_scripts(task, [script], pool)
+    try:
+        result = measure_compiled(task, compiled, [0], runner)[1][0]
+    except BaselineError as error:
+        return replace(strategy, problems=(str(error),))
+    return replace(_with_result(strategy, result), code=compiled[1].code)
+
+
+def _with_result(strategy: ReplayedStrategy, result: RunResult) -> ReplayedStrategy:
+    if result.timing is None:
+        failure = result.failure
+        text = f"{failure.kind}: {failure.message.splitlines()[0]}" if failure else "it was not timed"
+        return replace(strategy, problems=(text,))
+    problem = _no_win(result.timing, "the untuned dispatch")
+    return replace(strategy, timing=result.timing, problems=(problem,) if problem else ())
+
+
+def _no_win(timing: Timing, other: str) -> str:
+    """Return that something is not faster now, with whether that is certain; empty when it is faster."""
+    if timing.ratio_low > 1.0:
+        return ""
+    if timing.ratio_high < 1.0:
+        return f"slower than {other} now: {shown(timing)}"
+    return f"not shown to be faster than {other} now: {shown(timing)}"
+
+
+def _with_dispatches(strategy: ReplayedStrategy, applied: Sequence[TunedDispatch]) -> ReplayedStrategy:
+    """Return a strategy with the dispatches it is applied to: some, with the code that was measured alone."""
+    own = [dispatch for dispatch in applied if dispatch.strategy == strategy.symbol]
+    problems = [] if own else ["it does not apply to any dispatch of the model"]
+    other = [dispatch.name for dispatch in own if strategy.code and dispatch.code != strategy.code]
+    problems += [f"its code in @{name} is not the code that was measured" for name in other]
+    return replace(strategy, applied=len(own), problems=(*strategy.problems, *problems))
+
+
+def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
+    """Say whether the program loses, or no longer gains what it did."""
+    gained = bool(summary.get("program", {}).get("gained", True))
+    if gained:
+        problem = _no_win(program, "plain iree-compile")
+        return [f"the whole program is {problem}"] if problem else []
+    if program.ratio_high < NO_LOSS:
+        return [f"the whole program is slower than plain iree-compile now: {shown(program)}"]
+    return []
+
+
+def _emitted_decisions(summary: Mapping[str, Any]) -> dict[str, dict[str, Value]]:
+    """Return the decisions of every strategy as they were emitted, by symbol."""
+    try:
+        return {
+            dispatch["symbol"]: {n: tuple(v) if isinstance(v, list) else v for n, v in dispatch["decisions"].items()}
+            for dispatch in summary.get("dispatches", ())
+            if dispatch["symbol"]
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"summary.json is damaged ({error!r}); restore it, or remove it") from error

@@ -1,0 +1,108 @@
+"""Whether a script of a library is still the one its decisions produce, or what a person made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mlir_sched.errors import IllegalTraceError, ScriptError
+from mlir_sched.sampling import Value
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.script_reading import strategy_text
+
+
+class ScriptState(StrEnum):
+    """How a script relates to its decisions."""
+
+    AS_TUNED = "as tuned"
+    """It is what its decisions produce, and they are those that were emitted."""
+    EDITED = "decisions edited"
+    """Decisions were changed by hand to legal ones; the script follows them."""
+    HAND_WRITTEN = "edited by hand"
+    """Something else was changed: it is taken as it stands, and verified only."""
+    REFUSED = "refused"
+    """A decision was changed to an illegal one."""
+    UNKNOWN = "not in the model"
+    """The model has no dispatch to check it against."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a script is.
+
+    Attributes:
+        state: How it relates to its decisions.
+        note: What was changed, or why it is refused; for people.
+        script: The script to use in its place, as stand-alone text; empty when it stays as it is.
+    """
+
+    state: ScriptState
+    note: str = ""
+    script: str = ""
+
+
+def judge(
+    library: str,
+    symbol: str,
+    found: Trace | ScriptError | IllegalTraceError,
+    space: DesignSpace | None,
+    emitted: Mapping[str, Value] | None,
+) -> Judgement:
+    """Say what one strategy of a library is.
+
+    Args:
+        library: Text of the library.
+        symbol: The strategy.
+        found: Its trace, or what is wrong with its decisions.
+        space: The design space of its dispatch; None when the model has no such dispatch.
+        emitted: The decisions that it was emitted with; None when they are not known.
+    """
+    if space is None:
+        return Judgement(ScriptState.UNKNOWN, "the model has no dispatch of this name or code")
+    if isinstance(found, IllegalTraceError):
+        return Judgement(ScriptState.REFUSED, str(found))
+    if isinstance(found, ScriptError):
+        return Judgement(ScriptState.HAND_WRITTEN, str(found))
+    try:
+        script = space.script(found, symbol)
+    except IllegalTraceError as error:
+        return Judgement(ScriptState.REFUSED, str(error))
+    changed = _changes(found, emitted)
+    if _text(library, symbol) == _text(script):
+        return Judgement(ScriptState.EDITED if changed else ScriptState.AS_TUNED, changed)
+    if changed and emitted is not None and _is_edit_of(library, symbol, found, space, emitted):
+        return Judgement(ScriptState.EDITED, f"{changed}; what follows from it is generated anew", script)
+    return Judgement(ScriptState.HAND_WRITTEN, "more than its decisions was changed; it is verified as it stands")
+
+
+def _is_edit_of(library: str, symbol: str, found: Trace, space: DesignSpace, emitted: Mapping[str, Value]) -> bool:
+    """Say whether the script is the emitted one but for its decisions."""
+    try:
+        original = found
+        for name, value in emitted.items():
+            original = _with(original, name, value)
+        return _text(library, symbol, emitted) == _text(space.script(space.replay(original), symbol))
+    except (IllegalTraceError, ScriptError, KeyError):
+        return False
+
+
+def _with(trace: Trace, name: str, value: Value) -> Trace:
+    return trace if trace.values[name] == value else trace.with_value(name, value)
+
+
+def _text(text: str, symbol: str = "strategy", values: Mapping[str, Value] | None = None) -> str:
+    return strategy_text(text, symbol, values=values, distributions=False)
+
+
+def _changes(trace: Trace, emitted: Mapping[str, Value] | None) -> str:
+    """Return the decisions that differ from the emitted ones: ``rows 8 -> 16``."""
+    if emitted is None:
+        return ""
+    differing = [(n, emitted.get(n), v) for n, v in trace.values.items() if emitted.get(n) != v]
+    return ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, old, new in differing)
+
+
+def _shown(value: Value | None) -> str:
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)

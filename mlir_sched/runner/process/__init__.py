@@ -1,0 +1,1 @@
+"""The runner's process: devices, buffers, checks and clocks."""

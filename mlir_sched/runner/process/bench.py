@@ -1,0 +1,113 @@
+"""What checks and times the programs of one task, by handle; one implementation per kind of device."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from mlir_sched.runner import protocol
+from mlir_sched.runner.process.device import Device, LoadedProgram
+from mlir_sched.runner.process.workspace import UnverifiableResults, Workspace
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import LONG_CALL_S
+
+KEPT_BYTES = 2**28
+"""Inputs and references that a process keeps for tasks which may come back; a run has a process per program variant."""
+
+
+class Bench(ABC):
+    """Holds the loaded programs of the current task, and a workspace of it and of those before it."""
+
+    def __init__(self) -> None:
+        self._current: protocol.Prepare | None = None
+        self._workspaces: dict[protocol.Prepare, Workspace] = {}  # the current one last
+        self._programs: dict[int, Program] = {}
+        self._loaded: dict[int, LoadedProgram] = {}
+
+    def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
+        """Forget all programs, load the baseline and find out what the checks of candidates need.
+
+        A new workspace checks the baseline. In a known one it is checked again, whatever ran since, unless a call of it
+        takes :data:`LONG_CALL_S`: were the workspace damaged, right candidates would fail, and then it is checked.
+        """
+        self._forget()
+        known = request in self._workspaces
+        try:
+            workspace = self._enter(request)
+            self.load(protocol.BASELINE, request.baseline)
+            error = self.verify(protocol.BASELINE, 0) if known and workspace.call_s < LONG_CALL_S else None
+            if workspace.call_s < LONG_CALL_S:
+                workspace.call_s = self.rough_s(protocol.BASELINE, 1e-3)
+        except UnverifiableResults as exception:
+            return protocol.Prepared(0.0, 0.0, str(exception), verifiable=False)
+        except Exception as exception:
+            return protocol.Prepared(0.0, 0.0, str(exception))
+        return protocol.Prepared(workspace.call_s, workspace.check_s, error)
+
+    def load(self, handle: int, program: Program) -> None:
+        """Load a program under a handle.
+
+        Raises:
+            RuntimeError: IREE refuses it.
+        """
+        self._programs[handle] = program
+        self._loaded[handle] = self._place_of(handle)[1].load(program)
+
+    def drop(self, handle: int) -> None:
+        """Release a program."""
+        self._loaded.pop(handle, None)
+        self._programs.pop(handle, None)
+
+    def verify(self, handle: int, check: int) -> str | None:
+        """Run a check on a program and say what is wrong, or None."""
+        workspace, device = self._place_of(handle)
+        workspace.open(device)
+        if handle not in self._loaded:
+            self._loaded[handle] = device.load(self._programs[handle])
+        return workspace.verify(self._loaded[handle], check)
+
+    @abstractmethod
+    def device(self) -> Device:
+        """Return the device that programs are checked on."""
+
+    @abstractmethod
+    def rough_s(self, handle: int, sample_s: float) -> float:
+        """Return rough seconds per call of a warm program, from samples of about ``sample_s`` where calls are short."""
+
+    @abstractmethod
+    def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
+        """Time a program and the baseline back to back."""
+
+    def _enter(self, request: protocol.Prepare) -> Workspace:
+        """Return the open workspace of a task, which is the current one from now on."""
+        if request != self._current:
+            self._leave()
+        self._current = None  # until its workspace is there
+        workspace = self._workspaces.pop(request, None) or Workspace(self.device(), request.baseline, request.rule)
+        workspace.open(self.device())
+        self._workspaces[request] = workspace
+        self._current = request
+        while len(self._workspaces) > 1 and sum(w.bytes for w in self._workspaces.values()) > KEPT_BYTES:
+            del self._workspaces[next(iter(self._workspaces))]
+        return workspace
+
+    def _place_of(self, handle: int) -> tuple[Workspace, Device]:  # noqa: ARG002 - devices may differ by it
+        """Return the workspace of the current task and the device for a program.
+
+        Raises:
+            RuntimeError: There is no current task.
+        """
+        return self._ready(), self.device()
+
+    def _leave(self) -> None:
+        """Release what only the current task needs."""
+        if self._current is not None:
+            self._ready().close()
+
+    def _forget(self) -> None:
+        self._loaded.clear()
+        self._programs.clear()
+
+    def _ready(self) -> Workspace:
+        if self._current is None:
+            raise RuntimeError("no baseline was prepared")
+        return self._workspaces[self._current]

@@ -1,0 +1,221 @@
+"""IREE's runtime as the runner process needs it: devices, buffers and loaded programs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from typing import Any
+
+import iree.runtime as rt
+import numpy as np
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.process.spinning_threads import yield_to_workers
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.verify import Array, dtype_of
+from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
+
+_ELEMENT_TYPES = {
+    "f64": rt.HalElementType.FLOAT_64,
+    "f32": rt.HalElementType.FLOAT_32,
+    "f16": rt.HalElementType.FLOAT_16,
+    "bf16": rt.HalElementType.BFLOAT_16,
+    "i64": rt.HalElementType.SINT_64,
+    "i32": rt.HalElementType.SINT_32,
+    "i16": rt.HalElementType.SINT_16,
+    "i8": rt.HalElementType.SINT_8,
+    "i1": rt.HalElementType.BOOL_8,
+}
+
+
+class Device(ABC):
+    """One IREE device: programs are loaded on it, arrays are written to and read from its memory.
+
+    A device must outlive its buffers and programs, and IREE's runtime crashes at interpreter exit when one does not:
+    leave the process with ``os._exit``.
+    """
+
+    _usage: Any
+    """What a buffer may be used for."""
+
+    def __init__(self, instance: Any, device: Any) -> None:
+        self._instance = instance
+        self._device = device
+        self._hal = rt.create_hal_module(instance, device)
+
+    def buffer(self, array: Array, spec: TensorSpec) -> Any:
+        """Return a new device buffer view that holds ``array``."""
+        return self._device.allocator.allocate_buffer_copy(
+            memory_type=rt.MemoryType.DEVICE_LOCAL,
+            allowed_usage=self._usage,
+            device=self._device,
+            buffer=array.view(_word(spec)),
+            element_type=_ELEMENT_TYPES[spec.element_type],
+        )
+
+    @abstractmethod
+    def read(self, view: Any, spec: TensorSpec) -> Array:
+        """Return what a buffer view holds, in its shape and element type; a copy, or its memory itself."""
+
+    @abstractmethod
+    def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
+        """Fill a buffer view with an array of its elements, or of unsigned integers of their size.
+
+        Args:
+            view: Where to write.
+            spec: Its shape and element type.
+            array: What to write; it may be a scalar, or any shape that broadcasts to that of ``spec``.
+        """
+
+    def load(self, program: Program) -> LoadedProgram:
+        """Return the program loaded on this device.
+
+        Raises:
+            RuntimeError: IREE refuses the module or it lacks the entry.
+        """
+        module = rt.VmModule.copy_buffer(self._instance, program.vmfb)
+        context = rt.VmContext(self._instance, [*self._parameters(program), self._hal, module])
+        function = module.lookup_function(program.entry)
+        if function is None:
+            raise RuntimeError(f"the module has no function {program.entry}")
+        return LoadedProgram(self, program, context, function)
+
+    def _parameters(self, program: Program) -> list[Any]:
+        """Return the module that a program reads its parameters from, if it has any."""
+        providers = []
+        for file in program.parameters:
+            index = rt.ParameterIndex()
+            index.load(file.path)
+            providers.append(index.create_provider(scope=file.scope))
+        return [rt.create_io_parameters_module(self._instance, *providers)] if providers else []
+
+
+class LocalDevice(Device):
+    """The CPU, with the caching allocator; its memory is ours.
+
+    Args:
+        instance: IREE's virtual machine.
+        driver: ``local-sync`` or ``local-task``.
+    """
+
+    _usage = rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING
+
+    def __init__(self, instance: Any, driver: str) -> None:
+        super().__init__(instance, rt.get_driver(driver).create_default_device(allocators=["caching"]))
+
+    @classmethod
+    def for_timing(cls, instance: Any, threads: int) -> LocalDevice:
+        """Return the device that programs are timed on; on several threads the calling one yields to them for good."""
+        if threads == 1:
+            return cls(instance, LOCAL_SYNC)
+        device = cls(instance, LOCAL_TASK)
+        yield_to_workers()
+        return device
+
+    def read(self, view: Any, spec: TensorSpec) -> Array:
+        """Return the memory of a buffer view, without a copy."""
+        return self._words(view, spec).view(dtype_of(spec))
+
+    def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
+        """Write into the memory of a buffer view."""
+        self._words(view, spec)[...] = array.view(_word(spec))
+
+    def _words(self, view: Any, spec: TensorSpec) -> Array:
+        return np.asarray(view.map().asarray(spec.shape, _word(spec)))
+
+
+class RemoteDevice(Device):
+    """A device with memory of its own, which the host sees through staging buffers only.
+
+    Some devices have memory that the host can map; nothing here relies on it, so that the programs' buffers lie where
+    they do in production.
+
+    Args:
+        instance: IREE's virtual machine.
+        uri: E.g. ``vulkan`` or ``vulkan://GPU-<uuid>``.
+    """
+
+    _usage = rt.BufferUsage.DEFAULT
+
+    def __init__(self, instance: Any, uri: str) -> None:
+        super().__init__(instance, rt.get_device(uri, cache=False))
+
+    def read(self, view: Any, spec: TensorSpec) -> Array:
+        """Return a copy of what a buffer view holds."""
+        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_TARGET)
+        self._copy(view.get_buffer(), staging)
+        return np.array(staging.map().asarray(spec.shape, _word(spec))).view(dtype_of(spec))
+
+    def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
+        """Fill a buffer view through a staging buffer."""
+        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_SOURCE)
+        staging.map().asarray(spec.shape, _word(spec))[...] = array.view(_word(spec))
+        self._copy(staging, view.get_buffer())
+
+    def _staging(self, size_bytes: int, usage: Any) -> Any:
+        return self._device.allocator.allocate_buffer(
+            memory_type=rt.MemoryType.HOST_LOCAL | rt.MemoryType.DEVICE_VISIBLE,
+            allowed_usage=usage | rt.BufferUsage.MAPPING_SCOPED,
+            allocation_size=size_bytes,
+        )
+
+    def _copy(self, source: Any, target: Any) -> None:
+        """Copy a whole buffer on the device's queue and wait for it."""
+        semaphore = self._device.create_semaphore(0)
+        done = rt.HalFence.create_at(semaphore, 1)
+        self._device.queue_copy(
+            source, target, wait_semaphores=rt.HalFence.create_at(semaphore, 0), signal_semaphores=done
+        )
+        done.wait()
+
+
+class LoadedProgram:
+    """A program in a context of its own."""
+
+    def __init__(self, device: Device, program: Program, context: Any, function: Any) -> None:
+        self.program = program
+        self._device = device
+        self._context = context
+        self._function = function
+
+    def bind(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> Callable[[int], None]:
+        """Return a function that calls the program so many times with these buffers and drops what it returns."""
+        invoke, function, results = self._context.invoke, self._function, rt.VmVariantList
+        arguments = self._arguments(inputs, destinations)
+
+        def run(calls: int) -> None:
+            for _ in repeat(None, calls):
+                invoke(function, arguments, results(1))
+
+        return run
+
+    def call(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> list[Any]:
+        """Call it once and return its output buffer views: the destinations where it writes into arguments."""
+        results = rt.VmVariantList(len(self.program.outputs))
+        self._context.invoke(self._function, self._arguments(inputs, destinations), results)
+        if self.program.writes_into_arguments:
+            return list(destinations)
+        return [self._result(results, i, spec) for i, spec in enumerate(self.program.outputs)]
+
+    def _arguments(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> Any:
+        arguments = rt.VmVariantList(len(inputs) + len(destinations))
+        for buffer, spec in zip(inputs, self.program.inputs, strict=True):
+            if spec.by_value:
+                value = self._device.read(buffer, spec).item()
+                (arguments.push_float if isinstance(value, float) else arguments.push_int)(value)
+            else:
+                arguments.push_ref(buffer)
+        for buffer in destinations if self.program.writes_into_arguments else ():
+            arguments.push_ref(buffer)
+        return arguments
+
+    def _result(self, results: Any, index: int, spec: TensorSpec) -> Any:
+        """Return a result as a buffer view, a scalar in one of its own."""
+        if not spec.by_value:
+            return results.get_as_object(index, rt.HalBufferView)
+        return self._device.buffer(np.array(results.get_variant(index), dtype_of(spec)), spec)
+
+
+def _word(spec: TensorSpec) -> np.dtype[Any]:
+    return np.dtype(f"u{dtype_of(spec).itemsize}")

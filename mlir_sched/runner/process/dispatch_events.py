@@ -1,0 +1,153 @@
+"""Times programs on a device by the timestamps that the device itself writes around every dispatch.
+
+A wall clock around an invocation on a device mostly measures the host: submission, waiting, waking up. IREE's Python
+bindings cannot record timestamps, so IREE's benchmark program runs the calls, and the records are read with IREE's
+profile reader; both are part of its runtime package.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.processes.exit_status import describe_exit
+from mlir_sched.runner.benchmark_module import Block
+from mlir_sched.runner.process.spinning_threads import run_without_spinning
+from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
+
+WARM_UP_CALLS = 1
+"""First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""
+
+PERCENTILE = 10.0
+"""Of a dispatch's durations over the calls of a process: noise only ever adds time, and the very minimum is luck."""
+
+PROCESSES = 3
+"""Most processes of a sample, of which the fastest counts; also the fewest after which a program's best is known. Where
+a driver computes on the CPU, its threads may share a core for the whole life of a process, which doubles the time."""
+
+NEAR_BEST = 1.15
+"""A process within this factor of the program's best ends a sample."""
+
+DISTURBED = 1.25
+"""A sample beyond this factor of the program's best was disturbed."""
+
+ROUGH_CALLS = 16
+"""Counted calls that tell the rough time of a program."""
+
+
+class DispatchClock:
+    """The clock of a device, whose samples are made by processes of their own.
+
+    Args:
+        setup: The device, and the programs that run and read a block.
+        record: File for the records of a process; it is overwritten by each.
+    """
+
+    def __init__(self, setup: DeviceSetup, record: Path) -> None:
+        self._setup = setup
+        self._record = record
+        self._runs: dict[Path, list[float]] = {}
+
+    def forget(self, module: Path) -> None:
+        """Forget how fast a module was: its file will hold another."""
+        self._runs.pop(module, None)
+
+    def settle(self) -> None:
+        """Do nothing: there is no measure of a device's quiet but the programs themselves."""
+
+    def sample(self, program: Block, calls: int) -> tuple[float, bool]:
+        """Return device seconds per call, of the fastest of a few processes, and whether it is near the program's best.
+
+        Raises:
+            RequestFailed: A process crashes (RUN_CRASH), or it fails or records no usable timestamps (RUN_ERROR).
+        """
+        seconds = float("inf")
+        for _ in range(PROCESSES):
+            seconds = min(seconds, self.seconds(program, calls))
+            runs = self._runs[program.module]
+            if len(runs) >= PROCESSES and seconds <= NEAR_BEST * min(runs):
+                break
+        return seconds, seconds <= DISTURBED * min(runs)
+
+    def seconds(self, program: Block, calls: int) -> float:
+        """Return device seconds per call, the sum over its dispatches, over so many calls in one process.
+
+        Raises:
+            RequestFailed: As in :meth:`sample`.
+        """
+        recorded = calls + WARM_UP_CALLS
+        self._run(self._setup.benchmark, self._recording(program, recorded))
+        listing = self._run(self._setup.profile, ["dispatch", "--format=jsonl", "--dispatch_events", str(self._record)])
+        seconds = seconds_per_call(durations_of(listing, recorded))
+        self._runs.setdefault(program.module, []).append(seconds)
+        return seconds
+
+    def was_quiet(self) -> bool:
+        """Say yes: there is no measure of a device's quiet but the samples."""
+        return True
+
+    def _recording(self, program: Block, calls: int) -> list[str]:
+        return [
+            f"--device={self._setup.driver}",
+            *program.flags(),
+            f"--benchmark_min_time={calls}x",
+            "--device_profiling_mode=dispatch-events",
+            f"--device_profiling_output={self._record}",
+        ]
+
+    def _run(self, tool: str, flags: Sequence[str]) -> bytes:
+        """Return the standard output of one of IREE's programs."""
+        done = run_without_spinning([tool, *flags])
+        if done.returncode == 0:
+            return done.stdout
+        kind = FailureClass.RUN_CRASH if done.returncode < 0 else FailureClass.RUN_ERROR
+        raise RequestFailed(Failure(kind, describe_exit(Path(tool).name, done.returncode, done.stderr)))
+
+
+def durations_of(listing: bytes, calls: int) -> NDArray[np.float64]:
+    """Return what ``iree-profile dispatch --format=jsonl --dispatch_events`` lists.
+
+    Args:
+        listing: Its standard output, one JSON object per line.
+        calls: Calls that were recorded, >= 1.
+
+    Returns:
+        Seconds of every dispatch, float64 [calls, dispatches of a call], both in the order of execution.
+
+    Raises:
+        RequestFailed: RUN_ERROR: there are no events, one is invalid, or the calls differ in their dispatches.
+    """
+    rows = [json.loads(line) for line in listing.splitlines() if line.strip()]
+    events = sorted((row for row in rows if row.get("type") == "dispatch_event"), key=lambda row: int(row["event_id"]))
+    if not events:
+        _fail("the device's driver gives no timestamps of dispatches")
+    if not all(event.get("valid") and int(event.get("duration_ns", 0)) > 0 for event in events):
+        _fail("the device's driver gives timestamps of dispatches that are not valid")
+    if len(events) % calls:
+        _fail(f"{calls} equal calls made {len(events)} dispatches, which is no multiple")
+    width = len(events) // calls
+    for position in range(width):
+        if len(names := {event["key"] for event in events[position::width]}) > 1:
+            _fail(f"equal calls made different dispatches: {', '.join(sorted(names))}")
+    nanoseconds = np.array([event["duration_ns"] for event in events], dtype=np.float64)
+    return (nanoseconds * 1e-9).reshape(calls, width)
+
+
+def seconds_per_call(durations: NDArray[np.float64]) -> float:
+    """Return the device seconds of a call: each dispatch at its low percentile over the calls, summed.
+
+    Args:
+        durations: Seconds, [calls, dispatches of a call]; the first calls are dropped.
+    """
+    counted = durations[WARM_UP_CALLS:]
+    return float(np.percentile(counted, PERCENTILE, axis=0).sum())
+
+
+def _fail(message: str) -> NoReturn:
+    raise RequestFailed(Failure(FailureClass.RUN_ERROR, message))

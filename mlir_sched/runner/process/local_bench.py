@@ -1,0 +1,87 @@
+"""Checks and times programs on the CPU, in this process."""
+
+from __future__ import annotations
+
+import os
+
+import iree.runtime as rt
+
+from mlir_sched.runner import protocol
+from mlir_sched.runner.process.bench import Bench
+from mlir_sched.runner.process.calibration import Calibration
+from mlir_sched.runner.process.device import Device, LocalDevice
+from mlir_sched.runner.process.paired_sampling import PairSampler
+from mlir_sched.runner.process.wall_clock import Callee, WallClock, call_seconds
+from mlir_sched.runner.process.workspace import Workspace
+from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
+
+
+class LocalBench(Bench):
+    """IREE's CPU drivers on pinned cores.
+
+    Beside the device of timing there is another one: where that is ``local-sync``, ``local-task`` on several cores to
+    expose races; where that is ``local-task``, ``local-sync`` for the programs that ask for it.
+    """
+
+    def __init__(self, setup: protocol.LocalSetup) -> None:
+        super().__init__()
+        self._setup = setup
+        os.sched_setaffinity(0, setup.cores)
+        workers = setup.cores if len(setup.cores) > 1 else setup.race_cores
+        rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, workers)))
+        self._instance = rt.VmInstance()
+        self._device = LocalDevice.for_timing(self._instance, len(setup.cores))
+        self._other_device: LocalDevice | None = None
+        self._other_workspace: Workspace | None = None
+        self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
+        self._sampler = PairSampler(WallClock(self._calibration))
+
+    def device(self) -> Device:
+        """Return the device on the cores of timing."""
+        return self._device
+
+    def verify_races(self, handle: int, check: int) -> str | None:
+        """Run a check on all race cores."""
+        workspace, device = self._elsewhere()
+        message = workspace.verify(device.load(self._programs[handle]), check)
+        return message and f"on {len(self._setup.race_cores)} threads: {message}"
+
+    def rough_s(self, handle: int, sample_s: float) -> float:
+        """Return rough seconds per call by the wall clock."""
+        return call_seconds(self._callee(handle).run, sample_s)
+
+    def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
+        """Time a program and the baseline in turns."""
+        return self._sampler.pairs(self._callee(protocol.BASELINE), self._callee(request.handle), request)
+
+    def noise(self, seconds: float) -> tuple[float, ...]:
+        """Run the calibration kernel on one core after the other."""
+        share_s = seconds / len(self._setup.cores)
+        times = [t for core in self._setup.cores for t in self._calibration.watch(core, share_s)]
+        os.sched_setaffinity(0, self._setup.cores)
+        return tuple(times)
+
+    def _callee(self, handle: int) -> Callee:
+        workspace, _ = self._place_of(handle)
+        threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
+        return Callee(workspace.runner_of(self._loaded[handle]), threads)
+
+    def _place_of(self, handle: int) -> tuple[Workspace, Device]:
+        place = super()._place_of(handle)
+        elsewhere = self._programs[handle].local_sync and len(self._setup.cores) > 1
+        return self._elsewhere() if elsewhere else place
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._sampler.forget()
+
+    def _leave(self) -> None:
+        super()._leave()
+        self._other_workspace = None
+
+    def _elsewhere(self) -> tuple[Workspace, Device]:
+        """Return the workspace on the other device, made on first use because it doubles the buffers."""
+        driver = LOCAL_TASK if len(self._setup.cores) == 1 else LOCAL_SYNC
+        self._other_device = self._other_device or LocalDevice(self._instance, driver)
+        self._other_workspace = self._other_workspace or self._ready().on(self._other_device)
+        return self._other_workspace, self._other_device

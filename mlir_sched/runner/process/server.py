@@ -1,0 +1,132 @@
+"""The process that runs compiled programs, one request at a time; started by :mod:`mlir_sched.runner`.
+
+It ends when its input pipe closes, which is when the runner ends, however that happens: a thread waits on the pipe
+while programs run, and IREE releases Python's lock while they do.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import traceback
+from functools import singledispatchmethod
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.processes.frames import read_frame, write_frame
+from mlir_sched.runner import protocol
+from mlir_sched.runner.process.bench import Bench
+from mlir_sched.runner.process.device_bench import DeviceBench
+from mlir_sched.runner.process.local_bench import LocalBench
+
+MISTAKES = (TypeError, AttributeError, NameError, LookupError, AssertionError, ArithmeticError)
+"""Exceptions that no program causes: IREE raises RuntimeError and ValueError, a full memory MemoryError."""
+TRACEBACK_CHARACTERS = 2000
+
+
+class Server:
+    """Answers requests with what the bench for the device finds out."""
+
+    def __init__(self, start: protocol.Start) -> None:
+        self._bench = _bench_for(start)
+
+    @singledispatchmethod
+    def answer(self, request: Any) -> Any:
+        """Return the reply to one request."""
+        raise TypeError(f"unknown request {type(request).__name__}")
+
+    @answer.register
+    def _(self, request: protocol.Prepare) -> protocol.Prepared:
+        return self._bench.prepare(request)
+
+    @answer.register
+    def _(self, request: protocol.Load) -> None:
+        self._bench.load(request.handle, request.program)
+
+    @answer.register
+    def _(self, request: protocol.Drop) -> None:
+        self._bench.drop(request.handle)
+
+    @answer.register
+    def _(self, request: protocol.Verify) -> str | None:
+        verify = self._cores().verify_races if request.races else self._bench.verify
+        return verify(request.handle, request.check)
+
+    @answer.register
+    def _(self, request: protocol.Warm) -> float:
+        return self._bench.rough_s(request.handle, request.sample_s)
+
+    @answer.register
+    def _(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
+        return self._bench.pairs(request)
+
+    @answer.register
+    def _(self, request: protocol.MeasureNoise) -> tuple[float, ...]:
+        return self._cores().noise(request.seconds)
+
+    def _cores(self) -> LocalBench:
+        if not isinstance(self._bench, LocalBench):
+            raise RuntimeError("races and noise are looked for on the CPU only")
+        return self._bench
+
+
+def _bench_for(start: protocol.Start) -> Bench:
+    if isinstance(start.setup, protocol.LocalSetup):
+        return LocalBench(start.setup)
+    return DeviceBench(start.setup, Path(start.folder))
+
+
+def main() -> None:
+    """Serve requests from standard input until it closes; replies go to what standard output was."""
+    replies = os.dup(1)
+    os.dup2(2, 1)  # what programs and libraries print must not end up among the replies
+    start: protocol.Start = read_frame(0)
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read_requests, args=(requests, start.folder), daemon=True).start()
+    server = Server(start)
+    write_frame(replies, None)
+    while True:
+        request = requests.get()
+        try:
+            reply = server.answer(request)
+        except protocol.RequestFailed as failed:
+            reply = protocol.Raised(failed.failure)
+        except Exception as exception:
+            reply = protocol.Raised(_failure(exception))
+        write_frame(replies, reply)
+
+
+def _failure(exception: Exception) -> Failure:
+    """Return what an exception means: IREE and numpy raise for what a program does, the rest are mistakes of ours."""
+    if isinstance(exception, MISTAKES):
+        return Failure(FailureClass.INTERNAL_ERROR, traceback.format_exc()[-TRACEBACK_CHARACTERS:])
+    return Failure(FailureClass.RUN_ERROR, f"{type(exception).__name__}: {exception}")
+
+
+def _read_requests(requests: queue.SimpleQueue[Any], folder: str) -> None:
+    try:
+        while True:
+            requests.put(read_frame(0))
+    except BaseException:
+        _end(folder)
+
+
+def _end(folder: str) -> NoReturn:
+    """Leave nothing behind: the parent may be gone, and a process that times programs may be running."""
+    sys.stderr.flush()
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (BrokenPipeError, EOFError):
+        os._exit(0)

@@ -1,0 +1,124 @@
+"""Times calls in this process by its clocks, and watches for what disturbs them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.runner.process.calibration import Calibration
+from mlir_sched.runner.protocol import LONG_CALL_S
+
+MAX_WALL_OVER_CPU = 1.03
+"""A sample with more wall time per CPU time was interrupted by somebody else's work."""
+
+WAKE_UP_NS = 10_000
+"""What a worker thread that wakes up for a call waits for its core even on a quiet machine (6 us were seen)."""
+
+WARM_CALL_S = 0.1
+"""Seconds of a call that is long enough to be timed at once: reading 100 MB of weights into cold caches is a tenth of
+that at most."""
+
+WAIT_RUNS = 40
+"""Calibration runs (some 50 us each) to wait for a quiet moment before a pair is taken all the same."""
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A program as the clock needs it.
+
+    Attributes:
+        run: Calls it so many times.
+        threads: Threads that it runs on; with one, it is the calling thread.
+    """
+
+    run: Callable[[int], None]
+    threads: int = 1
+
+
+class WallClock:
+    """The clock of the CPU's cores.
+
+    Args:
+        calibration: Consulted before and after every pair.
+    """
+
+    def __init__(self, calibration: Calibration) -> None:
+        self._calibration = calibration
+
+    def settle(self) -> None:
+        """Wait until the calibration kernel takes its usual time."""
+        for _ in range(WAIT_RUNS):
+            if self._calibration.is_quiet():
+                return
+
+    def sample(self, program: Callee, calls: int) -> tuple[float, bool]:
+        """Return seconds per call, and whether the program had its cores for itself.
+
+        A call before the sample fills the caches, which hold another program's weights: users call one program many
+        times. A call of :data:`WARM_CALL_S` or more is its own sample at once.
+
+        On one thread an interrupted sample gives its CPU time: what the interruption took is not in it, only what
+        it did to the caches. On several threads there is no such substitute.
+        """
+        first = self._sample(program, 1)
+        if calls == 1 and first[0] >= WARM_CALL_S:
+            return first
+        return self._sample(program, calls)
+
+    def was_quiet(self) -> bool:
+        """Say whether the calibration kernel takes its usual time."""
+        return self._calibration.is_quiet()
+
+    def _sample(self, program: Callee, calls: int) -> tuple[float, bool]:
+        waited = 0 if program.threads == 1 else workers_delay_ns()
+        cpu = time.thread_time_ns()
+        start = time.perf_counter_ns()
+        program.run(calls)
+        wall_ns = time.perf_counter_ns() - start
+        cpu_ns = time.thread_time_ns() - cpu
+        if program.threads > 1:
+            allowed_ns = program.threads * ((MAX_WALL_OVER_CPU - 1) * wall_ns + WAKE_UP_NS * calls)
+            alone = workers_delay_ns() - waited <= allowed_ns
+            return wall_ns * 1e-9 / calls, alone
+        alone = wall_ns <= MAX_WALL_OVER_CPU * cpu_ns
+        return (wall_ns if alone else cpu_ns) * 1e-9 / calls, alone
+
+
+def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
+    """Return rough seconds per call of a warm program: the best of the samples that fit three times ``sample_s``.
+
+    One call is enough where it takes :data:`LONG_CALL_S`.
+    """
+    start = time.perf_counter()
+    run(1)
+    first = time.perf_counter() - start
+    if first >= LONG_CALL_S:
+        return first
+    calls, best = 1, float("inf")
+    start = time.perf_counter()
+    while True:
+        before = time.perf_counter()
+        run(calls)
+        now = time.perf_counter()
+        best = min(best, (now - before) / calls)
+        if now - start >= 3 * sample_s:
+            return best
+        if now - before < sample_s / 2:
+            calls *= 4
+
+
+def workers_delay_ns() -> int:
+    """Return how long the other threads of this process have waited for a core so far; 0 where Linux does not tell.
+
+    The calling thread does not count: it yields to them (``spinning_threads.py``).
+    """
+    total, own = 0, str(threading.get_native_id())
+    for path in Path("/proc/self/task").glob("*/schedstat"):
+        try:
+            total += 0 if path.parent.name == own else int(path.read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+    return total

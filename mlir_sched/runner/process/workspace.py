@@ -1,0 +1,230 @@
+"""What the programs of one task share in the runner process: input and output buffers, and the references."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.inputs import alternatives, make_inputs
+from mlir_sched.runner.process.device import Device, LoadedProgram
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.protocol import LONG_CALL_S
+from mlir_sched.runner.references import usable_share, why_unverifiable
+from mlir_sched.runner.verify import (
+    Array,
+    Check,
+    InputKind,
+    Rule,
+    compare,
+    holds_poison,
+    poison_bits,
+    poisoned,
+)
+
+
+class UnverifiableResults(RuntimeError):  # noqa: N818 - a property of the program, not an error of the tool
+    """Wrong results could not be told from right ones; the message says why."""
+
+
+@dataclass
+class Case:
+    """One check made concrete: its inputs and the right results.
+
+    Attributes:
+        check: The check, with the inputs that were chosen in place of those that give no usable numbers.
+        wanted: Its kind in the rule.
+        inputs: The inputs.
+        references: The right results.
+    """
+
+    check: Check
+    wanted: InputKind
+    inputs: tuple[Array, ...]
+    references: list[Array] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """What a workspace holds on its device: the destinations, and one list of inputs per case."""
+
+    device: Device
+    destinations: list[Any]
+    inputs: list[list[Any]]
+
+
+class Workspace:
+    """Buffers of one device for programs that take the tensors of ``baseline``.
+
+    The baseline has to give its results twice, in every check or, where one takes :data:`LONG_CALL_S`, in the first.
+    Where results are not finite, or all 0, other inputs take the place of those (``inputs.alternatives``).
+
+    All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
+
+    An input that a whole program overwrites, or returns as it is, may be changed by its rivals, too; it is written anew
+    before each check. IREE 3.13 computes in place on arguments that it should leave alone (iree-org/iree issue 16168).
+
+    Args:
+        device: Where they live.
+        baseline: The program whose results are right.
+        rule: The checks; the references of each are computed here.
+
+    Attributes:
+        check_s: Longest seconds that one check of the baseline took.
+        call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until that is known.
+
+    Raises:
+        RuntimeError: The baseline fails, leaves poison or is not the same twice.
+        UnverifiableResults: Wrong results could not be told from those of the baseline.
+    """
+
+    def __init__(self, device: Device, baseline: Program, rule: Rule) -> None:
+        self._specs = baseline
+        self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in rule.checks]
+        self._buffers: Buffers | None = None
+        self._overwritten: set[int] = set()
+        self.open(device)
+        loaded = device.load(baseline)
+        for index in range(len(self._cases)):
+            self._choose_inputs(loaded, index)
+        if reason := why_unverifiable(baseline.outputs, self.checks, [case.references for case in self._cases]):
+            raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
+        self.check_s = self.call_s = 0.0
+        for index in range(len(self._cases)):
+            start = time.perf_counter()
+            if error := self.verify(loaded, index):
+                raise RuntimeError(f"the baseline does not reproduce its own result: {error}")
+            self.check_s = max(self.check_s, time.perf_counter() - start)
+            if self.check_s >= LONG_CALL_S:
+                break
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks, as they are made: some with other inputs than the rule wants."""
+        return tuple(case.check for case in self._cases)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the inputs and references, which it holds also while it is closed."""
+        return sum(array.nbytes for case in self._cases for array in (*case.inputs, *case.references))
+
+    def on(self, device: Device) -> Workspace:
+        """Return one for the same checks, with the same references, and buffers on another device."""
+        other = copy(self)
+        other.close()
+        other.open(device)
+        return other
+
+    def open(self, device: Device) -> None:
+        """Have the buffers on a device; nothing changes when they are on one."""
+        if self._buffers is not None:
+            return
+        written = self._specs.outputs if self._specs.writes_into_arguments else ()
+        destinations = [device.buffer(poisoned(spec), spec) for spec in written]
+        inputs = [
+            [device.buffer(a, s) for a, s in zip(case.inputs, self._specs.inputs, strict=True)] for case in self._cases
+        ]
+        self._buffers = Buffers(device, destinations, inputs)
+
+    def close(self) -> None:
+        """Release the buffers; inputs and references stay."""
+        self._buffers = None
+
+    def verify(self, loaded: LoadedProgram, index: int) -> str | None:
+        """Run check ``index`` on a program and say what is wrong, or None."""
+        case, device = self._cases[index], self._on_device.device
+        results = self._results(loaded, index)
+        message = None
+        for position, elements in self._changed_inputs(index).items():
+            message = message or f"input {position} was overwritten in {elements} elements"
+            self._restore_input(index, position)
+        for position, (view, spec) in enumerate(results):
+            if message is None and view.byte_length != spec.bytes:
+                message = f"output {position} has {view.byte_length} bytes instead of {spec.bytes}"
+            if message is None:
+                reference = case.references[position]
+                error = compare(reference, device.read(view, spec), spec, case.check.tolerance_for(spec, reference))
+                message = error and f"output {position}: {error}"
+        # a returned buffer goes back to the pool, where a later call may find it
+        self._poison((view, spec) for view, spec in results if view.byte_length == spec.bytes)
+        return message and f"{case.check.kind} inputs: {message}"
+
+    def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
+        """Return a function that calls the program so many times on the inputs of timing."""
+        buffers = self._on_device
+        return loaded.bind(buffers.inputs[self._timed], buffers.destinations)
+
+    def timed_inputs(self) -> tuple[Array, ...]:
+        """Return the inputs that programs are timed on: floats where there are any."""
+        return self._cases[self._timed].inputs
+
+    def _choose_inputs(self, loaded: LoadedProgram, index: int) -> None:
+        """Compute the references of a case, on other inputs where they are not usable: the first of the best."""
+        case, best, share = self._cases[index], self._cases[index].check, -1.0
+        for check in alternatives(case.check):
+            if share >= 0:
+                self._replace_inputs(index, check)
+            self._compute_references(loaded, index)
+            if (found := usable_share(case.references)) > share:
+                best, share = check, found
+            if share == 1.0:
+                return
+        if best is not case.check:
+            self._replace_inputs(index, best)
+            self._compute_references(loaded, index)
+
+    def _replace_inputs(self, index: int, check: Check) -> None:
+        case = self._cases[index]
+        case.check, case.inputs = check, make_inputs(self._specs.inputs, check)
+        for position in range(len(case.inputs)):
+            self._restore_input(index, position)
+
+    def _compute_references(self, loaded: LoadedProgram, index: int) -> None:
+        case, device = self._cases[index], self._on_device.device
+        results = self._results(loaded, index)
+        case.references = [device.read(view, spec).copy() for view, spec in results]
+        if not self._specs.writes_into_arguments:
+            self._poison(results)
+            self._overwritten |= self._changed_inputs(index).keys()
+        if any(holds_poison(r, s) for r, s in zip(case.references, self._specs.outputs, strict=True)):
+            raise RuntimeError("the baseline leaves elements of its output unwritten")
+
+    @property
+    def _timed(self) -> int:
+        return next((i for i, c in enumerate(self._cases) if c.wanted == InputKind.RANDOM), 0)
+
+    @property
+    def _on_device(self) -> Buffers:
+        assert self._buffers is not None
+        return self._buffers
+
+    def _results(self, loaded: LoadedProgram, index: int) -> list[tuple[Any, TensorSpec]]:
+        buffers = self._on_device
+        for position in self._overwritten:
+            self._restore_input(index, position)
+        self._poison(zip(buffers.destinations, self._specs.outputs, strict=False))
+        views = loaded.call(buffers.inputs[index], buffers.destinations)
+        return list(zip(views, self._specs.outputs, strict=True))
+
+    def _poison(self, views: Iterable[tuple[Any, TensorSpec]]) -> None:
+        for view, spec in views:
+            self._on_device.device.write(view, spec, poison_bits(spec))
+
+    def _changed_inputs(self, index: int) -> dict[int, int]:
+        """Return the inputs that are not as they were but should be, with the number of their changed elements."""
+        changed = {}
+        for position, array in enumerate(self._cases[index].inputs):
+            if position in self._overwritten:
+                continue
+            spec, word = self._specs.inputs[position], f"u{array.dtype.itemsize}"
+            found = self._on_device.device.read(self._on_device.inputs[index][position], spec)
+            if elements := int((found.view(word) != array.view(word)).sum()):
+                changed[position] = elements
+        return changed
+
+    def _restore_input(self, index: int, position: int) -> None:
+        buffers, array = self._on_device, self._cases[index].inputs[position]
+        buffers.device.write(buffers.inputs[index][position], self._specs.inputs[position], array)

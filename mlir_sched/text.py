@@ -1,0 +1,71 @@
+"""How the command line writes numbers, decisions and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from mlir_sched.outcome import Timing
+from mlir_sched.sampling import Value
+
+PLAIN_WIDTH = 160
+"""Columns of tables that do not go to a terminal."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console; where there is no terminal, lines are long and without colour."""
+    found = Console(stderr=stderr, highlight=False, markup=False)
+    return found if found.is_terminal else Console(stderr=stderr, highlight=False, markup=False, width=PLAIN_WIDTH)
+
+
+def table(*columns: str, title: str = "") -> Table:
+    """Return an empty table; a column whose name starts with ``>`` holds numbers."""
+    made = Table(title=title or None, title_justify="left", title_style="bold")
+    for name in columns:
+        made.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+    return made
+
+
+def seconds(value: float) -> str:
+    """Return a duration with three digits: ``1.23 ms``."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
+
+
+def median(timing: Timing | None) -> str:
+    """Return the median of a timing, or a dash."""
+    return "-" if timing is None else seconds(timing.median_s)
+
+
+def speedup(timing: Timing | None) -> str:
+    """Return a speed-up with its 95 % interval, or a dash."""
+    return "-" if timing is None else f"{timing.ratio:.2f}x ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
+
+
+def duration(value: float) -> str:
+    """Return a duration for a person who waits: ``1 min 20 s``."""
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def value(decided: Value) -> str:
+    """Return the value of a decision: tuples joined by slashes."""
+    return "/".join(map(str, decided)) if isinstance(decided, tuple | list) else str(decided)
+
+
+def decisions(values: Mapping[str, Value]) -> str:
+    """Return all decisions on one line."""
+    return ", ".join(f"{name} {value(decided)}" for name, decided in values.items())
+
+
+def failures(counts: Mapping[str, int]) -> str:
+    """Return failures by class on one line, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {count}" for name, count in ordered if count)

@@ -1,0 +1,161 @@
+"""Reads a tuned folder back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlir_sched.compiler.library_flags import library_in, without_library
+from mlir_sched.compiler.response_file import read_response_file
+from mlir_sched.errors import UserError
+from mlir_sched.targets.target import Target
+from mlir_sched.tuned_folder.installation import LIBRARY, SUMMARY, emission_of
+
+
+@dataclass(frozen=True)
+class TunedFolder:
+    """What ``tune`` wrote.
+
+    Attributes:
+        path: The folder.
+        flags: Compiler flags without the library.
+        library: Text of the library; empty when no dispatch is tuned.
+        library_file: Where it lies in the folder.
+        library_in_flags: The library that ``flags.txt`` names; None when it names none.
+        summary: ``summary.json``; empty when it is missing or of another emission than the library.
+    """
+
+    path: Path
+    flags: tuple[str, ...]
+    library: str
+    library_file: Path
+    library_in_flags: Path | None
+    summary: Mapping[str, Any]
+
+    @property
+    def problem(self) -> str:
+        """Why ``iree-compile @flags.txt`` would not use this folder's library; empty when it does."""
+        own = self.library_file
+        if self.library and self.library_in_flags is None:
+            return f"{self.path / 'flags.txt'} does not name the library {own}"
+        if self.library_in_flags is not None and not _same(self.library_in_flags, own):
+            return (
+                f"{self.path / 'flags.txt'} names the library {self.library_in_flags}, not {own}: "
+                "the folder was moved; change the paths in that file"
+            )
+        return ""
+
+
+def read_tuned_folder(path: Path) -> TunedFolder:
+    """Read a tuned folder.
+
+    Raises:
+        UserError: It is missing, is no tuned folder, or a file of it cannot be read.
+    """
+    if not path.is_dir():
+        raise UserError(f"{path}: " + ("not a folder" if path.exists() else "no such folder"))
+    if not (path / "flags.txt").is_file():
+        raise UserError(f"{path}: not a tuned folder: it has no flags.txt; mlir-sched tune writes one")
+    try:
+        flags = read_response_file(read_text(path / "flags.txt"))
+    except ValueError as error:
+        raise UserError(f"{path / 'flags.txt'}: {str(error).lower()}; restore it, or tune again") from error
+    library = _library_file(path, library_in(flags))
+    text = read_text(library) if library.is_file() else ""
+    summary = _summary(path / SUMMARY)
+    of_another = emission_of(text) != summary.get("emission", emission_of(text))
+    return TunedFolder(
+        path=path,
+        flags=without_library(flags),
+        library=text,
+        library_file=library,
+        library_in_flags=library_in(flags),
+        summary={} if of_another else summary,
+    )
+
+
+def target_name(origin: Mapping[str, str]) -> str:
+    """Return the target that the provenance of a strategy names; empty when it names none."""
+    return origin.get("target", "").partition(" ")[0]
+
+
+def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse a folder that was tuned for another target.
+
+    Args:
+        folder: The folder.
+        target: What it is to be used for.
+        strategies: The provenance of its library's strategies, by symbol.
+
+    Raises:
+        UserError: Its flags or its library are for another target.
+    """
+    for symbol, origin in strategies.items():
+        name = target_name(origin)
+        if name not in ("", target.name):
+            raise UserError(
+                f"{folder.library_file}: @{symbol} was tuned for the target {name}, not for {target.name}; "
+                "tune again for this target"
+            )
+    own = {flag.partition("=")[0]: flag for flag in folder.flags}
+    for flag in target.flags:
+        found = own.get(flag.partition("=")[0], "nothing")
+        if found != flag:
+            raise UserError(
+                f"{folder.path / 'flags.txt'} has {found} where the target {target.name} of this machine needs {flag}: "
+                "the folder is for another target; tune again for this one"
+            )
+
+
+def refuse_other_target(path: Path, target: str) -> None:
+    """Refuse to write results for a target into a folder that holds those for another one.
+
+    Raises:
+        UserError: It does.
+    """
+    try:
+        summary = json.loads((path / SUMMARY).read_text())
+    except (OSError, ValueError):
+        return
+    held = summary.get("target", target) if isinstance(summary, dict) else target
+    if held != target:
+        raise UserError(f"{path} holds results for the target {held}, not {target}; choose another folder with -o")
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        UserError: It cannot be read, or is not text.
+    """
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise UserError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a text file") from error
+
+
+def _library_file(path: Path, named: Path | None) -> Path:
+    """Return the library of a folder: the one that its flags name, as after an emission that was killed at the end."""
+    own = path / LIBRARY
+    return own if named is None or not _same(named.parent, path) else own.with_name(named.name)
+
+
+def _summary(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        data = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: not JSON: {error}; restore it, or remove it") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: not a summary of mlir-sched; restore it, or remove it")
+    return data
+
+
+def _same(first: Path, second: Path) -> bool:
+    return first.exists() and second.exists() and first.samefile(second)

@@ -1,0 +1,142 @@
+"""What a tuning run found: plain data that the table, ``summary.json`` and the Python API share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mlir_sched.outcome import Timing
+from mlir_sched.sampling import Value
+
+SUMMARY_VERSION = 1
+
+
+@dataclass(frozen=True)
+class DispatchResult:
+    """One distinct dispatch of the model.
+
+    Attributes:
+        name: Its symbol in the model.
+        description: Its ops with their extents.
+        task_key: Key of its task.
+        weight: How often one run of the model calls it.
+        in_program_s: Seconds of one call inside of the untuned program, by its profile; None when it is not known.
+        share: Part of the untuned program's time that its calls take, 0 to 1; None when it is not known.
+        untuned: Its untuned timing; None when it was not measured.
+        tuned: Timing of its final script, with the ratio to the untuned code; None when none is used.
+        symbol: Name of its strategy in the library, empty when none is used.
+        sketch: Which program its script is, empty when none is used.
+        decisions: The decisions of its script by name.
+        trials: Candidates tried.
+        failures: How many failed, by class.
+        note: Why it is as it is, when it is not tuned.
+    """
+
+    name: str
+    description: str
+    task_key: str
+    weight: int
+    untuned: Timing | None
+    tuned: Timing | None = None
+    symbol: str = ""
+    sketch: str = ""
+    decisions: Mapping[str, Value] | None = None
+    trials: int = 0
+    failures: Mapping[str, int] | None = None
+    note: str = ""
+    in_program_s: float | None = None
+    share: float | None = None
+
+    @property
+    def speedup(self) -> float:
+        """Untuned time / tuned time; 1 when it stays as it is."""
+        return self.tuned.ratio if self.tuned is not None else 1.0
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """The whole program through the public route.
+
+    Attributes:
+        untuned: Timing of plain ``iree-compile``.
+        tuned: Timing of what was emitted, with the ratio to ``untuned``, in a session that decided nothing.
+        variants: Ratio of every untuned variant to plain ``iree-compile`` in the session that decided what is emitted,
+            by name; a variant that is wrong or fails is missing.
+        variant: Name of the variant that was emitted.
+        device: IREE's device that it was timed on and is to run on (``iree-run-module --device``): ``local-sync`` where
+            the thread that calls is faster than several threads.
+        verified: Whether the emitted program's numbers passed every check against the untuned ones.
+    """
+
+    untuned: Timing
+    tuned: Timing
+    variants: Mapping[str, float]
+    variant: str
+    device: str
+    verified: bool
+
+    @property
+    def gained(self) -> bool:
+        """Whether what was emitted is faster than plain ``iree-compile``, beyond the noise."""
+        return self.tuned.ratio_low > 1.0
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """The result of ``tune``.
+
+    Attributes:
+        model: Path of the model.
+        target: Backend.
+        threads: Threads it was tuned for.
+        seed: Seed of the search.
+        trials: Candidates tried in this run, replayed ones included.
+        measured: Candidates measured now, and not found in the store.
+        seconds: Wall-clock seconds.
+        interrupted: Whether the user stopped it early.
+        program: End-to-end result.
+        left_out: Why program variants are no rivals, by name: IREE does not compile them, or they fail.
+        dispatches: One entry per distinct dispatch, in the model's order.
+        output: The tuned folder; None when nothing was written.
+        store: Where the records are.
+        parameters: Files with the model's weights, as ``scope=path``.
+        tunable_share: Part of the untuned program's time in dispatches that transform modules schedule, 0 to 1; None
+            when IREE recorded no profile.
+        model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
+            None when it was never asked.
+        versions: Versions of everything that decides the result.
+        emission: Name of the emission, which the library repeats; empty when there is no library.
+    """
+
+    model: str
+    target: str
+    threads: int
+    seed: int
+    trials: int
+    measured: int
+    seconds: float
+    interrupted: bool
+    program: ProgramResult
+    left_out: Mapping[str, str]
+    dispatches: tuple[DispatchResult, ...]
+    output: str | None
+    store: str
+    parameters: tuple[str, ...]
+    tunable_share: float | None
+    model_accuracy: float | None
+    versions: Mapping[str, str]
+    emission: str = ""
+
+    @property
+    def speedup(self) -> float:
+        """Untuned time / tuned time of the whole program."""
+        return self.program.tuned.ratio
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON data (``summary.json``)."""
+        data = {"summary_version": SUMMARY_VERSION, **asdict(self)}
+        data["program"]["gained"] = self.program.gained
+        for entry, dispatch in zip(data["dispatches"], self.dispatches, strict=True):
+            entry["speedup"] = dispatch.speedup
+        return data

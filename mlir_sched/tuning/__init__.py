@@ -1,0 +1,1 @@
+"""The search: options, budget, rounds over the tasks of a variant, halving over the variants."""

@@ -1,0 +1,182 @@
+"""Evaluates candidates of a task: compile, prove applied, check the numbers, time against the untuned code."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Protocol
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import Failure, FailureClass, MlirSchedError, UserError
+from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.reasons import reason
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import Program, program_of_task
+from mlir_sched.runner.rules import rule_for_dispatch
+from mlir_sched.tasks.task import Task
+
+
+class UntunedError(MlirSchedError):
+    """The untuned code of a task cannot be compiled or run by itself, so nothing can be compared with it."""
+
+
+class Evaluator(Protocol):
+    """Turns scripts into outcomes."""
+
+    def untuned(self, task: Task) -> Outcome:
+        """Return the outcome of the task's untuned code (its ratio is 1).
+
+        Raises:
+            UntunedError: It cannot be compiled or run.
+        """
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Yield (index in ``scripts``, outcome) once per script, failures first.
+
+        Args:
+            task: The task.
+            scripts: Scripts to evaluate.
+            known: Outcomes by binary hash: a script that compiles to a known binary is not run again.
+        """
+
+
+def untuned_outcome(evaluator: Evaluator, task: Task) -> Outcome:
+    """Return the outcome of a task's untuned code.
+
+    Raises:
+        UntunedError: There is none; what else the evaluator raises is its cause.
+        UserError, OSError: No task can be evaluated.
+    """
+    try:
+        return evaluator.untuned(task)
+    except (UntunedError, UserError, OSError):
+        raise
+    except Exception as error:
+        raise UntunedError(f"its untuned code meets an internal error: {type(error).__name__}") from error
+
+
+def script_outcomes(
+    evaluator: Evaluator, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield what ``Evaluator.evaluate`` does; once it raises, an internal error for every script without an outcome.
+
+    Raises:
+        UserError, OSError: No task can be evaluated.
+    """
+    missing = dict.fromkeys(range(len(scripts)))
+    try:
+        for index, outcome in evaluator.evaluate(task, scripts, known):
+            del missing[index]
+            yield index, outcome
+    except (UserError, OSError):
+        raise
+    except Exception as error:
+        failure = Failure(FailureClass.INTERNAL_ERROR, "".join(traceback.format_exception(error)))
+        for index in missing:
+            yield index, Outcome(None, failure)
+
+
+@dataclass
+class _Baseline:
+    program: Program
+    outcome: Outcome
+
+
+class CompileAndRun:
+    """The evaluator that measures on this machine; a context manager.
+
+    Compiling and timing take turns, because a compile beside a timing disturbs it.
+
+    Args:
+        flags: Compiler flags of all tasks.
+        options: How programs are run and timed.
+        workers: Compiler processes; by default one per CPU.
+    """
+
+    def __init__(
+        self, flags: tuple[str, ...], options: RunnerOptions | None = None, *, workers: int | None = None
+    ) -> None:
+        self._pool = CompilerPool(flags, workers=workers)
+        self._runner = Runner(options)
+        self._baselines: dict[str, _Baseline] = {}
+
+    def untuned(self, task: Task) -> Outcome:
+        """Return the outcome of the task's untuned code."""
+        return self._baseline(task).outcome
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Yield the outcome of every script."""
+        assert task.dispatch is not None
+        baseline = self._baseline(task)
+        programs: dict[int, Program] = {}
+        hashes: dict[int, str] = {}
+        for index, result in self._pool.compile(task.source, scripts):
+            if result.failure is not None or result.vmfb is None:
+                yield index, Outcome(None, result.failure, result.binary_hash)
+            elif result.binary_hash in known:
+                yield index, known[result.binary_hash]
+            else:
+                programs[index] = program_of_task(task, result.vmfb)
+                hashes[index] = result.binary_hash
+        first = {hashes[index]: index for index in sorted(programs, reverse=True)}
+        distinct = sorted(first.values())
+        if not distinct:
+            return
+        rule = rule_for_dispatch(task.dispatch)
+        _, results = self._runner.measure(baseline.program, [programs[index] for index in distinct], rule)
+        by_hash = {
+            hashes[index]: Outcome(result.timing, result.failure, hashes[index])
+            for index, result in zip(distinct, results, strict=True)
+        }
+        for index in sorted(programs):
+            yield index, by_hash[hashes[index]]
+
+    def close(self) -> None:
+        """End all processes."""
+        self._pool.close()
+        self._runner.close()
+
+    def __enter__(self) -> CompileAndRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _baseline(self, task: Task) -> _Baseline:
+        if task.key not in self._baselines:
+            self._baselines[task.key] = self._make_baseline(task)
+        return self._baselines[task.key]
+
+    def _make_baseline(self, task: Task) -> _Baseline:
+        assert task.dispatch is not None
+        ((_, result),) = self._pool.compile(task.source, [None])
+        if result.vmfb is None:
+            why = reason(result.failure.message) if result.failure else "no program"
+            raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")
+        program = program_of_task(task, result.vmfb)
+        try:
+            timing, _ = self._runner.measure(program, [], rule_for_dispatch(task.dispatch))
+        except MlirSchedError as error:
+            raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
+        return _Baseline(program, Outcome(timing, None, result.binary_hash))
+
+
+def seconds_against(outcome: Outcome, untuned: Timing) -> float | None:
+    """Return the time of a candidate on the scale of the task's untuned timing, or None for a failure.
+
+    The ratio to the interleaved baseline is what was measured well; a machine's speed may drift between rounds.
+    """
+    return None if outcome.timing is None else untuned.median_s / outcome.timing.ratio
+
+
+def as_untuned(timing: Timing) -> Timing:
+    """Return a timing with a ratio of exactly 1."""
+    return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)

@@ -1,0 +1,59 @@
+"""What a user decides about a tuning run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mlir_sched.errors import UserError
+from mlir_sched.search import EvolutionaryOptions
+from mlir_sched.targets.target import LOCAL_TASK
+
+DEFAULT_TRIALS_PER_TASK = 64
+"""Budget when none is given. Source: one batch of MetaSchedule (``num_trials_per_iter``)."""
+STRATEGIES = ("evolutionary", "random")
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What a user decides about a run.
+
+    Attributes:
+        target: What to compile for.
+        trials: Candidates to try over all tasks; by default 64 per task that can be tuned, unless minutes are given.
+        minutes: Wall-clock minutes for the search; emission and its checks come on top.
+        seed: Seed of every choice of the search.
+        threads: Threads the tuned program may run on.
+        device: With several threads, ``local-task`` has IREE's workers run the program in any case; None lets the
+            search choose ``local-sync``, the thread that calls, where that is faster.
+        batch: Candidates per round; a round is compiled, then timed.
+        strategy: ``evolutionary`` (with the cost model) or ``random``.
+        fresh: Start anew: no record of an earlier run is used.
+        evolution: Hyper-parameters of the evolutionary search.
+    """
+
+    target: str = "llvm-cpu"
+    trials: int | None = None
+    minutes: float | None = None
+    seed: int = 0
+    threads: int = 1
+    device: str | None = None
+    batch: int = 8
+    strategy: str = "evolutionary"
+    fresh: bool = False
+    evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)
+
+    def __post_init__(self) -> None:
+        if self.trials is not None and self.minutes is not None:
+            raise UserError("give a budget in trials or in minutes, not both")
+        for name in ("trials", "minutes", "batch"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UserError(f"{name} must be above 0, but got {value}")
+        if self.strategy not in STRATEGIES:
+            raise UserError(f"unknown strategy {self.strategy!r}; known are {', '.join(STRATEGIES)}")
+        if self.device not in (None, LOCAL_TASK):
+            raise UserError(f"the device is {LOCAL_TASK}, or is left to the search; got {self.device}")
+        if self.device and self.threads == 1:
+            raise UserError(f"the device {self.device} needs several threads, but threads is 1")
+        if not -(2**63) <= self.seed < 2**63:
+            raise UserError(f"the seed must fit 64 bits, but got {self.seed}")

@@ -1,0 +1,57 @@
+"""Which program variants a run by time compiles: as many as a part of its minutes has room for.
+
+A large model takes half a minute per variant to compile, and there are about ten: all of them would leave no time for
+the search.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlir_sched.database import RecordStore
+from mlir_sched.targets.target import Target
+from mlir_sched.tuning.options import TuneOptions
+
+SHARE = 1 / 3
+"""Part of the minutes after whose end no further variant is compiled."""
+
+
+@dataclass
+class VariantChoice:
+    """Decides once per run; a resumed run decides as the first one did.
+
+    Attributes:
+        store: Where the decision is kept.
+        key: Its key there.
+        until: Time by ``time.monotonic()`` after which no further variant is compiled; None for no end.
+    """
+
+    store: RecordStore
+    key: str
+    until: float | None
+    _compiled: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def of(path: Path, target: Target, options: TuneOptions, store: RecordStore, start: float) -> VariantChoice:
+        """Return the choice of a run on a model file that began at ``start``."""
+        file = path.stat()
+        run = (str(path.resolve()), file.st_size, file.st_mtime_ns, target.key, options.minutes, options.seed)
+        key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
+        return VariantChoice(store, key, None if options.minutes is None else start + SHARE * 60 * options.minutes)
+
+    def wants(self, name: str) -> bool:
+        """Say whether a further variant is to be compiled."""
+        if self.until is None:
+            return True
+        known = self.store.run_settings(self.key)
+        wanted = time.monotonic() < self.until if known is None else name in known["names"]
+        self._compiled += [name] if wanted else []
+        return wanted
+
+    def keep(self) -> None:
+        """Keep what was decided, unless that is known."""
+        if self.until is not None:
+            self.store.add_run(self.key, {"names": self._compiled})
