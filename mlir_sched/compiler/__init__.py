@@ -1,4 +1,4 @@
-"""Compiles candidates in worker processes, and models the way a user does."""
+"""Compiles whole models the way a user does, and candidates in worker processes."""
 
 from mlir_sched.compiler.model import (
     ModelCompileError,

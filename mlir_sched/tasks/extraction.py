@@ -1,4 +1,4 @@
-"""The worker's side of ``tasks.py``: brings a model to the flow phase and takes its dispatches out."""
+"""The worker's side of ``tasks/model.py``: brings a model to the flow phase and takes its dispatches out."""
 
 from __future__ import annotations
 

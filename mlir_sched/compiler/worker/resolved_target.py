@@ -1,4 +1,4 @@
-"""The worker's side of ``targets.py``: what IREE makes of the target flags of this process."""
+"""The worker's side of ``targets/kind.py``: what IREE makes of the target flags of this process."""
 
 from __future__ import annotations
 
