@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from folders import TESTS
 from payloads import PAYLOADS, Payload
 
 from mlir_sched.space.design_space import DesignSpace, Space
@@ -48,7 +48,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Return a function that compares a script with ``tests/golden/<name>.mlir``, or writes that file anew."""
 
     def compare(name: str, script: str) -> None:
-        path = Path(__file__).parent / "golden" / f"{name}.mlir"
+        path = TESTS / "golden" / f"{name}.mlir"
         if request.config.getoption("--update-golden"):
             path.write_text(script)
         assert script == path.read_text(), "the script changed; if that is meant: pytest --update-golden"

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
-ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "cmake_project"
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
 from mlir_sched.program.variants import can_tune
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = ROOT / "examples"
 
 
 def run(name: str, trials: int, folder: Path) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
-ROOT = Path(__file__).parent.parent
 PLAIN = ("attributes", "version", "errors", "payload", "sampling", "trace", "outcome", "parameters", "reasons", "text")
 """Modules of plain data, which need neither MLIR nor IREE."""
 LAYERS = (

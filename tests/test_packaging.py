@@ -7,8 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
-ROOT = Path(__file__).parent.parent
 CODE_FOLDERS = ("transform_scripts", "search", "models")
 HEAVY = ("iree", "numpy", "sqlalchemy", "xgboost", "matplotlib")
 

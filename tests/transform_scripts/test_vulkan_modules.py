@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import FIXED, FIXED_VULKAN
+from folders import ROOT
 from payloads import Payload, matmul, vector_add
 from vulkan import require_vulkan
 
@@ -25,7 +25,7 @@ from mlir_sched.transform_scripts import llvm_cpu
 from mlir_sched.transform_scripts.module import ScheduleModule
 
 TaskFor = Callable[[str | Payload], Task]
-EXAMPLE = Path(__file__).parent.parent / "examples" / "custom_transform_module.py"
+EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
 CONTRACTION = {"contraction.threads", "lowering_config"}
 SKETCHES: dict[str, set[str]] = {
     "matmul": CONTRACTION,

@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 import psutil
 import pytest
+from folders import DATA
 from iree.compiler.tools import compile_str
-from test_rules import dispatch
-from test_rules import matmul as matmul_op
+from rule_ops import dispatch
+from rule_ops import matmul as matmul_op
 
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing
@@ -37,7 +38,7 @@ from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.runner.statistics import Interval
 from mlir_sched.runner.verify import Check, InputKind, Rule
 
-SOURCES = Path(__file__).parent / "data" / "runner"
+SOURCES = DATA / "runner"
 TARGET = (
     "--iree-hal-target-device=local",
     "--iree-hal-local-target-device-backends=llvm-cpu",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import DATA, TESTS
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database import schema as database_schema
@@ -26,8 +27,7 @@ from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Categorical, ComputeLocation, IntRange, PerfectTile, Permutation, PowerOfTwo
 from mlir_sched.trace import Recorder, Trace
 
-HERE = Path(__file__).parent
-WRITER = HERE / "store_writer.py"
+WRITER = TESTS / "store_writer.py"
 TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3", "--x=ä b"))
 CONTEXT = context_key(threads=1, cpu="test")
 
@@ -530,7 +530,7 @@ def fill_store(path: Path, count: int) -> None:
 def restore(path: Path, version: int) -> None:
     """Make the store that a schema version wrote."""
     with sqlite3.connect(path) as connection:
-        connection.executescript((HERE / "data" / f"store_v{version}.sql").read_text())
+        connection.executescript((DATA / f"store_v{version}.sql").read_text())
 
 
 def tables_of(path: Path) -> dict[str, str]:

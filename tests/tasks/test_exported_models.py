@@ -8,6 +8,7 @@ from pathlib import Path
 import iree_cases as cases
 import numpy as np
 import pytest
+from folders import TESTS
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.model import iree_compile_path
@@ -17,7 +18,7 @@ from mlir_sched.pipeline import tune
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tuning.options import TuneOptions
 
-EXPORTED = Path(__file__).parent / "exported"
+EXPORTED = TESTS / "exported"
 CONVOLUTIONAL, TRANSFORMER = EXPORTED / "convolutional.mlir", EXPORTED / "transformer.mlir"
 COPIES = "it only copies (IREE turns it into a copy of its own)"
 GATHERS = "it gathers: it reads elements at computed places"
@@ -135,7 +136,7 @@ def test_tokens_stay_inside_of_the_table_they_read_and_masks_are_free(transforme
 
 
 def test_a_crash_or_a_mistake_costs_one_dispatch_and_not_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
     monkeypatch.setattr("mlir_sched.tasks.model._JOB", "broken_extraction:extract_model")
     model = extract(TRANSFORMER, cases.TARGET, TASK_FLAGS)
     found = reasons(model)

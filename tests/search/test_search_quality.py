@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.search.testing import SyntheticMatmulSpace
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "search_quality.py"
+SCRIPT = ROOT / "benchmarks" / "search_quality.py"
 SPACE = SyntheticMatmulSpace(4, 8, 2)
 
 

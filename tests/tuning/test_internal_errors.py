@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from replayed_run import TARGET, matmul_dispatch, task_of
-from test_variant_search import timing
+from speedups import timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import ROOT
 from iree.compiler import ir
 from iree_cases import FLAGS
 from rewriting import abi, applies, compiled_to, library_for, run, write
@@ -20,7 +21,6 @@ from mlir_sched.program.rewrites.axis import Axis, Block
 from mlir_sched.program.rewrites.inserted_zeros import find_sites
 from mlir_sched.transform_scripts.script_form import script_context
 
-ROOT = Path(__file__).parent.parent
 NORM = (ROOT / "benchmarks" / "models" / "norm.mlir").read_text()
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
 

@@ -11,12 +11,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import FIXED, FIXED_VULKAN
 from convolution_payloads import CONVOLUTIONS
+from folders import TESTS
 from payloads import PAYLOADS, Payload
 
 from mlir_sched.errors import IllegalTraceError
@@ -26,7 +26,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 
 TaskFor = Callable[[str | Payload], Task]
-FILE = Path(__file__).parent / "golden" / "schedules.json"
+FILE = TESTS / "golden" / "schedules.json"
 SEEDS, SCRIPTS = 60, 4
 """Traces drawn per sketch, and how many of them are printed as scripts."""
 SERVER = replace(FIXED, description="+avx512f,+avx512bf16,+avx512vnni")

@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
+from folders import TESTS
 from replayed_run import TARGET
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.models import XGBoostModel
 
-SCRIPT = Path(__file__).parent / "replayed_run.py"
+SCRIPT = TESTS / "replayed_run.py"
 TRIALS = 40
 Key = tuple[str, str, str, int]
 

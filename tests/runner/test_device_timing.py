@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from folders import DATA, TESTS
 from iree.compiler.tools import compile_str
 from vulkan import require_vulkan
 
@@ -29,7 +30,7 @@ from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import DTYPES, Check, InputKind, Rule, poison_bits
 
-SOURCES = Path(__file__).parent / "data" / "runner"
+SOURCES = DATA / "runner"
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")
 CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
 SQUARE = TensorSpec((64, 64), "f32")
@@ -177,7 +178,7 @@ def test_noise_is_refused(runner: Runner) -> None:
 def test_device_memory_holds_what_is_written(element_type: str) -> None:
     require_vulkan()
     script = "import sys; from test_device_timing import write_and_read; write_and_read(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", script, element_type], cwd=Path(__file__).parent, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script, element_type], cwd=TESTS, check=True, timeout=60)
 
 
 def write_and_read(element_type: str) -> None:

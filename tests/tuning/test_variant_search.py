@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +10,14 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
+from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
-from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.payload import Dispatch
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants import BuiltVariant, contenders
 from mlir_sched.space.design_space import Space
 from mlir_sched.tasks import Model
-from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import SearchRun
@@ -27,11 +26,6 @@ from mlir_sched.tuning.variant_search import VariantSearch
 
 SMALL, LARGE, ODD = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48), matmul_dispatch(60, 84, 36)
 SPACE = Space.default(TARGET)
-Factor = float | Callable[[int], float]
-
-
-def timing(median_s: float, ratio: float) -> Timing:
-    return Timing(median_s, median_s, median_s, 9, ratio, ratio, ratio)
 
 
 def built(name: str, dispatch: Dispatch, seconds: float) -> BuiltVariant:
@@ -39,36 +33,6 @@ def built(name: str, dispatch: Dispatch, seconds: float) -> BuiltVariant:
     task = replace(task_of(name, dispatch), flags=(f"--{name}",))
     model = Model("model.mlir", (), (task,), task.flags)
     return BuiltVariant(Variant(name, ()), model, b"", timing(seconds * 1e-3, 1 / seconds), ())
-
-
-class Speedups:
-    """An evaluator in which candidates of a task are faster than its untuned code by a factor.
-
-    Args:
-        by_name: The factor, or that of the n-th candidate, from 1, by the task's name.
-    """
-
-    def __init__(self, by_name: Mapping[str, Factor], stop_after: int | None = None) -> None:
-        self.by_name = dict(by_name)
-        self.stop_after = stop_after
-        self.now_s = 0.0
-        self.measured: list[str] = []
-
-    def untuned(self, task: Task) -> Outcome:
-        return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}")
-
-    def evaluate(
-        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
-    ) -> Iterator[tuple[int, Outcome]]:
-        del known
-        for index, script in enumerate(scripts):
-            if self.stop_after is not None and len(self.measured) >= self.stop_after:
-                raise KeyboardInterrupt
-            self.measured.append(task.name)
-            self.now_s += 1
-            factor = self.by_name[task.name]
-            ratio = factor(self.measured.count(task.name)) if callable(factor) else factor
-            yield index, Outcome(timing(1e-3 / ratio, ratio), None, script)
 
 
 @pytest.fixture

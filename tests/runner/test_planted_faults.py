@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from array_device import ArrayDevice, Function
-from test_rules import dispatch, epilogue, matmul
+from rule_ops import dispatch, epilogue, matmul
 
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.process.workspace import Workspace

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
-from test_variant_search import Factor, Speedups
+from speedups import Factor, Speedups
 
 from mlir_sched.database import RecordStore
 from mlir_sched.outcome import Outcome
