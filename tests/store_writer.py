@@ -1,4 +1,4 @@
-"""A process that writes a record store until it is killed; ``test_database.py`` runs it.
+"""A process that writes a record store until it is killed; ``database/test_database.py`` runs it.
 
 Arguments: the store, a tag that makes the candidate keys unique, the number of batches. It prints ``ready`` before it
 opens the store, and the number of each batch of 16 once ``add`` returned.

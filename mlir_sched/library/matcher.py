@@ -5,7 +5,7 @@ a value from outside, such as a constant of the function (found in IREE 3.13: su
 with such a body is taken apart: its attributes and types are compared, then what its body yields, which is a DAG like
 any other and ends at the constants, whose values count. Of the arguments of such a body the matcher sees the types and
 which uses are the same one, and not their positions: ``x - y`` is taken for ``y - x``. The proof of the emitted program
-(``proof.py``) finds that out.
+(``emission/proof.py``) finds that out.
 
 Source: IREE, Preprocessing/TransformExtensions/PreprocessingExtensions.cpp and Utils/EquivalenceUtils.cpp.
 """

@@ -1,7 +1,7 @@
 """From the IR of one dispatch to plain data: which linalg ops it has and how they walk over their tensors.
 
 The state that is read is the one a transform script meets: after the passes that IREE runs before user
-configurations are applied (``preconfiguration.py``), before it chooses a lowering strategy.
+configurations are applied (``compiler/worker/preconfiguration.py``), before it chooses a lowering strategy.
 """
 
 from __future__ import annotations
