@@ -1,6 +1,6 @@
 """What a schedule program emits through: the verbs of the transform dialect that modules use.
 
-Two emitters exist. :class:`DryEmitter` makes nothing, so that a program can be sampled, checked and featurised
+Two emitters exist. :class:`Emitter` itself makes nothing, so that a program can be sampled, checked and featurised
 thousands of times per second; :class:`~mlir_sched.transform_scripts.script.ScriptEmitter` builds the transform ops.
 Both run the same program, so a trace and its script cannot disagree.
 """
@@ -8,7 +8,7 @@ Both run the same program, so a trace and its script cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from mlir_sched.trace import Decision
 
@@ -39,8 +39,11 @@ class Sampled(int):
         return self
 
 
-class Emitter(Protocol):
-    """Emits transform ops; every method that makes a handle returns it."""
+class Emitter:
+    """Emits transform ops; every method that makes a handle returns it.
+
+    This class emits nothing, and its handles are None; ``script.ScriptEmitter`` builds the ops.
+    """
 
     def param(self, decision: Decision, element: int) -> Handle:
         """Emit the number at ``element`` of a decision as a parameter."""
@@ -50,27 +53,40 @@ class Emitter(Protocol):
 
     def match_linalg_ops(self, count: int) -> tuple[Handle, ...]:
         """Match all linalg ops of the function and split them, in program order, into ``count`` handles."""
+        return (None,) * count
 
     def match_ops(self, names: Sequence[str]) -> Handle:
         """Match all ops of the function that have one of the names."""
 
     def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
         """Split a handle of ``count`` ops."""
+        del handle
+        return (None,) * count
 
     def tile_using_forall(self, target: Handle, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[Handle, Handle]:
         """Emit ``structured.tile_using_forall``: (tiled op, forall)."""
+        del target, sizes, mapping
+        return None, None
 
     def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Emit ``structured.tile_using_for``: (tiled op, one loop per non-zero size)."""
+        del target
+        return None, (None,) * sum(size != 0 for size in sizes)
 
     def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
         """Emit ``structured.tile_reduction_using_for``: (fill, partial, combine, loop)."""
+        del target, sizes
+        return None, None, None, None
 
     def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Emit ``structured.fuse`` (tile, then fuse producers greedily): (tiled op, loops)."""
+        del target
+        return None, (None,) * sum(size != 0 for size in sizes)
 
     def fuse_into_containing_op(self, producer: Handle, loop: Handle) -> tuple[Handle, Handle]:
         """Emit ``structured.fuse_into_containing_op``: (fused op, new loop)."""
+        del producer, loop
+        return None, None
 
     def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
         """Emit ``structured.pack``: one inner tile size per loop, 0 leaves the loop unpacked."""
@@ -143,98 +159,3 @@ class Emitter(Protocol):
 
     def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
         """Annotate a handle (None: the function) with an attribute in MLIR syntax, or with a unit attribute."""
-
-
-class DryEmitter:
-    """Emits nothing; handles are None. Satisfies :class:`Emitter`."""
-
-    def param(self, decision: Decision, element: int) -> Handle:
-        """Emit nothing."""
-
-    def choice(self, decision: Decision) -> None:
-        """Emit nothing."""
-
-    def match_linalg_ops(self, count: int) -> tuple[Handle, ...]:
-        """Return ``count`` empty handles."""
-        return (None,) * count
-
-    def match_ops(self, names: Sequence[str]) -> Handle:
-        """Emit nothing."""
-
-    def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
-        """Return ``count`` empty handles."""
-        del handle
-        return (None,) * count
-
-    def tile_using_forall(self, target: Handle, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[Handle, Handle]:
-        """Return empty handles."""
-        del target, sizes, mapping
-        return None, None
-
-    def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
-        """Return empty handles, one loop per non-zero size."""
-        del target
-        return None, (None,) * sum(size != 0 for size in sizes)
-
-    def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
-        """Return empty handles."""
-        del target, sizes
-        return None, None, None, None
-
-    def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
-        """Return empty handles, one loop per non-zero size."""
-        del target
-        return None, (None,) * sum(size != 0 for size in sizes)
-
-    def fuse_into_containing_op(self, producer: Handle, loop: Handle) -> tuple[Handle, Handle]:
-        """Return empty handles."""
-        del producer, loop
-        return None, None
-
-    def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
-        """Emit nothing."""
-
-    def transpose_pack(self, target: Handle, operand: int, order: Sequence[int]) -> Handle:
-        """Emit nothing."""
-
-    def lower_packs(self) -> Handle:
-        """Emit nothing."""
-
-    def replace_by_function(self, target: Handle, function: str) -> None:
-        """Emit nothing."""
-
-    def hoist_operand(
-        self, target: Handle, operand: int, zeros: Sequence[str], dimensions: int, loops: int, order: Sequence[int]
-    ) -> Handle:
-        """Emit nothing."""
-
-    def peel(self, loop: Handle) -> None:
-        """Emit nothing."""
-
-    def unroll(self, loop: Handle, factor: int) -> None:
-        """Emit nothing."""
-
-    def vectorize(self, target: Handle, sizes: Sequence[int] = ()) -> None:
-        """Emit nothing."""
-
-    def apply_patterns(self, *patterns: str) -> None:
-        """Emit nothing."""
-
-    def cse(self) -> None:
-        """Emit nothing."""
-
-    def run_pass(self, name: str) -> None:
-        """Emit nothing."""
-
-    def op(
-        self,
-        name: str,
-        target: Handle | None = None,
-        *,
-        attributes: Mapping[str, str] | None = None,
-        replaces_function: bool = False,
-    ) -> None:
-        """Emit nothing."""
-
-    def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
-        """Emit nothing."""

@@ -24,7 +24,7 @@ from mlir_sched.sampling import (
 )
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Decision, Recorder
-from mlir_sched.transform_scripts.emitter import DryEmitter, Emitter, Handle, Sampled
+from mlir_sched.transform_scripts.emitter import Emitter, Handle, Sampled
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Schedule:
         self.dispatch = dispatch
         self.target = target
         self.recorder = recorder
-        self.emit: Emitter = emitter or DryEmitter()
+        self.emit: Emitter = emitter or Emitter()
         handles = self.emit.match_linalg_ops(len(dispatch.ops))
         self.ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
         self.nests: list[TiledOp] = []

@@ -17,7 +17,7 @@ from iree.compiler.dialects.transform import structured
 
 from mlir_sched.attributes import APPLIED, STRATEGY
 from mlir_sched.trace import Decision
-from mlir_sched.transform_scripts.emitter import Handle, Sampled
+from mlir_sched.transform_scripts.emitter import Emitter, Handle, Sampled
 from mlir_sched.transform_scripts.script_form import (
     DISTRIBUTION,
     ELEMENT,
@@ -105,8 +105,8 @@ def append_inlined_call(target: ir.Value, inputs: ir.Value, outputs: ir.Value, f
     )
 
 
-class ScriptEmitter:
-    """Builds transform ops at the current insertion point. Satisfies ``emitter.Emitter``."""
+class ScriptEmitter(Emitter):
+    """Builds transform ops at the current insertion point."""
 
     def __init__(self, function: ir.Value) -> None:
         self._function = function
