@@ -1,0 +1,200 @@
+"""The tests that every transform module must pass; subclass them for your own (pytest collects the subclass).
+
+::
+
+    class TestOuterProduct(ModuleTests):
+        def module(self):
+            return OuterProduct()
+
+        def programs(self):
+            return {"square": Path("matmul.mlir").read_text(), "uneven": UNEVEN}
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.program import program_of_task
+from mlir_sched.runner.rules import rule_for_dispatch
+from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import extract
+from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.module import TransformModule
+
+ATTEMPTS = 100
+"""Draws per sketch that are made without a compiler; about 0.3 ms each."""
+SCRIPTS = 5
+"""Scripts per sketch that are printed and read back; about 20 ms each."""
+REFUSALS = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.COMPILE_ERROR)
+"""Failures of legal candidates that a module may have a few of: the compiler refuses what no rule foresees."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sketch that a module makes of a dispatch.
+
+    Attributes:
+        program: Name of the program.
+        task: The dispatch.
+        space: Its design space.
+        traces: The legal ones of :data:`ATTEMPTS` draws of the sketch.
+        sketch: Name of the sketch.
+    """
+
+    program: str
+    task: Task
+    space: DesignSpace
+    sketch: str
+    traces: tuple[Trace, ...]
+
+
+class ModuleTests(ABC):
+    """The contract of a ``TransformModule`` as tests.
+
+    Attributes:
+        target: What is compiled for (``--target``).
+        candidates: Random candidates per sketch and program that are compiled and run.
+        may_be_refused: Largest share of legal candidates that the compiler may refuse, 0 to 1.
+    """
+
+    target: str = "llvm-cpu"
+    candidates: int = 3
+    may_be_refused: float = 0.0
+
+    @abstractmethod
+    def module(self) -> TransformModule:
+        """Return the module."""
+
+    @abstractmethod
+    def programs(self) -> Mapping[str, str]:
+        """Return programs as MLIR text, by name; each has dispatches that the module schedules."""
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        """Return further compiler flags of a program."""
+        del program
+        return ()
+
+    def space(self, target: Target) -> Space:
+        """Return the space that the module is tested in: the target's default one, with the module in front."""
+        default, module = Space.default(target), self.module()
+        known = [other.name for other in default.modules]
+        return default.replace(module.name, module) if module.name in known else default.insert(module)
+
+    def test_every_program_is_scheduled(self) -> None:
+        """Each program has a dispatch with a sketch of the module."""
+        assert {case.program for case in _cases(type(self))} == set(self.programs())
+
+    def test_every_draw_is_legal_or_refused(self) -> None:
+        """A draw either breaks a rule or replays to itself, some are legal, and none raises anything else."""
+        for case in _cases(type(self)):
+            assert case.traces, f"{case.program}: no draw of {case.sketch} is legal"
+            for trace in case.traces:
+                assert case.space.replay(trace) == trace, f"{case.program}: {trace.values}"
+
+    def test_features_are_finite(self) -> None:
+        """The cost model can learn from every legal draw."""
+        for case in _cases(type(self)):
+            assert np.isfinite(case.space.features(case.traces)).all(), f"{case.program}: {case.sketch}"
+
+    def test_scripts_are_read_back(self) -> None:
+        """The script of a trace tells the trace, and is printed again letter by letter."""
+        for case in _cases(type(self)):
+            for trace in case.traces[:SCRIPTS]:
+                script = case.space.script(trace)
+                assert case.space.trace_of(script) == trace, f"{case.program}: {trace.values}"
+                assert case.space.script(case.space.trace_of(script)) == script
+
+    def test_candidates_are_applied_and_right(self) -> None:
+        """Random candidates compile, are proven applied and compute what the untuned code does."""
+        checked, complaints = 0, []
+        driver = detect_target(self.target, 1).driver
+        with Runner(RunnerOptions.for_device(driver)) as runner:
+            for flags in dict.fromkeys(case.task.flags for case in _cases(type(self))):
+                with CompilerPool(flags) as pool:
+                    for case in (case for case in _cases(type(self)) if case.task.flags == flags):
+                        traces = case.traces[: self.candidates]
+                        failures = check_candidates(case.task, case.space, traces, pool, runner)
+                        checked += len(traces)
+                        found = zip(traces, failures, strict=True)
+                        complaints += [(case.program, trace, failure) for trace, failure in found if failure]
+        assert not [complaint for complaint in complaints if complaint[2].kind not in REFUSALS]
+        assert len(complaints) <= self.may_be_refused * checked, complaints
+
+
+@cache
+def _cases(tests: type[ModuleTests]) -> tuple[Case, ...]:
+    """Return every sketch that the module of a test class makes of its programs."""
+    made, target = tests(), detect_target(tests.target, 1)
+    own = made.module().name
+    cases = []
+    for name, text in made.programs().items():
+        for task in tasks_of(text, target, made.flags(name)):
+            assert task.dispatch is not None
+            space = DesignSpace(made.space(target), task.dispatch, target)
+            sketches = [sketch for sketch in space.sketches if sketch.partition(".")[0] == own]
+            cases += [Case(name, task, space, sketch, tuple(_legal(space, sketch))) for sketch in sketches]
+    return tuple(cases)
+
+
+def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Task, ...]:
+    """Return the tasks of a program that have a dispatch.
+
+    Args:
+        text: The program as MLIR.
+        target: What to compile for.
+        flags: Further compiler flags.
+    """
+    with temporary_folder() as folder:
+        path = Path(folder) / "main.mlir"
+        path.write_text(text)
+        return tuple(task for task in extract(path, target, flags).tasks if task.dispatch is not None)
+
+
+def check_candidates(
+    task: Task, space: DesignSpace, traces: Sequence[Trace], pool: CompilerPool, runner: Runner
+) -> list[Failure | None]:
+    """Return why candidates fail, in their order: they are compiled, proven applied and checked; None for right ones.
+
+    Args:
+        task: The task.
+        space: Its design space.
+        traces: Legal traces of the space.
+        pool: Compiles with the task's flags.
+        runner: Runs them; nothing is timed.
+
+    Raises:
+        BaselineError: The untuned code cannot serve as a reference.
+    """
+    assert task.dispatch is not None
+    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
+    untuned = compiled.pop(0)
+    assert untuned.vmfb is not None, untuned.failure
+    programs = {i: program_of_task(task, vmfb) for i, r in sorted(compiled.items()) if (vmfb := r.vmfb) is not None}
+    rule = rule_for_dispatch(task.dispatch)
+    checked = runner.check(program_of_task(task, untuned.vmfb), list(programs.values()), rule)
+    failures = {index: result.failure for index, result in compiled.items()} | dict(zip(programs, checked, strict=True))
+    return [failures[index] for index in range(1, len(traces) + 1)]
+
+
+def _legal(space: DesignSpace, sketch: str) -> list[Trace]:
+    """Return what so many attempts with fixed seeds draw, without those that break a rule."""
+    traces: dict[Trace, None] = {}
+    for seed in range(ATTEMPTS):
+        try:
+            traces[space.attempt(np.random.default_rng(seed), sketch)] = None
+        except IllegalTraceError:
+            continue
+    return list(traces)
