@@ -4,8 +4,19 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from mlir_sched import Dispatch, LinalgOp, OpKind, RecordStore, Schedule, ScheduleModule, Target, TuneOptions, tune
-from mlir_sched.transform_scripts.common.clean_up import clean_up
+from mlir_sched import (
+    Dispatch,
+    LinalgOp,
+    RecordStore,
+    Schedule,
+    ScheduleModule,
+    Target,
+    TuneOptions,
+    matchers,
+    patterns,
+    structures,
+    tune,
+)
 
 HERE = Path(__file__).parent
 
@@ -15,26 +26,21 @@ class OuterProduct(ScheduleModule):
 
     name = "outer_product"
 
-    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> structures.Contraction | None:
         """Take plain matrix multiplications with their fill, and nothing fused."""
         del target
-        return op.kind is OpKind.CONTRACTION and len(op.extents) == 3 and len(dispatch.ops) == 2
+        mm = matchers.contraction(op, dispatch)
+        return mm if mm and len(mm.tiled) == 2 and len(op.extents) == 3 and mm.beside == (mm.fill,) else None
 
-    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+    def schedule(self, s: Schedule, mm: structures.Contraction) -> None:
         """Tile the result by rows x columns, fuse the fill, walk the reduction by 1, vectorize."""
-        m, n, _ = s.ops[op.index].tile
-        lanes = s.target.vector_elements(4)
-        (rows,) = s.sample_perfect_tile("rows", m, 1, max_innermost=16)
-        (columns,) = s.sample_perfect_tile("columns", n, 1, max_innermost=4 * lanes, multiple_of=lanes)
-        accumulators = rows * -(-columns // lanes)
-        s.require(accumulators <= 24, f"{accumulators} accumulators do not fit the registers")
-        s.fuse_producers(s.ops[op.index], [rows, columns, 0])
-        clean_up(s)
-        s.rematch()
-        product, _ = s.tile(s.ops[op.index], [0, 0, 1])
-        s.vectorize(product)
-        s.vectorize_fills()
-        s.emit.apply_patterns("vector.reduction_to_contract", "vector.transfer_permutation_patterns")
+        m, n = mm.tiled
+        rows = s.sample_tile("rows", m, most=16)
+        columns = s.sample_tile("columns", n, most=4 * s.lanes(mm.op), unit=s.lanes(mm.op))
+        s.require_registers(mm.op, {m: rows, n: columns})
+        s.tile(mm.root, {m: rows, n: columns}, fuse=True)
+        s.tile(mm.op, {mm.reduction: 1})
+        s.vectorize(*mm.ops, then=patterns.CONTRACT)
 
 
 def main() -> None:

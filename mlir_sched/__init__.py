@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from mlir_sched.targets import detect_target
     from mlir_sched.targets.target import Target
     from mlir_sched.trace import Decision, Trace
+    from mlir_sched.transform_scripts import matchers, patterns, structures
     from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
     from mlir_sched.transform_scripts.script_reading import parse_traces
+    from mlir_sched.transform_scripts.structures import Loop
     from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
     from mlir_sched.tuning.options import TuneOptions
     from mlir_sched.tuning.progress import Progress
@@ -38,6 +40,7 @@ __all__ = [
     "EvolutionaryOptions",
     "IllegalTraceError",
     "LinalgOp",
+    "Loop",
     "MlirSchedError",
     "OpKind",
     "Outcome",
@@ -62,8 +65,11 @@ __all__ = [
     "UserError",
     "__version__",
     "detect_target",
+    "matchers",
     "parse_traces",
+    "patterns",
     "replay",
+    "structures",
     "tune",
 ]
 
@@ -83,17 +89,22 @@ _EXPORTS = {
     "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
     "transform_scripts.script_reading": ("parse_traces",),
+    "transform_scripts.structures": ("Loop",),
     "tuned_folder.result": ("DispatchResult", "ProgramResult", "TuneResult"),
     "tuning.options": ("TuneOptions",),
     "tuning.progress": ("Progress",),
 }
+_MODULES = {name: f"transform_scripts.{name}" for name in ("matchers", "patterns", "structures")}
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name in _MODULES:
+        value: Any = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

@@ -271,3 +271,22 @@ class Dispatch:
     def root(self) -> LinalgOp:
         """The op that makes the (last) stored result."""
         return self.ops[self.results[-1]]
+
+
+def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], producer: LinalgOp) -> list[tuple[int, ...]]:
+    """Return the producer's iterations that each tile of a direct consumer needs.
+
+    Loops that the consumer does not reach (reductions) are whole.
+    """
+    operands = (*consumer.inputs, *consumer.outputs)
+    operand = next((o for o in operands if o.producer == producer.index), None)
+    if operand is None:
+        return [producer.extents] * len(tiles)
+    made = [(place, expr.dims[0]) for place, expr in enumerate(producer.outputs[0].indexing_map) if expr.is_dim()]
+    needed_by = []
+    for tile in tiles:
+        needed, touched = list(producer.extents), operand.touched(tile)
+        for place, loop in made:
+            needed[loop] = min(needed[loop], touched[place])
+        needed_by.append(tuple(needed))
+    return needed_by

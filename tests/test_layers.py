@@ -22,7 +22,7 @@ LAYERS = (
     ("library", "runner.process"),
     ("program.rewrites", "program"),
     ("tuning",),
-    ("emission", "doctor"),
+    ("emission", "doctor", "testing"),
     ("pipeline", "replaying"),
     ("cli",),
 )

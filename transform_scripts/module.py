@@ -8,14 +8,16 @@ post-order apply, ``post_order_apply.cc``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.structures import Loops, loop_of
 
 
 class Stage(IntEnum):
@@ -90,32 +92,48 @@ class TransformModule(ABC):
         return Step(self.stage, self.name, run)
 
 
-class ScheduleModule(TransformModule):
-    """A transform module that schedules a whole dispatch in one function.
+Program: TypeAlias = Callable[[Schedule, Any], None]
+"""Schedules what a module's ``match`` found: draws decisions, tiles and vectorizes every op of the dispatch."""
 
-    Distribution over workgroups and lowering are left to the modules that follow in the space.
+
+class ScheduleModule(TransformModule):
+    """A transform module that schedules whole dispatches: a match, and one or more programs for what it finds.
+
+    Distribution over workgroups comes before the programs, lowering behind them; both are other modules' matter.
     """
 
     @abstractmethod
-    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
-        """Say whether the dispatch is to be scheduled from this op."""
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Any:
+        """Return what the programs need to know of a dispatch that is scheduled from this op; None to leave it."""
 
-    @abstractmethod
-    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+    def programs(self) -> Mapping[str, Program]:
+        """Return the programs by name; :meth:`schedule` alone, without a name, by default."""
+        return {"": self.schedule}
+
+    def schedule(self, s: Schedule, found: Any) -> None:
         """Draw decisions and tile and vectorize every op of the dispatch (they are inside a workgroup already)."""
+        raise NotImplementedError(f"the transform module {self.name} has neither schedule nor programs")
 
-    def parallel(self, op: LinalgOp, dispatch: Dispatch) -> tuple[int, ...]:
+    def parallel(self, found: Any, dispatch: Dispatch) -> tuple[int, ...]:
         """Return the loops of the dispatch's root that may be distributed; all parallel ones by default."""
-        del op
+        del found
         return dispatch.root.parallel_dims
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Extend untouched sketches at ops it applies to, and keep the untouched sketch for other modules."""
-        if sketch.steps or not self.applies(op, dispatch, target):
+        """Extend untouched sketches at ops that match, and keep the untouched sketch for other modules."""
+        if sketch.steps or (found := self.match(op, dispatch, target)) is None:
             return (sketch,)
-        step = self.step(lambda s: self.schedule(s, op))
-        claimed = tuple(o.index for o in dispatch.ops)
-        return (sketch, sketch.extended(self.name, step, claimed=claimed, parallel=self.parallel(op, dispatch)))
+        claimed, parallel = tuple(o.index for o in dispatch.ops), self.parallel(found, dispatch)
+        made = [sketch]
+        for name, run in self.programs().items():
+            step = self.step(partial(_run, run, found))
+            full = ".".join(filter(None, (self.name, name)))
+            made.append(sketch.extended(full, step, claimed=claimed, parallel=parallel))
+        return made
+
+
+def _run(program: Program, found: Any, s: Schedule) -> None:
+    program(s, found)
 
 
 class DistributionModule(TransformModule):
@@ -124,7 +142,7 @@ class DistributionModule(TransformModule):
     stage: ClassVar[Stage] = Stage.DISTRIBUTE
 
     @abstractmethod
-    def distribute(self, s: Schedule, loops: tuple[int, ...]) -> None:
+    def distribute(self, s: Schedule, loops: Loops) -> None:
         """Tile the root over some of these loops of it (parallel ones, outermost first) and fuse the rest into it."""
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
@@ -132,7 +150,7 @@ class DistributionModule(TransformModule):
         del target
         if sketch.parallel is None or op.index != dispatch.root.index:
             return (sketch,)
-        loops = sketch.parallel
+        loops = tuple(loop_of(dispatch.root, position) for position in sketch.parallel)
         return (sketch.extended("", self.step(lambda s: self.distribute(s, loops)), parallel=None),)
 
 

@@ -1,77 +1,38 @@
 """The schedule: what a transform module's program runs against. It draws decisions, emits ops and checks legality.
 
-Beside emitting, it follows the loop nest of every op that is tiled (:class:`TiledOp`), in plain data; static legality
-and cost-model features are read from there.
+Programs name ops of the payload and loops of a structure (``structures.py``), never handles. Beside emitting, the
+schedule follows the loop nest of every op that is tiled (:class:`TiledOp`), in plain data; static legality and
+cost-model features are read from there. Handles that a verb ends are found again when they are used next.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product as combinations
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.sampling import (
-    Categorical,
-    ComputeLocation,
-    Distribution,
-    IntRange,
-    PerfectTile,
-    Permutation,
-    PowerOfTwo,
-)
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind, producer_tiles
 from mlir_sched.targets.target import Target
-from mlir_sched.trace import Decision, Recorder
-from mlir_sched.transform_scripts.emitter import Emitter, Handle, Sampled
+from mlir_sched.trace import Recorder
+from mlir_sched.transform_scripts import patterns
+from mlir_sched.transform_scripts.common.extents import ACCUMULATOR_SHARE, innermost_output_loop, vector_elements
+from mlir_sched.transform_scripts.draws import Draws
+from mlir_sched.transform_scripts.emitter import Emitter, Handle
+from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, numbers_of, position_of, tile_loops
+from mlir_sched.transform_scripts.structures import Loop
+
+DIVIDE, PEEL, MASK = "divisor", "peel", "mask"
+"""Tail strategies, by the words of traces: sizes that divide; the last iterations cut off; masked vectors."""
+MAX_UNROLLED_VECTORS = 512
+"""Vector instructions in one unrolled tile; more only costs compile time and instruction cache."""
+_REMATERIALIZE = "iree-codegen-rematerialize-parallel-ops"
+_PARTS_OF_REDUCTIONS = ("linalg.fill", "linalg.generic", "linalg.reduce")
+"""What ops of a dispatch are once reductions keep partial results."""
 
 
-@dataclass(frozen=True)
-class Level:
-    """One tiling level of a loop nest: what runs it, and the tile that one of its iterations covers."""
-
-    kind: str
-    tile: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class TiledOp:
-    """A payload op as it stands at this point of the schedule.
-
-    Attributes:
-        handle: Its transform handle.
-        op: The payload op.
-        tile: Iterations per loop that one instance of it covers; the op's extents before any tiling.
-        levels: The tiling levels around it, outermost first; kinds are ``workgroup``, ``thread``,
-            ``loop``, ``lanes``, ``vector``.
-    """
-
-    handle: Handle
-    op: LinalgOp
-    tile: tuple[int, ...]
-    levels: tuple[Level, ...] = ()
-
-    def tiled(self, handle: Handle, kind: str, sizes: Sequence[int]) -> TiledOp:
-        """Return it inside one more level; a size of 0 leaves a loop whole, a size above the tile covers it."""
-        tile = tuple(min(s, t) if s else t for s, t in zip(_padded(sizes, len(self.tile)), self.tile, strict=True))
-        return TiledOp(handle, self.op, tile, (*self.levels, Level(kind, tile)))
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A loop that tiling made.
-
-    Attributes:
-        handle: Its transform handle.
-        divides: Whether its step divides its trip, so that every iteration is a full tile.
-    """
-
-    handle: Handle
-    divides: bool = True
-
-
-class Schedule:
+class Schedule(Draws):
     """One run of a schedule program.
 
     Args:
@@ -81,73 +42,53 @@ class Schedule:
         emitter: Receives the transform ops; by default none are made.
 
     Attributes:
-        ops: Every op of the dispatch as it stands now; steps read and replace entries.
-        nests: The ops that were vectorized, with the loop nest each ended in.
+        nests: The ops that are finished, with the loop nest each ended in.
         notes: Named numbers for the cost model that the loop nest does not show.
     """
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
+        super().__init__(recorder, emitter or Emitter())
         self.dispatch = dispatch
         self.target = target
-        self.recorder = recorder
-        self.emit: Emitter = emitter or Emitter()
-        handles = self.emit.match_linalg_ops(len(dispatch.ops))
-        self.ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
         self.nests: list[TiledOp] = []
         self.notes: dict[str, float] = {}
+        handles = self._emit.match_linalg_ops(len(dispatch.ops))
+        self._ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
+        self._made: list[TileLoop] = []
+        self._peeled: list[TileLoop] = []
+        self._buffers: list[tuple[int, ...]] = []
+        self._partial: dict[int, tuple[Handle, Handle]] = {}
+        self._gone: set[int] = set()
+        self._lost_fills: set[int] = set()
+        self._dirty = self._lost = self._cleaned = self._folded = False
 
-    # Sampling ---------------------------------------------------------------------------------------------------
+    # Facts ------------------------------------------------------------------------------------------------------
 
-    def sample_perfect_tile(
-        self,
-        name: str,
-        extent: int,
-        levels: int,
-        *,
-        max_innermost: int = 0,
-        multiple_of: int = 1,
-        max_outermost: int = 0,
-        power_of_two: bool = False,
-        size_powers: Sequence[float] = (),
-        static: bool = False,
-    ) -> tuple[Sampled, ...]:
-        """Draw nested tile sizes of a loop, outermost first (see :class:`PerfectTile`).
+    def extent(self, loop: Loop, op: LinalgOp | None = None) -> int:
+        """Return the iterations of a loop that the tile at this point leaves.
 
         Args:
-            name: Name of the random variable, unique in the trace.
-            extent: Loop extent.
-            levels: Number of sizes.
-            max_innermost, multiple_of, max_outermost, power_of_two, size_powers: As in :class:`PerfectTile`.
-            static: The consuming op takes a static number only.
+            loop: The loop.
+            op: The op whose tile is meant; by default the first one that the loop names.
         """
-        bounds = (max_innermost, multiple_of, max_outermost, power_of_two)
-        return self._numbers(name, PerfectTile(int(extent), levels, *bounds, tuple(size_powers)), static)
+        if op is None:
+            index, position = loop.at[0]
+            return self._ops[index].tile[position]
+        return self._ops[op.index].tile[position_of(loop, op)]
 
-    def sample_int(self, name: str, low: int, high: int, *, step: int = 1, static: bool = False) -> Sampled:
-        """Draw an integer of ``low..high``."""
-        return self._numbers(name, IntRange(low, high, step), static)[0]
+    def tile_of(self, op: LinalgOp) -> tuple[int, ...]:
+        """Return the iterations per loop of an op that the tile at this point covers."""
+        return self._ops[op.index].tile
 
-    def sample_power_of_two(self, name: str, low: int, high: int, *, static: bool = False) -> Sampled:
-        """Draw a power of two of ``low..high``."""
-        return self._numbers(name, PowerOfTwo(low, high), static)[0]
+    def levels_of(self, op: LinalgOp) -> tuple[Level, ...]:
+        """Return the tiling levels around an op, outermost first."""
+        return self._ops[op.index].levels
 
-    def sample_number(
-        self, name: str, choices: Sequence[int], *, weights: Sequence[float] = (), static: bool = False
-    ) -> Sampled:
-        """Draw one of several numbers."""
-        return self._numbers(name, Categorical(tuple(map(int, choices)), tuple(weights)), static)[0]
+    def lanes(self, op: LinalgOp) -> int:
+        """Return how many elements of an op's result one vector register holds."""
+        return vector_elements(op, self.target)
 
-    def sample_choice(self, name: str, choices: Sequence[str], *, weights: Sequence[float] = ()) -> str:
-        """Draw one of several words; it decides which ops are emitted."""
-        return cast(str, self._structural(name, Categorical(tuple(choices), tuple(weights))).value)
-
-    def sample_permutation(self, name: str, items: Sequence[str]) -> tuple[str, ...]:
-        """Draw an order of the items."""
-        return cast("tuple[str, ...]", self._structural(name, Permutation(tuple(items))).value)
-
-    def sample_compute_location(self, name: str, locations: Sequence[str]) -> str:
-        """Draw the loop to fuse at, from places named outermost first."""
-        return cast(str, self._structural(name, ComputeLocation(tuple(locations))).value)
+    # Rules ------------------------------------------------------------------------------------------------------
 
     def require(self, legal: bool, rule: str) -> None:
         """Refuse the trace unless a static rule holds.
@@ -158,145 +99,387 @@ class Schedule:
         if not legal:
             raise IllegalTraceError(rule)
 
-    # Transformations --------------------------------------------------------------------------------------------
+    def require_registers(
+        self, op: LinalgOp, sizes: Mapping[Loop, int], *, step: int = 1, most_vectors: int = MAX_UNROLLED_VECTORS
+    ) -> None:
+        """Refuse tiles whose accumulators do not fit the registers, or that unroll into too many instructions.
+
+        Args:
+            op: The op that accumulates.
+            sizes: Its accumulated tile by parallel loop; other loops count 1.
+            step: Reduction iterations that are unrolled.
+            most_vectors: Vector instructions in one unrolled tile.
+
+        Raises:
+            IllegalTraceError: The tile is too large.
+        """
+        lanes, along = self.lanes(op), innermost_output_loop(op)
+        counts = [math.ceil(n / lanes) if loop.position(op) == along else int(n) for loop, n in sizes.items()]
+        vectors, most = math.prod(counts), int(self.target.vector_registers * ACCUMULATOR_SHARE)
+        tile = "x".join(str(int(n)) for n in sizes.values())
+        self.require(vectors <= most, f"{tile} accumulators take {vectors} registers of {most}")
+        unrolled = vectors * step
+        self.require(unrolled <= most_vectors, f"{unrolled} unrolled vectors are more than {most_vectors}")
+        self.notes["accumulator_registers"] = vectors
+        self.notes["unrolled_vectors"] = unrolled
+
+    # Tiling and fusion ------------------------------------------------------------------------------------------
 
     def distribute(
-        self, op: TiledOp, sizes: Sequence[int], mapping: Sequence[str], kind: str = "workgroup"
-    ) -> tuple[TiledOp, Loop]:
+        self, op: LinalgOp, sizes: Mapping[Loop, int], mapping: Sequence[str], *, over: str = "workgroup"
+    ) -> TileLoop:
         """Tile an op into an ``scf.forall`` over workgroups, or over the threads of one.
 
         Before: ``op`` over (M, N).  After: ``forall (m, n) in (M/sm, N/sn): op`` over (sm, sn).
 
         Args:
             op: The op.
-            sizes: One size per loop; 0 leaves it whole.
-            mapping: One mapping attribute per non-zero size, outermost first.
-            kind: ``workgroup`` or ``thread``.
+            sizes: Sizes by loop; other loops stay whole.
+            mapping: One mapping attribute per size, outermost first.
+            over: ``workgroup`` or ``thread``.
         """
-        handle, forall = self.emit.tile_using_forall(op.handle, sizes, mapping)
-        return self._update(op.tiled(handle, kind, sizes)), Loop(forall)
+        numbers, tiled = numbers_of(op, sizes), self._found(op)
+        handle, forall = self._emit.tile_using_forall(tiled.handle, numbers, mapping)
+        self._update(tiled.tiled(handle, over, numbers))
+        return TileLoop(forall)
 
-    def tile(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
-        """Tile an op into ``scf.for`` loops, one per non-zero size, outermost first."""
-        handle, loops = self.emit.tile_using_for(op.handle, sizes)
-        tiled = op.tiled(handle, "loop", sizes)
-        return self._update(tiled), _loops(loops, sizes, op.tile)
-
-    def fuse_into(self, producer: TiledOp, loop: Loop) -> tuple[TiledOp, Loop]:
-        """Compute a producer inside a loop of its consumer, tile by tile."""
-        handle, new_loop = self.emit.fuse_into_containing_op(producer.handle, loop.handle)
-        fused = self._as_seen_by_consumer(producer, handle)
-        return self._update(fused), replace(loop, handle=new_loop)
-
-    def fuse_all_into(self, op: TiledOp, loop: Loop) -> Loop:
-        """Compute everything that an op depends on inside a loop of it, last op first."""
-        for other in reversed(self.dispatch.ops):
-            if other.index != op.op.index:
-                _, loop = self.fuse_into(self.ops[other.index], loop)
-        return loop
-
-    def fuse_producers(self, op: TiledOp, sizes: Sequence[int]) -> tuple[TiledOp, tuple[Loop, ...]]:
-        """Tile an op into ``scf.for`` loops and fuse its producers greedily; their handles are lost."""
-        handle, loops = self.emit.fuse(op.handle, sizes)
-        tiled = self._update(op.tiled(handle, "loop", sizes))
-        for other in reversed(self.ops):
-            if other.op.index != op.op.index:
-                self._update(self._as_seen_by_consumer(other, None))
-        return tiled, _loops(loops, sizes, op.tile)
-
-    def rematch(self, without: Sequence[int] = ()) -> None:
-        """Match the dispatch's ops afresh, in program order, where fusion lost their handles; fills have none after.
+    def tile(
+        self, op: LinalgOp, sizes: Mapping[Loop, int], *, order: Sequence[Loop] | None = None, fuse: bool = False
+    ) -> tuple[TileLoop, ...]:
+        """Tile an op into ``scf.for`` loops.
 
         Args:
-            without: Indices of ops that are gone.
+            op: The op.
+            sizes: Tile sizes by loop; other loops stay whole.
+            order: The loops to tile, one after the other, outermost first; by default all at once, in the op's order.
+            fuse: Compute all that the op reads in the innermost of these loops.
+
+        Returns:
+            The loops that were made, outermost first.
         """
-        named = [op for op in self.ops if op.op.kind is not OpKind.FILL and op.op.index not in without]
-        handles = self.emit.split(self.emit.match_ops(sorted({op.op.name for op in named})), len(named))
-        for op, handle in zip(named, handles, strict=True):
-            self._update(replace(op, handle=handle))
+        groups = [sizes] if order is None else [{loop: sizes[loop]} for loop in order]
+        made: list[TileLoop] = []
+        for group in filter(None, groups):
+            made += self._fuse_producers(op, group) if fuse else self._tile(op, group)
+        self._made += made
+        return tuple(made)
 
-    def vectorize_fills(self) -> None:
-        """Vectorize every fill, wherever fusion and tiling put it."""
-        self.emit.vectorize(self.emit.match_ops(["linalg.fill"]))
+    def fuse(self, *ops: LinalgOp, into: TileLoop) -> TileLoop:
+        """Compute ops inside a loop of their consumer, the last one first; return the loop as it is then."""
+        loop = into
+        for op in reversed(ops):
+            handle, new = self._emit.fuse_into_containing_op(self._found(op).handle, loop.handle)
+            self._update(self._as_seen_by_consumer(self._ops[op.index], handle))
+            loop = replace(loop, handle=new)
+        self._made = [loop if made is into else made for made in self._made]
+        return loop
 
-    def split_reduction_into_lanes(self, op: TiledOp, sizes: Sequence[int]) -> tuple[Handle, Handle, Loop]:
-        """Keep partial results in lanes and combine them at the end (rfactor): (partial, combine, outermost loop).
+    def fuse_rest(self, op: LinalgOp, into: TileLoop) -> TileLoop:
+        """Compute everything else of the dispatch inside a loop of an op."""
+        return self.fuse(*(other for other in self.dispatch.ops if other.index != op.index), into=into)
+
+    def rfactor(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> TileLoop:
+        """Keep partial results of a reduction in lanes and combine them at the end.
 
         Before: ``for k: acc += a[k]``.  After: ``for k step s: acc[0:s] += a[k:k+s]``, then ``sum(acc[0:s])``.
+
+        Args:
+            op: The reduction.
+            sizes: Lanes by reduction loop; 1 for loops without.
         """
-        _, partial, combine, loop = self.emit.tile_reduction_using_for(op.handle, sizes)
-        divides = all(t % s == 0 for s, t in zip(sizes, op.tile, strict=True) if s)
-        self._update(op.tiled(partial, "lanes", sizes))
-        return partial, combine, Loop(loop, divides)
+        numbers, tiled = numbers_of(op, sizes), self._found(op)
+        _, partial, combine, handle = self._emit.tile_reduction_using_for(tiled.handle, numbers)
+        uneven = next((loop for loop, size in sizes.items() if self.extent(loop, op) % size), None)
+        extent, size = (1, 1) if uneven is None else (self.extent(uneven, op), int(sizes[uneven]))
+        self._update(tiled.tiled(partial, "lanes", numbers))
+        self._partial[op.index] = partial, combine
+        made = TileLoop(handle, uneven, extent, size)
+        self._made.append(made)
+        return made
 
-    def vectorize(self, op: TiledOp, masked: bool = False) -> None:
-        """Turn an op into vector code of its tile; masked where the tile may be cut by an edge."""
-        self.emit.vectorize(op.handle, op.tile if masked else ())
-        self.finish(op)
+    # Buffers ----------------------------------------------------------------------------------------------------
 
-    def finish(self, op: TiledOp) -> None:
-        """Note that an op's loop nest is complete (for ops that are vectorized through a shared handle)."""
-        self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
+    def promote(self, op: LinalgOp, operand: int, *, order: Sequence[int], tile: Sequence[int], around: int) -> None:
+        """Copy an operand's tiles, transposed, into a buffer in front of the innermost loops around an op.
+
+        Args:
+            op: The op.
+            operand: Which of its inputs.
+            order: Order of the operand's dimensions in the buffer; its own inverse.
+            tile: Elements along them that are copied at once.
+            around: Number of loops around the op that the copy does not stand in.
+        """
+        tiled = self._found(op)
+        if not self._cleaned:
+            self._clean_up()
+        zeros = [_zero(each.tensor.element_type) for each in (*op.inputs, *op.outputs)]
+        handle = self._emit.hoist_operand(tiled.handle, operand, zeros, len(tiled.tile), around, order)
+        self._update(replace(tiled, handle=handle))
+        self._buffers.append(tuple(tile))
+
+    def pack(
+        self, op: LinalgOp, sizes: Mapping[Loop, int], *, operand: int, order: Sequence[int], copy: Sequence[int]
+    ) -> None:
+        """Put groups of iterations of some loops innermost in memory: one operand is copied, others are viewed.
+
+        The op's loops go on as they were; the groups' own loops are not among them.
+
+        Args:
+            op: The op, whose tile's code is a ``linalg.generic`` from here on.
+            sizes: Iterations of a group by loop.
+            operand: The input that is copied.
+            order: Order of that input's dimensions in the copy; its own inverse.
+            copy: Tile of the copy's code, along the dimensions in their new order.
+        """
+        packed = self._emit.pack(self._found(op).handle, numbers_of(op, sizes))
+        if list(order) != sorted(order):
+            packed = self._emit.transpose_pack(packed, operand, order)
+        self._emit.lower_packs()
+        self._clean_up()
+        tiled, _ = self._emit.tile_using_for(self._emit.match_ops(["linalg.transpose"]), copy)
+        self._emit.vectorize(tiled)
+        self._update(replace(self._ops[op.index], handle=packed))
+
+    # Edges, unrolling, vectors ----------------------------------------------------------------------------------
+
+    def peel(self) -> None:
+        """Cut the last iterations off every loop whose steps leave some over; inner loops first."""
+        self._peeled = [loop for loop in self._made if loop.rest]
+        for loop in reversed(self._peeled):  # an outer loop's peeling ends the handles of inner ones
+            self._emit.peel(loop.handle)
+
+    def copies(self, *ops: LinalgOp) -> Iterator[LinalgOp]:
+        """Yield ops once per copy of their tile that :meth:`peel` made, edges first; the full tiles come last.
+
+        Between two steps of the iteration, the schedule's verbs act on the copy that was yielded.
+        """
+        self._clean_up()
+        self._dirty = self._lost = False
+        sizes = list(combinations(*((loop.size, loop.rest) for loop in self._peeled)))
+        handles = self._emit.split(self._emit.match_ops(sorted({op.name for op in ops})), len(sizes) * len(ops))
+        found = zip(((each, op) for each in sizes for op in ops), handles, strict=True)
+        views = [self._cut(op, handle, each) for (each, op), handle in found]
+        for view in reversed(views):
+            self._update(view)
+            yield view.op
+
+    def unroll(self, *loops: TileLoop) -> None:
+        """Unroll loops wholly, the last one first."""
+        for loop in reversed(loops):
+            self._emit.unroll(loop.handle, loop.extent // loop.size)
+
+    def fold_unit_dims(self) -> None:
+        """Drop dimensions of one element from everything; only vectorizing all of it may follow."""
+        self._emit.run_pass("linalg-generalize-named-ops")  # a fill has unit dimensions to fold, too
+        self._clean_up()
+        self._emit.apply_patterns(*patterns.FOLD_UNIT_DIMS)
+        self._emit.cse()
+        self._folded = True
+
+    def vectorize(self, *ops: LinalgOp, tail: str = DIVIDE, then: Sequence[str] = ()) -> None:
+        """Turn ops, and the buffers that were made for them, into vector code of their tiles.
+
+        Args:
+            ops: The ops.
+            tail: What becomes of loops whose steps leave iterations over: :data:`PEEL` cuts these off first,
+                :data:`MASK` masks the vectors; :data:`DIVIDE` says that there are none.
+            then: Pattern sets to apply at the end.
+        """
+        self._find_again()
+        peeled = tail == PEEL and any(loop.rest for loop in self._made)
+        if self._folded:
+            self._emit.vectorize(self._emit.match_ops(["linalg.generic"]))
+        elif peeled:
+            self.peel()
+            self._clean_up()
+            names = _PARTS_OF_REDUCTIONS if self._partial else sorted({op.name for op in ops})
+            self._emit.vectorize(self._emit.match_ops(names))
+        else:
+            self._vectorize_tiles(ops, masked=tail == MASK)
+        for op in ops:
+            if op.kind is not OpKind.FILL:
+                self._finish(self._ops[op.index])
+        if then:
+            self._emit.apply_patterns(*then)
+
+    def tensorize(self, op: LinalgOp, function: str) -> None:
+        """Put a function in the place of a tile's code, the only ``linalg.generic`` that is left.
+
+        Args:
+            op: The op.
+            function: As in :meth:`~mlir_sched.transform_scripts.emitter.Emitter.replace_by_function`.
+        """
+        self._clean_up()
+        self._emit.replace_by_function(self._emit.match_ops(["linalg.generic"]), function)
+        self._finish(self._ops[op.index])
+
+    # The rest of the function -----------------------------------------------------------------------------------
+
+    def clean(self, *, inline: Sequence[LinalgOp] = ()) -> None:
+        """Canonicalize, so that shapes are static where they can be, and find every op again.
+
+        Args:
+            inline: Element-wise ops to compute again in each of their readers: all that the compiler's pass takes.
+        """
+        self._clean_up()
+        if inline:
+            self._emit.run_pass(_REMATERIALIZE)
+        self._gone |= {op.index for op in inline}
+        self._dirty, self._lost = False, True
+        self._find_again()
+
+    def apply_patterns(self, *names: str, cse: bool = False) -> None:
+        """Apply pattern sets to the function, and after them common subexpression elimination if asked for."""
+        self._emit.apply_patterns(*names)
+        if cse:
+            self._emit.cse()
+
+    def run_pass(self, name: str) -> None:
+        """Run one of the compiler's passes on the function; ops lose their handles."""
+        self._emit.run_pass(name)
+
+    def annotate(self, name: str, attribute: str, *, on: LinalgOp | str | None = None) -> None:
+        """Annotate an op, all ops of a name, or the function with an attribute in MLIR syntax."""
+        if isinstance(on, LinalgOp):
+            target = self._found(on).handle
+        else:
+            target = None if on is None else self._emit.match_ops([on])
+        self._emit.annotate(target, name, attribute)
+
+    def raw(
+        self,
+        name: str,
+        *,
+        on: TileLoop | None = None,
+        attributes: Mapping[str, str] | None = None,
+        replaces_function: bool = False,
+    ) -> None:
+        """Emit an op of the transform dialect that has no verb, on a loop or, by default, on the function.
+
+        Args:
+            name: Its full name.
+            on: Its operand.
+            attributes: Its attributes in MLIR syntax.
+            replaces_function: Its only result is the function's handle from here on.
+        """
+        target = None if on is None else on.handle
+        self._emit.op(name, target, attributes=attributes, replaces_function=replaces_function)
+
+    def delegate(
+        self, op: LinalgOp, config: str, pipeline: str, levels: Sequence[tuple[str, Mapping[Loop, int]]]
+    ) -> None:
+        """Leave the dispatch to one of IREE's own pipelines.
+
+        Args:
+            op: The op whose tiles the pipeline takes from its annotation.
+            config: Its ``lowering_config``.
+            pipeline: The function's ``translation_info``.
+            levels: The tiling levels that the pipeline will make, outermost first: what runs each, and its tile.
+        """
+        self.annotate("lowering_config", config, on=op)
+        self.annotate("translation_info", pipeline)
+        nest = TiledOp(None, op, op.extents)
+        for kind, sizes in levels:
+            nest = nest.tiled(None, kind, numbers_of(op, sizes))
+        self._finish(nest)
 
     # Helpers ----------------------------------------------------------------------------------------------------
 
-    def _numbers(self, name: str, distribution: Distribution, static: bool) -> tuple[Sampled, ...]:
-        self.recorder.decide(name, distribution)
-        decision = self.recorder.decision(name)
-        values = decision.value if isinstance(decision.value, tuple) else (decision.value,)
-        return tuple(
-            Sampled(int(value), decision, element, None if static else self.emit.param(decision, element))
-            for element, value in enumerate(values)
-        )
+    def _tile(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
+        numbers, tiled = numbers_of(op, sizes), self._found(op)
+        handle, loops = self._emit.tile_using_for(tiled.handle, numbers)
+        self._update(tiled.tiled(handle, "loop", numbers))
+        return tile_loops(loops, op, sizes, tiled.tile)
 
-    def _structural(self, name: str, distribution: Distribution) -> Decision:
-        self.recorder.decide(name, distribution)
-        decision = self.recorder.decision(name)
-        self.emit.choice(decision)
-        return decision
+    def _fuse_producers(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
+        """Tile an op and fuse its producers greedily, which ends their handles."""
+        numbers, tiled = numbers_of(op, sizes), self._ops[op.index]
+        handle, loops = self._emit.fuse(tiled.handle, numbers)
+        self._update(tiled.tiled(handle, "loop", numbers))
+        for other in reversed(self._ops):
+            if other.op.index != op.index:
+                self._update(self._as_seen_by_consumer(other, None))
+        self._dirty = self._lost = True
+        return tile_loops(loops, op, sizes, tiled.tile)
+
+    def _tidy(self) -> None:
+        if self._dirty:
+            self._dirty = False
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        self._emit.apply_patterns(*patterns.CLEAN_UP)
+        self._emit.cse()
+        self._cleaned = True
+
+    def _find_again(self) -> None:
+        """Find the ops whose handles have ended, by name and in program order; fills are found when they are used."""
+        self._tidy()
+        if not self._lost:
+            return
+        self._lost = False
+        named = [op for op in self._ops if op.op.kind is not OpKind.FILL and op.op.index not in self._gone]
+        handles = self._emit.split(self._emit.match_ops(sorted({op.op.name for op in named})), len(named))
+        for op, handle in zip(named, handles, strict=True):
+            self._update(replace(op, handle=handle))
+        self._lost_fills = {op.index for op in self.dispatch.ops if op.kind is OpKind.FILL}
+
+    def _found(self, op: LinalgOp) -> TiledOp:
+        """Return an op as it stands, with a handle that is alive."""
+        self._find_again()
+        if op.index in self._lost_fills:
+            self._lost_fills.discard(op.index)
+            self._update(replace(self._ops[op.index], handle=self._emit.match_ops([op.name])))
+        return self._ops[op.index]
+
+    def _cut(self, op: LinalgOp, handle: Handle, sizes: Sequence[int]) -> TiledOp:
+        """Return an op as it is in one copy of the tile."""
+        tiled = self._ops[op.index]
+        tile = list(tiled.tile)
+        for made, size in zip(self._peeled, sizes, strict=True):
+            assert made.loop is not None
+            position = position_of(made.loop, op)
+            tile[position] = min(tile[position], size)
+        return replace(tiled, handle=handle, tile=tuple(tile))
+
+    def _vectorize_tiles(self, ops: Sequence[LinalgOp], *, masked: bool) -> None:
+        if masked:
+            self._clean_up()
+        for op in ops:
+            if op.index in self._partial:
+                for handle in self._partial[op.index]:
+                    self._emit.vectorize(handle)
+            elif op.kind is not OpKind.FILL:
+                tiled = self._found(op)
+                self._emit.vectorize(tiled.handle, tiled.tile if masked else ())
+        for fill in [op for op in ops if op.kind is OpKind.FILL][:1]:  # all fills at once, wherever fusion put them
+            self._emit.vectorize(self._emit.match_ops([fill.name]), self._ops[fill.index].tile if masked else ())
+        for tile in self._buffers:
+            self._emit.vectorize(self._emit.match_ops(["linalg.transpose"]))
+            self._emit.vectorize(self._emit.match_ops(["tensor.pad"]), tile)
+        if masked:
+            self._emit.apply_patterns(*patterns.MASKS)
+
+    def _finish(self, op: TiledOp) -> None:
+        """Note that an op's loop nest is complete."""
+        self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
 
     def _as_seen_by_consumer(self, producer: TiledOp, handle: Handle) -> TiledOp:
         """Return the producer inside the loops of its last consumer, with the tiles that those ask of it."""
         consumers = self.dispatch.consumers(producer.op.index)
         if not consumers:
             return replace(producer, handle=handle)
-        consumer = self.ops[consumers[-1].index]
+        consumer = self._ops[consumers[-1].index]
         tiles = producer_tiles(consumer.op, [level.tile for level in consumer.levels], producer.op)
         levels = tuple(Level(level.kind, tile) for level, tile in zip(consumer.levels, tiles, strict=True))
         return TiledOp(handle, producer.op, levels[-1].tile if levels else producer.tile, levels)
 
-    def _update(self, op: TiledOp) -> TiledOp:
-        self.ops[op.op.index] = op
-        return op
+    def _update(self, op: TiledOp) -> None:
+        self._ops[op.op.index] = op
 
 
-def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], producer: LinalgOp) -> list[tuple[int, ...]]:
-    """Return the producer's iterations that each tile of a direct consumer needs.
-
-    Loops that the consumer does not reach (reductions) are whole.
-    """
-    operands = (*consumer.inputs, *consumer.outputs)
-    operand = next((o for o in operands if o.producer == producer.index), None)
-    if operand is None:
-        return [producer.extents] * len(tiles)
-    made = [(place, expr.dims[0]) for place, expr in enumerate(producer.outputs[0].indexing_map) if expr.is_dim()]
-    needed_by = []
-    for tile in tiles:
-        needed, touched = list(producer.extents), operand.touched(tile)
-        for place, loop in made:
-            needed[loop] = min(needed[loop], touched[place])
-        needed_by.append(tuple(needed))
-    return needed_by
-
-
-def _loops(handles: Sequence[Handle], sizes: Sequence[int], tile: Sequence[int]) -> tuple[Loop, ...]:
-    """Return the loops of tiling ``tile`` iterations by the non-zero sizes."""
-    divides = [t % s == 0 for s, t in zip(_padded(sizes, len(tile)), tile, strict=True) if s]
-    return tuple(Loop(handle, even) for handle, even in zip(handles, divides, strict=True))
-
-
-def _padded(sizes: Sequence[int], count: int) -> list[int]:
-    return [*sizes, *[0] * (count - len(sizes))]
+def _zero(element_type: str) -> str:
+    return f"{0 if element_type.startswith('i') else 0.0} : {element_type}"
 
 
 def product(numbers: Sequence[int]) -> int:

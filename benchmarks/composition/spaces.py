@@ -27,14 +27,14 @@ PARTS = (
     Part(
         "one level of tiles",
         {
-            "contraction": Contraction(names=("cache",), cache_levels=False, edges=()),
+            "contraction": Contraction(names=("cache",), cache_levels=False, tails=()),
             "elementwise": None,
             "parallel_distribution": None,
             "lowering": None,
         },
     ),
-    Part("cache levels", {"contraction": Contraction(names=("cache",), edges=())}),
-    Part("fusion in registers", {"contraction": Contraction(edges=())}),
+    Part("cache levels", {"contraction": Contraction(names=("cache",), tails=())}),
+    Part("fusion in registers", {"contraction": Contraction(tails=())}),
     Part("split reductions", {"reduction": None}),
     Part("convolutions", {"convolution": Convolution(peel=False)}),
     Part("edges", {"contraction": None, "convolution": None}),

@@ -14,7 +14,8 @@ import numpy as np
 
 from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_elements
-from mlir_sched.transform_scripts.schedule import Schedule, TiledOp
+from mlir_sched.transform_scripts.nest import TiledOp
+from mlir_sched.transform_scripts.schedule import Schedule
 
 LEVELS = 8
 """Tiling levels of the main nest that are kept, counted from the innermost."""

@@ -242,9 +242,9 @@ def test_user_modules_that_raise_are_named_with_their_line(cli: Cli) -> None:
 
             class InSchedule(ScheduleModule):
                 name = "in_schedule"
-                def applies(self, op, dispatch, target):
-                    return op is dispatch.root
-                def schedule(self, s, op):
+                def match(self, op, dispatch, target):
+                    return op if op is dispatch.root else None
+                def schedule(self, s, found):
                     raise RuntimeError("no schedule")
         """)
     )

@@ -60,13 +60,14 @@ module attributes {transform.with_named_sequence} {
     %ops = transform.structured.match ops{["linalg.generic"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %ops_4 = transform.structured.match ops{["linalg.fill"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %tiled_5, %tiled_6:2 = transform.structured.tile_using_for %ops_4 tile_sizes [1, %columns_1] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.structured.vectorize %tiled_5 : !transform.any_op
-    %tiled_7, %tiled_8 = transform.structured.tile_using_for %ops tile_sizes [0, 0, %reduction_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %packed = transform.structured.pack %tiled_7 packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
-    %packed_9 = transform.cast %packed : !transform.op<"linalg.generic"> to !transform.any_op
-    %ops_10 = transform.structured.match ops{["linalg.pack"]} in %arg0 : (!transform.any_op) -> !transform.any_op
-    %pack = transform.cast %ops_10 : !transform.any_op to !transform.op<"linalg.pack">
-    %lowered, %lowered_11, %lowered_12 = transform.structured.lower_pack %pack : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)
+    %ops_7 = transform.structured.match ops{["linalg.fill"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    transform.structured.vectorize %ops_7 : !transform.any_op
+    %tiled_8, %tiled_9 = transform.structured.tile_using_for %ops tile_sizes [0, 0, %reduction_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %packed = transform.structured.pack %tiled_8 packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
+    %packed_10 = transform.cast %packed : !transform.op<"linalg.generic"> to !transform.any_op
+    %ops_11 = transform.structured.match ops{["linalg.pack"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    %pack = transform.cast %ops_11 : !transform.any_op to !transform.op<"linalg.pack">
+    %lowered, %lowered_12, %lowered_13 = transform.structured.lower_pack %pack : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.linalg.tiling_canonicalization
       transform.apply_patterns.scf.for_loop_canonicalization
@@ -74,11 +75,11 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.canonicalization
     } : !transform.any_op
     transform.apply_cse to %arg0 : !transform.any_op
-    %ops_13 = transform.structured.match ops{["linalg.transpose"]} in %arg0 : (!transform.any_op) -> !transform.any_op
-    %tiled_14, %tiled_15:2 = transform.structured.tile_using_for %ops_13 tile_sizes [1, 16] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.structured.vectorize %tiled_14 : !transform.any_op
-    %tiled_16, %tiled_17 = transform.structured.tile_using_for %packed_9 tile_sizes [%rows_0, 0, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %tiled_18, %tiled_19 = transform.structured.tile_using_for %tiled_16 tile_sizes [0, %columns_1, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %ops_14 = transform.structured.match ops{["linalg.transpose"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    %tiled_15, %tiled_16:2 = transform.structured.tile_using_for %ops_14 tile_sizes [1, 16] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.structured.vectorize %tiled_15 : !transform.any_op
+    %tiled_17, %tiled_18 = transform.structured.tile_using_for %packed_10 tile_sizes [%rows_0, 0, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %tiled_19, %tiled_20 = transform.structured.tile_using_for %tiled_17 tile_sizes [0, %columns_1, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.linalg.tiling_canonicalization
       transform.apply_patterns.scf.for_loop_canonicalization
@@ -86,11 +87,11 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.canonicalization
     } : !transform.any_op
     transform.apply_cse to %arg0 : !transform.any_op
-    %ops_20 = transform.structured.match ops{["linalg.generic"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    %ops_21 = transform.structured.match ops{["linalg.generic"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %body = transform.util.lookup_nearest_symbol_from_self @avx512bf16_4ba12f868a64 : !transform.any_op
-    %operands = transform.get_operand %ops_20[all] : (!transform.any_op) -> !transform.any_value
-    %result = transform.get_result %ops_20[all] : (!transform.any_op) -> !transform.any_value
-    transform.util.cast_and_call inline_call %body(%operands) -> %result after %ops_20 : (!transform.any_op, !transform.any_value, !transform.any_value, !transform.any_op) -> ()
+    %operands = transform.get_operand %ops_21[all] : (!transform.any_op) -> !transform.any_value
+    %result = transform.get_result %ops_21[all] : (!transform.any_op) -> !transform.any_value
+    transform.util.cast_and_call inline_call %body(%operands) -> %result after %ops_21 : (!transform.any_op, !transform.any_value, !transform.any_value, !transform.any_op) -> ()
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.linalg.tiling_canonicalization
       transform.apply_patterns.scf.for_loop_canonicalization
@@ -101,13 +102,13 @@ module attributes {transform.with_named_sequence} {
     transform.apply_cse to %arg0 : !transform.any_op
     %function = transform.apply_registered_pass "iree-codegen-optimize-tensor-insert-extract-slices" to %arg0 : (!transform.any_op) -> !transform.any_op
     transform.iree.eliminate_empty_tensors %function : (!transform.any_op) -> ()
-    %function_21 = transform.apply_registered_pass "iree-codegen-llvmcpu-bufferization-pipeline" to %function : (!transform.any_op) -> !transform.any_op
-    %function_22 = transform.apply_registered_pass "iree-codegen-remove-single-iteration-loop" to %function_21 : (!transform.any_op) -> !transform.any_op
-    %function_23 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_22 : (!transform.any_op) -> !transform.any_op
+    %function_22 = transform.apply_registered_pass "iree-codegen-llvmcpu-bufferization-pipeline" to %function : (!transform.any_op) -> !transform.any_op
+    %function_23 = transform.apply_registered_pass "iree-codegen-remove-single-iteration-loop" to %function_22 : (!transform.any_op) -> !transform.any_op
+    %function_24 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_23 : (!transform.any_op) -> !transform.any_op
     %value = transform.param.constant #translation -> !transform.any_param
-    transform.annotate %function_23 "translation_info" = %value : !transform.any_op, !transform.any_param
-    %value_24 = transform.param.constant "62712a295be39457" -> !transform.any_param
-    transform.annotate %function_23 "mlir_sched.applied" = %value_24 : !transform.any_op, !transform.any_param
+    transform.annotate %function_24 "translation_info" = %value : !transform.any_op, !transform.any_param
+    %value_25 = transform.param.constant "62712a295be39457" -> !transform.any_param
+    transform.annotate %function_24 "mlir_sched.applied" = %value_25 : !transform.any_op, !transform.any_param
     transform.yield 
   }
 }

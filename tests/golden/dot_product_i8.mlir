@@ -79,15 +79,16 @@ module attributes {transform.with_named_sequence} {
     %ops = transform.structured.match ops{["linalg.generic"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %ops_4 = transform.structured.match ops{["linalg.fill"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %tiled_5, %tiled_6:2 = transform.structured.tile_using_for %ops_4 tile_sizes [1, %columns_1] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.structured.vectorize %tiled_5 : !transform.any_op
-    %tiled_7, %tiled_8 = transform.structured.tile_using_for %ops tile_sizes [0, 0, %reduction_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %packed = transform.structured.pack %tiled_7 packed_sizes = [0, 0, 4] : (!transform.any_op) -> !transform.op<"linalg.generic">
-    %packed_9 = transform.cast %packed : !transform.op<"linalg.generic"> to !transform.any_op
-    %pack = transform.get_producer_of_operand %packed_9[1] : (!transform.any_op) -> !transform.any_op
-    %packed_10, %packed_11, %packed_12 = transform.structured.pack_transpose %pack with_compute_op(%packed_9) outer_perm = [1, 0] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %ops_13 = transform.structured.match ops{["linalg.pack"]} in %arg0 : (!transform.any_op) -> !transform.any_op
-    %pack_14 = transform.cast %ops_13 : !transform.any_op to !transform.op<"linalg.pack">
-    %lowered, %lowered_15, %lowered_16 = transform.structured.lower_pack %pack_14 : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)
+    %ops_7 = transform.structured.match ops{["linalg.fill"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    transform.structured.vectorize %ops_7 : !transform.any_op
+    %tiled_8, %tiled_9 = transform.structured.tile_using_for %ops tile_sizes [0, 0, %reduction_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %packed = transform.structured.pack %tiled_8 packed_sizes = [0, 0, 4] : (!transform.any_op) -> !transform.op<"linalg.generic">
+    %packed_10 = transform.cast %packed : !transform.op<"linalg.generic"> to !transform.any_op
+    %pack = transform.get_producer_of_operand %packed_10[1] : (!transform.any_op) -> !transform.any_op
+    %packed_11, %packed_12, %packed_13 = transform.structured.pack_transpose %pack with_compute_op(%packed_10) outer_perm = [1, 0] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %ops_14 = transform.structured.match ops{["linalg.pack"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    %pack_15 = transform.cast %ops_14 : !transform.any_op to !transform.op<"linalg.pack">
+    %lowered, %lowered_16, %lowered_17 = transform.structured.lower_pack %pack_15 : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.linalg.tiling_canonicalization
       transform.apply_patterns.scf.for_loop_canonicalization
@@ -95,11 +96,11 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.canonicalization
     } : !transform.any_op
     transform.apply_cse to %arg0 : !transform.any_op
-    %ops_17 = transform.structured.match ops{["linalg.transpose"]} in %arg0 : (!transform.any_op) -> !transform.any_op
-    %tiled_18, %tiled_19:2 = transform.structured.tile_using_for %ops_17 tile_sizes [1, 16] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.structured.vectorize %tiled_18 : !transform.any_op
-    %tiled_20, %tiled_21 = transform.structured.tile_using_for %packed_10 tile_sizes [%rows_0, 0, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %tiled_22, %tiled_23 = transform.structured.tile_using_for %tiled_20 tile_sizes [0, %columns_1, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %ops_18 = transform.structured.match ops{["linalg.transpose"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    %tiled_19, %tiled_20:2 = transform.structured.tile_using_for %ops_18 tile_sizes [1, 16] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.structured.vectorize %tiled_19 : !transform.any_op
+    %tiled_21, %tiled_22 = transform.structured.tile_using_for %packed_11 tile_sizes [%rows_0, 0, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %tiled_23, %tiled_24 = transform.structured.tile_using_for %tiled_21 tile_sizes [0, %columns_1, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.linalg.tiling_canonicalization
       transform.apply_patterns.scf.for_loop_canonicalization
@@ -107,11 +108,11 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.canonicalization
     } : !transform.any_op
     transform.apply_cse to %arg0 : !transform.any_op
-    %ops_24 = transform.structured.match ops{["linalg.generic"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    %ops_25 = transform.structured.match ops{["linalg.generic"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %body = transform.util.lookup_nearest_symbol_from_self @avx512vnni_e1ab47f3910c : !transform.any_op
-    %operands = transform.get_operand %ops_24[all] : (!transform.any_op) -> !transform.any_value
-    %result = transform.get_result %ops_24[all] : (!transform.any_op) -> !transform.any_value
-    transform.util.cast_and_call inline_call %body(%operands) -> %result after %ops_24 : (!transform.any_op, !transform.any_value, !transform.any_value, !transform.any_op) -> ()
+    %operands = transform.get_operand %ops_25[all] : (!transform.any_op) -> !transform.any_value
+    %result = transform.get_result %ops_25[all] : (!transform.any_op) -> !transform.any_value
+    transform.util.cast_and_call inline_call %body(%operands) -> %result after %ops_25 : (!transform.any_op, !transform.any_value, !transform.any_value, !transform.any_op) -> ()
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.linalg.tiling_canonicalization
       transform.apply_patterns.scf.for_loop_canonicalization
@@ -122,13 +123,13 @@ module attributes {transform.with_named_sequence} {
     transform.apply_cse to %arg0 : !transform.any_op
     %function = transform.apply_registered_pass "iree-codegen-optimize-tensor-insert-extract-slices" to %arg0 : (!transform.any_op) -> !transform.any_op
     transform.iree.eliminate_empty_tensors %function : (!transform.any_op) -> ()
-    %function_25 = transform.apply_registered_pass "iree-codegen-llvmcpu-bufferization-pipeline" to %function : (!transform.any_op) -> !transform.any_op
-    %function_26 = transform.apply_registered_pass "iree-codegen-remove-single-iteration-loop" to %function_25 : (!transform.any_op) -> !transform.any_op
-    %function_27 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_26 : (!transform.any_op) -> !transform.any_op
+    %function_26 = transform.apply_registered_pass "iree-codegen-llvmcpu-bufferization-pipeline" to %function : (!transform.any_op) -> !transform.any_op
+    %function_27 = transform.apply_registered_pass "iree-codegen-remove-single-iteration-loop" to %function_26 : (!transform.any_op) -> !transform.any_op
+    %function_28 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_27 : (!transform.any_op) -> !transform.any_op
     %value = transform.param.constant #translation -> !transform.any_param
-    transform.annotate %function_27 "translation_info" = %value : !transform.any_op, !transform.any_param
-    %value_28 = transform.param.constant "62712a295be39457" -> !transform.any_param
-    transform.annotate %function_27 "mlir_sched.applied" = %value_28 : !transform.any_op, !transform.any_param
+    transform.annotate %function_28 "translation_info" = %value : !transform.any_op, !transform.any_param
+    %value_29 = transform.param.constant "62712a295be39457" -> !transform.any_param
+    transform.annotate %function_28 "mlir_sched.applied" = %value_29 : !transform.any_op, !transform.any_param
     transform.yield 
   }
 }

@@ -9,9 +9,9 @@ module attributes {transform.with_named_sequence} {
     %distribution_0 = transform.param.constant 16 : i64 {mlir_sched.distribution = {choice_weights = [1.000000e+00, 2.000000e+00], choices = [8, 16], kind = "categorical"}, mlir_sched.name = "distribution_0"} -> !transform.param<i64>
     %distribution_1 = transform.param.constant 32 : i64 {mlir_sched.distribution = {choice_weights = [1.000000e+00], choices = [32], kind = "categorical"}, mlir_sched.name = "distribution_1"} -> !transform.param<i64>
     %reduction_step = transform.param.constant 2 : i64 {mlir_sched.distribution = {high = 16 : i64, kind = "power_of_two", low = 1 : i64}, mlir_sched.name = "reduction_step"} -> !transform.param<i64>
+    %peel = transform.param.constant "yes" {mlir_sched.distribution = {choice_weights = [2.000000e+00, 1.000000e+00], choices = ["yes", "no"], kind = "categorical"}, mlir_sched.name = "peel"} -> !transform.any_param
     %value = transform.param.constant #config -> !transform.any_param
     transform.annotate %op#1 "lowering_config" = %value : !transform.any_op, !transform.any_param
-    %peel = transform.param.constant "yes" {mlir_sched.distribution = {choice_weights = [2.000000e+00, 1.000000e+00], choices = ["yes", "no"], kind = "categorical"}, mlir_sched.name = "peel"} -> !transform.any_param
     %value_0 = transform.param.constant #translation -> !transform.any_param
     transform.annotate %arg0 "translation_info" = %value_0 : !transform.any_op, !transform.any_param
     %value_1 = transform.param.constant "3b5fc4c687b9c8e3" -> !transform.any_param

@@ -178,7 +178,9 @@ def test_noise_is_refused(runner: Runner) -> None:
 def test_device_memory_holds_what_is_written(element_type: str) -> None:
     require_vulkan()
     script = "import sys; from test_device_timing import write_and_read; write_and_read(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", script, element_type], cwd=TESTS, check=True, timeout=60)
+    here, environment = Path(__file__).parent, os.environ | {"PYTHONPATH": str(TESTS)}
+    command = [sys.executable, "-c", script, element_type]
+    subprocess.run(command, cwd=here, env=environment, check=True, timeout=60)
 
 
 def write_and_read(element_type: str) -> None:

@@ -53,25 +53,25 @@ class Simple(ScheduleModule):
 
     name: ClassVar[str] = "simple"
 
-    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
-        return op.index == dispatch.root.index
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> LinalgOp | None:
+        return op if op.index == dispatch.root.index else None
 
-    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+    def schedule(self, s: Schedule, found: LinalgOp) -> None:
         s.sample_int("simple_number", 1, 3)
 
 
 class Raises(Simple):
     name: ClassVar[str] = "raises"
 
-    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+    def schedule(self, s: Schedule, found: LinalgOp) -> None:
         raise KeyError("mine")
 
 
 class RaisesWhenAsked(Simple):
     name: ClassVar[str] = "raises_when_asked"
 
-    def applies(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> bool:
-        return bool(op.extents[99])
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> LinalgOp | None:
+        return op if op.extents[99] else None
 
 
 class ForGpus(Simple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,19 +11,18 @@ from convolution_payloads import CONVOLUTIONS, NCHW, NHWC, named
 from payloads import Payload
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
-from mlir_sched.payload import OpKind
-from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.program import program_of_task
-from mlir_sched.runner.rules import rule_for_dispatch
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.payload import Dispatch, OpKind
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
-from mlir_sched.trace import OnIllegal, Recorder, Trace
-from mlir_sched.transform_scripts.common.convolution import match, row_loops, vector_loops
+from mlir_sched.trace import OnIllegal, Recorder
+from mlir_sched.transform_scripts import matchers
+from mlir_sched.transform_scripts.common.convolution import row_loops, vector_loops
 from mlir_sched.transform_scripts.llvm_cpu import convolution
 from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk
+from mlir_sched.transform_scripts.structures import Convolution, Loops
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
@@ -38,6 +36,17 @@ POOLING = """func.func @main(%a: tensor<1x16x16x32xf32>) -> tensor<1x8x8x32xf32>
   return %r : tensor<1x8x8x32xf32>
 }
 """
+
+
+def matched(dispatch: Dispatch) -> Convolution:
+    (op,) = (op for op in dispatch.ops if op.kind is OpKind.CONVOLUTION)
+    conv = matchers.convolution(op, dispatch)
+    assert conv is not None
+    return conv
+
+
+def positions(conv: Convolution, loops: Loops) -> tuple[int, ...]:
+    return tuple(map(conv.position, loops))
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
@@ -73,9 +82,9 @@ def test_a_padded_image_is_read_where_it_is(space_for: SpaceFor) -> None:
 def test_a_pooling_is_a_convolution_without_a_filter(space_for: SpaceFor) -> None:
     space = space_for(Payload(POOLING))
     assert space.sketches == ("convolution",)
-    (op,) = (op for op in space.dispatch.ops if op.kind is OpKind.CONVOLUTION)
-    assert vector_loops(op, 16) == (2,)  # loops h w c i j: the channels
-    assert row_loops(op, 2) == (1, 0)
+    conv = matched(space.dispatch)
+    assert positions(conv, vector_loops(conv, 16)) == (2,)  # loops h w c i j: the channels
+    assert positions(conv, row_loops(conv, conv.loops[2])) == (1, 0)
 
 
 def test_a_channel_count_without_good_divisors_is_mostly_peeled(space_for: SpaceFor) -> None:
@@ -89,8 +98,8 @@ def test_an_epilogue_with_loops_of_its_own_is_left_to_the_compiler(space_for: Sp
     dispatch = space_for(CONVOLUTIONS["2d_bias_relu"]).dispatch
     fill, convolution, epilogue = dispatch.ops
     wider = replace(epilogue, iterator_types=(*epilogue.iterator_types, "parallel"), extents=(*epilogue.extents, 8))
-    assert match(convolution, dispatch) is not None
-    assert match(convolution, replace(dispatch, ops=(fill, convolution, wider))) is None
+    assert matchers.convolution(convolution, dispatch) is not None
+    assert matchers.convolution(convolution, replace(dispatch, ops=(fill, convolution, wider))) is None
 
 
 @pytest.mark.parametrize(
@@ -109,9 +118,9 @@ def test_an_epilogue_with_loops_of_its_own_is_left_to_the_compiler(space_for: Sp
 def test_vector_and_rows_follow_from_the_roles(
     space_for: SpaceFor, name: str, vectors: tuple[int, ...], rows: tuple[int, ...]
 ) -> None:
-    (op,) = (op for op in space_for(CONVOLUTIONS[name]).dispatch.ops if op.kind is OpKind.CONVOLUTION)
-    assert vector_loops(op, 16) == vectors
-    assert row_loops(op, vectors[0]) == rows
+    conv = matched(space_for(CONVOLUTIONS[name]).dispatch)
+    assert positions(conv, vector_loops(conv, 16)) == vectors
+    assert positions(conv, row_loops(conv, conv.loops[vectors[0]])) == rows
 
 
 def test_vectors_are_powers_of_two_or_less_than_a_register() -> None:
@@ -225,39 +234,3 @@ def test_golden_script(space_for: SpaceFor, golden: Callable[[str, str], None]) 
     }
     script = space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
     golden("convolution", script)
-
-
-SAMPLES = 3
-"""Random candidates per class that are compiled and run."""
-REFUSED_BY_THE_COMPILER = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.COMPILE_ERROR)
-BOUND = 0.05
-"""Largest share of legal candidates that the compiler may refuse. Measured: 0 of 413."""
-
-
-def test_random_candidates_compile_and_compute_the_right_numbers(task_for: TaskFor, here: Target) -> None:
-    outcomes: Counter[str] = Counter()
-    complaints: list[str] = []
-    # A short time budget: the times do not matter here.
-    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner, CompilerPool(here.flags) as pool:
-        for name, payload in CONVOLUTIONS.items():
-            task = task_for(payload)
-            for trace, failure in _outcomes(task, here, pool, runner):
-                outcomes[failure.kind if failure else "right"] += 1
-                if failure:
-                    complaints.append(f"{name} {trace.values}: {failure.kind} {failure.message}")
-    assert not [kind for kind in outcomes if kind not in ("right", *REFUSED_BY_THE_COMPILER)], complaints
-    assert outcomes["right"] >= (1 - BOUND) * outcomes.total(), complaints
-
-
-def _outcomes(task: Task, target: Target, pool: CompilerPool, runner: Runner) -> list[tuple[Trace, Failure | None]]:
-    """Return random candidates of a task, each with why it failed."""
-    assert task.dispatch is not None
-    space, rng = DesignSpace(Space.default(target), task.dispatch, target), np.random.default_rng(11)
-    traces = list({space.sample(rng): None for _ in range(SAMPLES)})
-    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
-    right = [index for index in sorted(compiled) if compiled[index].vmfb]
-    programs = [program_of_task(task, compiled[index].vmfb or b"") for index in right]
-    _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)
-    failures = {index: result.failure for index, result in compiled.items()}
-    failures |= {index: result.failure for index, result in zip(right[1:], results, strict=True)}
-    return [(trace, failures[index]) for index, trace in enumerate(traces, start=1)]

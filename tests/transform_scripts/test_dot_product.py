@@ -15,12 +15,12 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import Strategy, build_library
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.exactness import FULL_RANGE
-from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.testing import check_candidates
 from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts.llvm_cpu import Contraction, DotProduct, Lowering, ParallelDistribution
 from mlir_sched.transform_scripts.script_reading import extract_strategy, replace_strategy, strategy_text
@@ -153,21 +153,15 @@ def test_random_candidates_compile_and_compute_the_right_numbers(
         pytest.skip(f"this machine has no dot-product instructions for {kind}")
     rng = np.random.default_rng(7)
     complaints = []
-    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner, CompilerPool(here.flags) as pool:
+    with Runner(RunnerOptions()) as runner, CompilerPool(here.flags) as pool:
         for name, payload in ((name, payload) for name, payload in COMPUTED.items() if name.startswith(kind)):
             task = task_for(payload)
+            assert task.dispatch is not None
+            if kind == "i8":
+                first, *_ = rule_for_dispatch(task.dispatch).checks
+                assert (first.bound, first.tolerance) == (FULL_RANGE, 0)
             space = _space(task, here)
             traces = list({space.sample(rng, "dot_product"): None for _ in range(3)})
-            compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
-            complaints += [f"{name} {r.failure.message}" for r in compiled.values() if r.failure is not None]
-            programs = [
-                Program(r.vmfb or b"", "task", task.inputs, task.outputs, True) for _, r in sorted(compiled.items())
-            ]
-            assert task.dispatch is not None
-            rule = rule_for_dispatch(task.dispatch)
-            if kind == "i8":
-                assert rule.checks[0].bound == FULL_RANGE
-                assert rule.checks[0].tolerance == 0
-            _, results = runner.measure(programs[0], programs[1:], rule, decide=False)
-            complaints += [f"{name} {r.failure.message}" for r in results if r.failure is not None]
+            failures = check_candidates(task, space, traces, pool, runner)
+            complaints += [f"{name} {failure.message}" for failure in failures if failure is not None]
     assert not complaints

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from conftest import FIXED, design_spaces
 from payloads import (
-    PAYLOADS,
     Payload,
     batch_matmul_transposed_b,
     layernorm,
@@ -22,14 +20,13 @@ from payloads import (
 )
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import FailureClass, IllegalTraceError
+from mlir_sched.errors import IllegalTraceError
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.program import Program
-from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.testing import check_candidates
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.llvm_cpu import Contraction, LoweringConfig
 
@@ -75,7 +72,7 @@ def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str)
 def test_module_options_narrow_the_space(task_for: TaskFor) -> None:
     dispatch = task_for("matmul_uneven").dispatch
     assert dispatch is not None
-    space = every_module(FIXED).replace("contraction", Contraction(names=("registers",), edges=()))
+    space = every_module(FIXED).replace("contraction", Contraction(names=("registers",), tails=()))
     narrow = DesignSpace(space, dispatch, FIXED)
     assert set(narrow.sketches) == {"contraction.registers", "lowering_config"}
     trace = narrow.sample(np.random.default_rng(0), "contraction.registers")
@@ -360,66 +357,12 @@ def test_golden_script(space_for: SpaceFor, name: str, golden: Callable[[str, st
     golden(name, script)
 
 
-SAMPLES = 5
-"""Random candidates per sketch and payload that are compiled and run."""
-REFUSED_BY_THE_COMPILER = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.COMPILE_ERROR)
-BOUND = 0.02
-"""Largest share of legal candidates that the compiler may refuse. Measured: 0 of about 300."""
-
-
-def test_random_candidates_compile_and_compute_the_right_numbers(
-    task_for: TaskFor, here: Target, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table: dict[str, Counter[str]] = {}
-    complaints: list[str] = []
-    tasks = {name: task_for(name) for name in PAYLOADS}
-    # A short time budget: the times do not matter here.
-    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner:
-        for flags in dict.fromkeys(task.flags for task in tasks.values()):
-            with CompilerPool(flags) as pool:
-                for name in (name for name, task in tasks.items() if task.flags == flags):
-                    for sketch, outcomes in _outcomes(tasks[name], here, pool, runner, complaints).items():
-                        table.setdefault(f"{name} {sketch}", Counter()).update(outcomes)
-    with capsys.disabled():
-        print("\n" + "\n".join(f"{row:44} {dict(counts)}" for row, counts in table.items()))
-    total: Counter[str] = sum(table.values(), Counter())
-    assert not [kind for kind in total if kind not in ("right", *REFUSED_BY_THE_COMPILER)], complaints
-    refused = sum(total[kind] for kind in REFUSED_BY_THE_COMPILER)
-    assert refused <= BOUND * total.total(), complaints
-
-
-def _outcomes(
-    task: Task, target: Target, pool: CompilerPool, runner: Runner, complaints: list[str]
-) -> dict[str, Counter[str]]:
-    """Return what became of random candidates of every sketch of a task: ``right`` or a class of failure."""
-    assert task.dispatch is not None
-    space, rng = DesignSpace(every_module(target), task.dispatch, target), np.random.default_rng(11)
-    traces = list({space.sample(rng, sketch): None for sketch in space.sketches for _ in range(SAMPLES)})
-    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
-    programs = {
-        index: Program(result.vmfb, "task", task.inputs, task.outputs, True)
-        for index, result in sorted(compiled.items())
-        if result.vmfb is not None
-    }
-    baseline = programs.pop(0)
-    _, results = runner.measure(baseline, list(programs.values()), rule_for_dispatch(task.dispatch), decide=False)
-    failures = {index: result.failure for index, result in compiled.items()}
-    failures |= {index: result.failure for index, result in zip(programs, results, strict=True)}
-    counts: dict[str, Counter[str]] = {sketch: Counter() for sketch in space.sketches}
-    for index, trace in enumerate(traces, start=1):
-        failure = failures[index]
-        counts[trace.sketch]["right" if failure is None else failure.kind] += 1
-        if failure is not None:
-            complaints.append(f"{task.name} {trace.sketch} {trace.values}: {failure.message}")
-    return counts
-
-
 @pytest.mark.parametrize("edges", ["peel", "mask"])
 @pytest.mark.parametrize("sketch", ["contraction.registers", "contraction.cache"])
 def test_edges_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketch: str, edges: str) -> None:
     tasks = [task_for(matmul(100, 100, 100)), task_for(matmul(17, 33, 65)), task_for(matmul_bias_gelu(41, 61, 13))]
     rng = np.random.default_rng(5)
-    with Runner(RunnerOptions(budget_s=0.01, min_samples=2)) as runner, CompilerPool(tasks[0].flags) as pool:
+    with Runner(RunnerOptions()) as runner, CompilerPool(tasks[0].flags) as pool:
         for task in tasks:
             assert task.dispatch is not None
             space = DesignSpace(Space.default(here), task.dispatch, here)
@@ -429,11 +372,7 @@ def test_edges_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketc
                     traces.append(space.run(sketch, Recorder({"edges": edges}, rng))[0])
                 except IllegalTraceError:
                     continue
-            compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
-            assert not [(t.values, compiled[i].failure) for i, t in enumerate(traces, 1) if compiled[i].failure]
-            programs = [Program(compiled[i].vmfb or b"", "task", task.inputs, task.outputs, True) for i in range(5)]
-            _, results = runner.measure(programs[0], programs[1:], rule_for_dispatch(task.dispatch), decide=False)
-            assert not [(t.values, r.failure) for t, r in zip(traces, results, strict=True) if r.failure]
+            assert check_candidates(task, space, traces, pool, runner) == [None] * len(traces)
 
 
 def test_vector_times_matrix_is_no_row_reduction(space_for: SpaceFor) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
 import numpy as np
@@ -10,19 +9,14 @@ import pytest
 from conftest import FIXED, FIXED_VULKAN
 from folders import ROOT
 from payloads import Payload, matmul, vector_add
-from vulkan import require_vulkan
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError, UserError
-from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.program import program_of_task
-from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts import llvm_cpu
-from mlir_sched.transform_scripts.module import ScheduleModule
 
 TaskFor = Callable[[str | Payload], Task]
 EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
@@ -203,38 +197,3 @@ def test_random_candidates_compile(vulkan_task_for: TaskFor, pool: CompilerPool,
 @pytest.fixture(scope="module")
 def pool() -> CompilerPool:
     return CompilerPool(FIXED_VULKAN.flags)
-
-
-@pytest.mark.parametrize("name", [*SAMPLED, "outer_product"])
-def test_random_candidates_compute_the_right_numbers(
-    vulkan_task_for: TaskFor, pool: CompilerPool, runner: Runner, name: str
-) -> None:
-    task = vulkan_task_for("matmul" if name == "outer_product" else name)
-    assert task.dispatch is not None
-    space = space_of(task)
-    if name == "outer_product":  # the example of a user's module, written for CPUs and GPUs alike
-        user = Space([_example_module(), *Space.default(FIXED_VULKAN).modules]).for_target(FIXED_VULKAN)
-        space = DesignSpace(user, task.dispatch, FIXED_VULKAN)
-        assert name in space.sketches
-    traces = [trace for trace in samples(task, space) if name != "outer_product" or trace.sketch == name]
-    compiled = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
-    untuned, *programs = [program_of_task(task, compiled[i].vmfb or b"") for i in range(len(traces) + 1)]
-    failures = runner.check(untuned, programs, rule_for_dispatch(task.dispatch))
-    assert {str(t.values): f for t, f in zip(traces, failures, strict=True) if f is not None} == {}
-
-
-@pytest.fixture(scope="module")
-def runner() -> Runner:
-    require_vulkan()
-    return Runner(RunnerOptions.for_device("vulkan"))
-
-
-def _example_module() -> ScheduleModule:
-    spec = importlib.util.spec_from_file_location("custom_transform_module", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made = module.OuterProduct()
-    assert isinstance(made, ScheduleModule)
-    return made

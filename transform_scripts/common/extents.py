@@ -32,11 +32,6 @@ def vector_elements(op: LinalgOp, target: Target) -> int:
     return target.vector_elements(element_bytes(op))
 
 
-def sizes_for(op: LinalgOp, by_loop: dict[int, int]) -> list[int]:
-    """Return one size per loop of the op: the given one, or 0 (leave whole)."""
-    return [by_loop.get(loop, 0) for loop in range(len(op.extents))]
-
-
 def innermost_output_loop(op: LinalgOp) -> int | None:
     """Return the loop that walks the result's contiguous dimension; None for a scalar or a computed index."""
     indexing_map = op.outputs[0].indexing_map

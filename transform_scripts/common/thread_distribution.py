@@ -7,14 +7,11 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
-from mlir_sched.transform_scripts.common.extents import (
-    innermost_output_loop,
-    sizes_for,
-    vector_elements,
-    vector_multiple,
-)
+from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule, Sketch
-from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
+from mlir_sched.transform_scripts.nest import Level
+from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.structures import Loop, Loops, loop_of
 
 DIMENSIONS = ("x", "y", "z")
 MAX_THREAD_TILE = 16
@@ -38,35 +35,33 @@ class ThreadDistribution(DistributionModule):
             return (sketch,)
         return super().extend(sketch, op, dispatch, target)
 
-    def distribute(self, s: Schedule, loops: tuple[int, ...]) -> None:
+    def distribute(self, s: Schedule, loops: Loops) -> None:
         """Distribute the root over workgroups and threads and fuse the rest of the dispatch into both."""
-        root = s.ops[s.dispatch.root.index]
-        walked = [loop for loop in distributed_loops(root.op) if loop in loops]
+        root = s.dispatch.root
+        walked = [loop for loop in loops if loop.extent > 1]
         workgroup, thread = draw_threads(s, root, walked)
         names = DIMENSIONS[: len(walked)][::-1]
-        root, forall = s.distribute(root, sizes_for(root.op, workgroup), [f"#gpu.block<{name}>" for name in names])
-        s.emit.op("transform.iree.populate_workgroup_count_region_using_num_threads_slice", forall.handle)
-        s.fuse_all_into(root, forall)
-        root, forall = s.distribute(
-            root, sizes_for(root.op, thread), [f"#gpu.thread<{name}>" for name in names], kind="thread"
-        )
-        s.fuse_all_into(root, forall)
+        forall = s.distribute(root, workgroup, [f"#gpu.block<{name}>" for name in names])
+        s.raw("transform.iree.populate_workgroup_count_region_using_num_threads_slice", on=forall)
+        s.fuse_rest(root, forall)
+        s.fuse_rest(root, s.distribute(root, thread, [f"#gpu.thread<{name}>" for name in names], over="thread"))
 
 
-def distributed_loops(root: LinalgOp) -> list[int]:
+def distributed_loops(root: LinalgOp) -> Loops:
     """Return the loops of a dispatch's root that are distributed, outermost first: parallel and longer than 1."""
-    return [loop for loop in root.parallel_dims if root.extents[loop] > 1]
+    return tuple(loop_of(root, position) for position in root.parallel_dims if root.extents[position] > 1)
 
 
-def workgroup_size(root: TiledOp) -> tuple[int, int, int]:
-    """Return the threads of a workgroup along x, y and z, once the root is distributed."""
-    workgroup, thread = root.levels[:2]
-    counts = [workgroup.tile[loop] // thread.tile[loop] for loop in reversed(distributed_loops(root.op))]
+def workgroup_size(root: LinalgOp, levels: Sequence[Level]) -> tuple[int, int, int]:
+    """Return the threads of a workgroup along x, y and z, once a dispatch's root is distributed on these levels."""
+    workgroup, thread = levels[:2]
+    walked = [position for position in root.parallel_dims if root.extents[position] > 1]
+    counts = [workgroup.tile[position] // thread.tile[position] for position in reversed(walked)]
     x, y, z = (*counts, 1, 1)[: len(DIMENSIONS)]
     return x, y, z
 
 
-def draw_threads(s: Schedule, op: TiledOp, loops: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
+def draw_threads(s: Schedule, op: LinalgOp, loops: Sequence[Loop]) -> tuple[dict[Loop, int], dict[Loop, int]]:
     """Draw the tile of a workgroup and of a thread of it, both by loop, and check them against the device's limits.
 
     Args:
@@ -79,36 +74,33 @@ def draw_threads(s: Schedule, op: TiledOp, loops: Sequence[int]) -> tuple[dict[i
     """
     assert s.target.gpu is not None
     workgroup, thread = _sample_tiles(s, op, loops, s.target.gpu)
-    _check_limits(s, op, workgroup, thread, s.target.gpu)
+    _check_limits(s, workgroup, thread, s.target.gpu)
     return workgroup, thread
 
 
 def _sample_tiles(
-    s: Schedule, root: TiledOp, loops: Sequence[int], gpu: GpuLimits
-) -> tuple[dict[int, int], dict[int, int]]:
-    contiguous, lanes = innermost_output_loop(root.op), vector_elements(root.op, s.target)
+    s: Schedule, root: LinalgOp, loops: Sequence[Loop], gpu: GpuLimits
+) -> tuple[dict[Loop, int], dict[Loop, int]]:
+    contiguous, lanes = innermost_output_loop(root), s.lanes(root)
     workgroup = dict.fromkeys(loops, 1)
     thread = dict.fromkeys(loops, 1)
     for loop, most in zip(loops[-2:], reversed(gpu.workgroup_size[: len(loops[-2:])]), strict=True):
-        extent = root.op.extents[loop]
-        workgroup[loop], thread[loop] = s.sample_perfect_tile(
-            f"tile_{loop}",
-            extent,
+        workgroup[loop], thread[loop] = s.sample_tiles(
+            f"tile_{loop.name}",
+            loop,
             2,
-            max_innermost=MAX_THREAD_TILE,
-            multiple_of=vector_multiple(extent, lanes) if loop == contiguous else 1,
-            max_outermost=MAX_THREAD_TILE * min(most, gpu.workgroup_threads),
+            most=MAX_THREAD_TILE,
+            unit=vector_multiple(loop.extent, lanes) if loop.position(root) == contiguous else 1,
+            most_outermost=MAX_THREAD_TILE * min(most, gpu.workgroup_threads),
         )
     return workgroup, thread
 
 
-def _check_limits(
-    s: Schedule, root: TiledOp, workgroup: dict[int, int], thread: dict[int, int], gpu: GpuLimits
-) -> None:
+def _check_limits(s: Schedule, workgroup: dict[Loop, int], thread: dict[Loop, int], gpu: GpuLimits) -> None:
     """Refuse workgroups that the device does not run, or that IREE accepts and drivers may not."""
     innermost_first = list(reversed(list(workgroup)))
     sizes = [workgroup[loop] // thread[loop] for loop in innermost_first]
-    counts = [root.op.extents[loop] // workgroup[loop] for loop in innermost_first]
+    counts = [loop.extent // workgroup[loop] for loop in innermost_first]
     threads, elements = product(sizes), product(list(thread.values()))
     s.require(elements <= MAX_THREAD_ELEMENTS, f"{elements} results per thread are more than {MAX_THREAD_ELEMENTS}")
     s.require(threads <= gpu.workgroup_threads, f"{threads} threads per workgroup > {gpu.workgroup_threads}")

@@ -11,18 +11,18 @@ Source: Intel 64 and IA-32 Architectures Software Developer's Manual, VDPBF16PS 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, Operand
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.common.clean_up import clean_up
-from mlir_sched.transform_scripts.common.contraction import Nest, loops_of_root, match, tile_by_one
-from mlir_sched.transform_scripts.common.extents import sizes_for
+from mlir_sched.transform_scripts import matchers
+from mlir_sched.transform_scripts.common.contraction import by_one
 from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import INSTRUCTIONS, LANES, Instruction, kernel
-from mlir_sched.transform_scripts.module import Sketch, TransformModule
-from mlir_sched.transform_scripts.schedule import Schedule, TiledOp
+from mlir_sched.transform_scripts.module import ScheduleModule
+from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.structures import Contraction, Loop
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 8
@@ -32,21 +32,60 @@ MIN_ROWS = 4
 """Rows below which packing costs as much as it saves: every packed element is used once per row."""
 
 
-class DotProduct(TransformModule):
+@dataclass(frozen=True)
+class Found:
+    """A contraction that a dot-product instruction computes."""
+
+    mm: Contraction
+    rows: Loop
+    instruction: Instruction
+
+
+class DotProduct(ScheduleModule):
     """Computes contractions of bf16 or i8 with the dot-product instructions of AVX-512, where the target has them."""
 
     name: ClassVar[str] = "dot_product"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Add a sketch for a dispatch of [fill,] contraction [, element-wise ops on its result] that suits."""
-        nest = match(op, dispatch)
-        instruction = instruction_for(op, target)
-        if sketch.steps or nest is None or instruction is None or not _fits(op, nest, instruction):
-            return (sketch,)
-        step = self.step(lambda s: schedule(s, nest, instruction))
-        claimed = tuple(o.index for o in dispatch.ops)
-        return (sketch, sketch.extended(self.name, step, claimed=claimed, parallel=dispatch.root.parallel_dims))
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+        """Match [fill,] contraction [, element-wise ops on its result] where whole instructions cover the contraction.
+
+        There are no edges then, and groups of the reduction lie side by side in the rows.
+        """
+        mm, instruction = matchers.contraction(op, dispatch), instruction_for(op, target)
+        if mm is None or instruction is None or mm.rows is None or mm.rows.extent < MIN_ROWS:
+            return None
+        whole = mm.columns.extent % LANES == 0 and mm.reduction.extent % instruction.group == 0
+        simple = all(operand.is_projected_permutation for operand in (*op.inputs, *op.outputs))
+        if not (whole and simple and _innermost(_input_with(mm, mm.rows)) == mm.position(mm.reduction)):
+            return None
+        return Found(mm, mm.rows, instruction)
+
+    def schedule(self, s: Schedule, found: Found) -> None:
+        """Pack the operand with the vector dimension block by block, and compute register tiles by the instruction.
+
+        After: ``for columns_c: { fill; for k_c: { pack; for rows_r, columns_r: kernel over k_c }; epilogues }``.
+        """
+        mm, instruction = found.mm, found.instruction
+        cache_columns, columns = s.sample_tiles("columns", mm.columns, 2, most=MAX_VECTORS_PER_ROW * LANES, unit=LANES)
+        rows = s.sample_tile("rows", found.rows, most=MAX_ROWS)
+        block = s.sample_tile("reduction", mm.reduction, unit=instruction.group)
+        order = s.sample_order("register_order", mm.tiled)
+        vectors = columns // LANES
+        registers = rows * vectors + vectors + SCRATCH_REGISTERS
+        s.require(registers <= s.target.vector_registers, f"{rows}x{columns} accumulators take {registers} registers")
+        _check_stack(s, found, block * cache_columns, s.extent(found.rows) * cache_columns)
+        s.notes["accumulator_registers"] = rows * vectors
+
+        tile = {found.rows: rows, mm.columns: columns}
+        s.tile(mm.root, by_one(mm.others), order=mm.others, fuse=True)
+        s.tile(mm.root, {mm.columns: cache_columns}, fuse=True)
+        _vectorize_beside(s, mm, tile)
+        s.tile(mm.op, by_one(mm.outer_reductions))
+        s.tile(mm.op, {mm.reduction: block})
+        _pack(s, mm, instruction)
+        s.tile(mm.op, tile, order=order)
+        s.tensorize(mm.op, kernel(mm, s.tile_of(mm.op), instruction))
 
 
 def instruction_for(op: LinalgOp, target: Target) -> Instruction | None:
@@ -59,106 +98,45 @@ def instruction_for(op: LinalgOp, target: Target) -> Instruction | None:
     return None
 
 
-def schedule(s: Schedule, nest: Nest, instruction: Instruction) -> None:
-    """Pack the operand with the vector dimension block by block, and compute register tiles by the instruction.
-
-    After: ``for columns_c: { fill; for k_c: { pack; for rows_r, columns_r: kernel over k_c }; epilogues }``.
-    """
-    roles, group = nest.roles, instruction.group
-    assert roles.rows is not None
-    contraction = s.ops[nest.contraction]
-    rows_extent, reduction_extent = contraction.tile[roles.rows], contraction.tile[roles.reduction]
-    cache_columns, columns = s.sample_perfect_tile(
-        "columns", contraction.tile[roles.columns], 2, max_innermost=MAX_VECTORS_PER_ROW * LANES, multiple_of=LANES
-    )
-    (rows,) = s.sample_perfect_tile("rows", rows_extent, 1, max_innermost=MAX_ROWS)
-    (block,) = s.sample_perfect_tile("reduction", reduction_extent, 1, multiple_of=group)
-    order = s.sample_permutation("register_order", ("rows", "columns"))
-    vectors = columns // LANES
-    registers = rows * vectors + vectors + SCRATCH_REGISTERS
-    s.require(registers <= s.target.vector_registers, f"{rows}x{columns} accumulators take {registers} registers")
-    _check_stack(s, nest, instruction, block * cache_columns, rows_extent * cache_columns)
-    s.notes["accumulator_registers"] = rows * vectors
-
-    root_index = nest.epilogues[-1] if nest.epilogues else nest.contraction
-    to_root = loops_of_root(s, nest, root_index)
-    outer: list[tuple[int, int]] = [*((loop, 1) for loop in roles.others), (roles.columns, cache_columns)]
-    for loop, size in outer:
-        root = s.ops[root_index]
-        s.fuse_producers(root, sizes_for(root.op, {to_root[loop]: size}))
-    clean_up(s)
-    s.rematch()
-    tile: dict[int, int] = {roles.rows: rows, roles.columns: columns}
-    _vectorize_beside(s, nest, tile)
-
-    op, _ = tile_by_one(s, s.ops[nest.contraction], roles.outer_reductions)
-    op, _ = s.tile(op, sizes_for(op.op, {roles.reduction: block}))
-    op = _pack(s, op, nest, instruction)
-    for name in order:
-        loop = roles.rows if name == "rows" else roles.columns
-        op, _ = s.tile(op, sizes_for(op.op, {loop: tile[loop]}))
-    clean_up(s)
-    s.emit.replace_by_function(s.emit.match_ops(["linalg.generic"]), kernel(op.op, op.tile, roles, instruction))
-    s.finish(op)
-
-
-def _fits(op: LinalgOp, nest: Nest, instruction: Instruction) -> bool:
-    """Say whether whole instructions cover the op: no edges, and groups of the reduction side by side in the rows."""
-    roles = nest.roles
-    if roles.rows is None or op.extents[roles.rows] < MIN_ROWS:
-        return False
-    whole = op.extents[roles.columns] % LANES == 0 and op.extents[roles.reduction] % instruction.group == 0
-    simple = all(operand.is_projected_permutation for operand in (*op.inputs, *op.outputs))
-    return whole and simple and _innermost(_with(op, roles.rows)) == roles.reduction
-
-
-def _with(op: LinalgOp, loop: int) -> Operand:
+def _input_with(mm: Contraction, loop: Loop) -> Operand:
     """Return the input that a loop walks."""
-    return next(operand for operand in op.inputs if loop in operand.dims)
+    return next(operand for operand in mm.op.inputs if mm.position(loop) in operand.dims)
 
 
 def _innermost(operand: Operand) -> int:
     return operand.indexing_map[-1].dims[0]
 
 
-def _check_stack(s: Schedule, nest: Nest, instruction: Instruction, packed: int, result: int) -> None:
+def _check_stack(s: Schedule, found: Found, packed: int, result: int) -> None:
     """The packed block and what epilogues read live on the stack."""
-    size = packed * instruction.bytes + len(nest.epilogues) * result * instruction.result_bytes
+    instruction = found.instruction
+    size = packed * instruction.bytes + len(found.mm.epilogues) * result * instruction.result_bytes
     s.require(size <= s.target.stack_bytes, f"temporaries of {size} bytes are above {s.target.stack_bytes}")
 
 
-def _vectorize_beside(s: Schedule, nest: Nest, tile: dict[int, int]) -> None:
-    """Tile fill and epilogues like the result's register tile and vectorize them."""
-    contraction = s.dispatch.ops[nest.contraction]
-    if nest.fill is not None:
-        fill = s.ops[nest.fill]
-        result = [expr.dims[0] for expr in contraction.outputs[0].indexing_map]
-        sizes = [tile[loop] if loop == nest.roles.columns else 1 for loop in result]
-        tiled, _ = s.tile(replace(fill, handle=s.emit.match_ops(["linalg.fill"])), sizes)
-        s.vectorize(tiled)
-    for index in nest.epilogues:
-        loops = loops_of_root(s, nest, index)
-        sizes = sizes_for(s.ops[index].op, {loops[loop]: size for loop, size in tile.items()})
-        tiled, _ = s.tile(s.ops[index], sizes)
-        s.vectorize(tiled)
+def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) -> None:
+    """Tile the fill by rows and the epilogues like the result's register tile, and vectorize them."""
+    if mm.fill is not None:
+        s.tile(mm.fill, {**by_one((*mm.others, *tile)), mm.columns: tile[mm.columns]})
+        s.vectorize(mm.fill)
+    for op in mm.epilogues:
+        s.tile(op, tile)
+        s.vectorize(op)
 
 
-def _pack(s: Schedule, op: TiledOp, nest: Nest, instruction: Instruction) -> TiledOp:
+def _pack(s: Schedule, mm: Contraction, instruction: Instruction) -> None:
     """Put groups of the reduction innermost: a copy of the vector operand's block, and only a view of the other."""
-    roles = nest.roles
-    sizes = sizes_for(op.op, {roles.reduction: instruction.group})
-    packed = s.emit.pack(op.handle, sizes)
-    operand = _with(op.op, roles.columns)
+    operand, columns = _input_with(mm, mm.columns), mm.position(mm.columns)
     dims = [expr.dims[0] for expr in operand.indexing_map]
-    row, column = dims.index(roles.reduction), dims.index(roles.columns)
+    row, column = dims.index(mm.position(mm.reduction)), dims.index(columns)
+    order = list(range(len(dims)))
     if row > column:
-        order = list(range(len(dims)))
         order[row], order[column] = column, row
         dims[row], dims[column] = dims[column], dims[row]
-        packed = s.emit.transpose_pack(packed, op.op.inputs.index(operand), order)
-    s.emit.lower_packs()
-    clean_up(s)
-    copies = s.emit.match_ops(["linalg.transpose"])
-    copy, _ = s.emit.tile_using_for(copies, [LANES if loop == roles.columns else 1 for loop in dims])
-    s.emit.vectorize(copy)
-    return replace(op, handle=packed)
+    s.pack(
+        mm.op,
+        {mm.reduction: instruction.group},
+        operand=mm.op.inputs.index(operand),
+        order=order,
+        copy=[LANES if loop == columns else 1 for loop in dims],
+    )

@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.payload import LinalgOp, Operand
-from mlir_sched.transform_scripts.common.contraction import Roles
+from mlir_sched.payload import Operand
+from mlir_sched.transform_scripts.structures import Contraction
 
 LANES = 16
 """Results of one instruction: 32-bit lanes of a 512-bit register."""
@@ -67,38 +67,38 @@ INSTRUCTIONS = (
 """The instructions of this module; each needs AVX-512, whose registers are 64 bytes."""
 
 
-def kernel(op: LinalgOp, tile: Sequence[int], roles: Roles, instruction: Instruction) -> str:
+def kernel(mm: Contraction, tile: Sequence[int], instruction: Instruction) -> str:
     """Return a ``util.func`` that adds a register tile's products to it; its name tells it from every other text.
 
     Its arguments are the operands of the op after packing: the group is the last dimension of both inputs, and the
     reduction stands before the vector dimension.
 
     Args:
-        op: The contraction.
+        mm: The contraction.
         tile: Iterations per loop that it computes.
-        roles: Its loops.
         instruction: What computes it.
     """
-    text = "\n".join(_Kernel(op, tile, roles, instruction).lines())
+    text = "\n".join(_Kernel(mm, tile, instruction).lines())
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     return text.replace("@kernel", f"@{instruction.feature}_{digest}", 1)
 
 
 class _Kernel:
-    def __init__(self, op: LinalgOp, tile: Sequence[int], roles: Roles, instruction: Instruction) -> None:
+    def __init__(self, mm: Contraction, tile: Sequence[int], instruction: Instruction) -> None:
+        op, columns, reduction = mm.op, mm.position(mm.columns), mm.position(mm.reduction)
         self.instruction = instruction
         kind, _, self.result = instruction.types
         group = instruction.group
-        self.rows = 1 if roles.rows is None else tile[roles.rows]
-        self.vectors = tile[roles.columns] // LANES
-        self.groups = tile[roles.reduction] // group
-        extents = dict(enumerate(tile)) | {roles.reduction: self.groups}
+        self.rows = 1 if mm.rows is None else tile[mm.position(mm.rows)]
+        self.vectors = tile[columns] // LANES
+        self.groups = tile[reduction] // group
+        extents = dict(enumerate(tile)) | {reduction: self.groups}
         self.arguments: list[str] = []
         for operand in op.inputs:
             dims = _dims(operand)
-            if roles.columns in dims:
+            if columns in dims:
                 self.vector_argument = len(self.arguments)
-                row, column = dims.index(roles.reduction), dims.index(roles.columns)
+                row, column = dims.index(reduction), dims.index(columns)
                 if row > column:
                     dims[row], dims[column] = dims[column], dims[row]
             self.arguments.append(_tensor([*(extents[d] for d in dims), group], kind))
@@ -113,7 +113,7 @@ class _Kernel:
         self.rhs = _tensor([self.groups, self.vectors * LANES, group], kind)
         self.flat_rhs = _tensor([self.groups, self.vectors * LANES * group], kind)
         self.flat_lhs = _tensor([self.rows, self.groups * group], kind)
-        self.rows_first = _rows_first(op, roles)
+        self.rows_first = _rows_first(mm)
         shape = [self.rows, self.vectors * LANES] if self.rows_first else [self.vectors * LANES, self.rows]
         self.acc = _tensor(shape, self.result)
         self.lanes = [(i, j) for i in range(self.rows) for j in range(self.vectors)]
@@ -225,9 +225,9 @@ def _dims(operand: Operand) -> list[int]:
     return [expr.dims[0] for expr in operand.indexing_map]
 
 
-def _rows_first(op: LinalgOp, roles: Roles) -> bool:
-    dims = _dims(op.outputs[0])
-    return roles.rows is None or dims.index(roles.rows) < dims.index(roles.columns)
+def _rows_first(mm: Contraction) -> bool:
+    dims = _dims(mm.op.outputs[0])
+    return mm.rows is None or dims.index(mm.position(mm.rows)) < dims.index(mm.position(mm.columns))
 
 
 def _tensor(shape: Sequence[int], kind: str) -> str:

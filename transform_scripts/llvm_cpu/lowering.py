@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlir_sched.transform_scripts.common.clean_up import fold_subsets_into_transfers
+from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.module import LoweringModule
 from mlir_sched.transform_scripts.schedule import Schedule
 
@@ -22,10 +22,10 @@ class Lowering(LoweringModule):
 
     def lower(self, s: Schedule) -> None:
         """Emit the tail."""
-        fold_subsets_into_transfers(s)
-        s.emit.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
-        s.emit.op("transform.iree.eliminate_empty_tensors")
-        s.emit.run_pass("iree-codegen-llvmcpu-bufferization-pipeline")
-        s.emit.run_pass("iree-codegen-remove-single-iteration-loop")
-        s.emit.run_pass("iree-codegen-llvmcpu-vector-lowering-pipeline")
-        s.emit.annotate(None, "translation_info", NO_PIPELINE)
+        s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
+        s.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
+        s.raw("transform.iree.eliminate_empty_tensors")
+        s.run_pass("iree-codegen-llvmcpu-bufferization-pipeline")
+        s.run_pass("iree-codegen-remove-single-iteration-loop")
+        s.run_pass("iree-codegen-llvmcpu-vector-lowering-pipeline")
+        s.annotate("translation_info", NO_PIPELINE)

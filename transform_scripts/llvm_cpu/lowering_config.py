@@ -6,7 +6,7 @@ Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleT
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
@@ -17,12 +17,11 @@ from mlir_sched.transform_scripts.common.extents import (
     floor_power_of_two,
     innermost_output_loop,
     powers_of_two,
-    sizes_for,
-    vector_elements,
 )
-from mlir_sched.transform_scripts.llvm_cpu.reduction import reduces
+from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import Sketch, Stage, TransformModule
-from mlir_sched.transform_scripts.schedule import Schedule, TiledOp, product
+from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.structures import Loop, loop_of
 
 MAX_REGISTER_ROWS = 16
 MAX_VECTOR_BYTES = 16384
@@ -59,59 +58,50 @@ def _fits(other: LinalgOp, op: LinalgOp) -> bool:
 
 
 def configure(s: Schedule, op: LinalgOp) -> None:
-    """Annotate the reducing op and the ops beside it, and choose the pipeline for the function.
+    """Annotate the reducing op, and choose the pipeline for the function.
 
     Register tiles are drawn first, in proportion to their sizes and from what leaves the results in registers.
     """
-    columns, lanes = innermost_output_loop(op), vector_elements(op, s.target)
+    columns, lanes = innermost_output_loop(op), s.lanes(op)
     free = int(s.target.vector_registers * ACCUMULATOR_SHARE)
-    loops = [loop for loop in op.parallel_dims if op.extents[loop] > 1]
-    registers: dict[int, int] = {}
-    for loop in sorted(loops, key=lambda loop: (loop != columns, -loop)):
-        per_register = lanes if loop == columns else 1
-        most = min(op.extents[loop], per_register * free, lanes * 4 if loop == columns else MAX_REGISTER_ROWS)
+    loops = [loop_of(op, position) for position in op.parallel_dims if op.extents[position] > 1]
+    vector = next((loop for loop in loops if loop.position(op) == columns), None)
+    registers: dict[Loop, int] = {}
+    for loop in sorted(loops, key=lambda loop: (loop is not vector, -loops.index(loop))):
+        per_register = lanes if loop is vector else 1
+        most = min(loop.extent, per_register * free, lanes * 4 if loop is vector else MAX_REGISTER_ROWS)
         sizes = powers_of_two(most)
-        registers[loop] = s.sample_number(f"register_{loop}", sizes, weights=list(map(float, sizes)))
+        registers[loop] = s.sample_number(f"register_{loop.name}", sizes, weights=list(map(float, sizes)))
         free //= max(1, registers[loop] // per_register)
-    distribution: dict[int, int] = {}
+    distribution: dict[Loop, int] = {}
     for loop in loops:
-        sizes = [size for size in powers_of_two(op.extents[loop]) if size >= registers[loop]]
+        sizes = [size for size in powers_of_two(loop.extent) if size >= registers[loop]]
         ranks = [float(rank) for rank in range(1, len(sizes) + 1)]
-        distribution[loop] = s.sample_number(f"distribution_{loop}", sizes, weights=ranks)
-    reduction = op.reduction_dims[-1]
+        distribution[loop] = s.sample_number(f"distribution_{loop.name}", sizes, weights=ranks)
+    *outer, reduction = (loop_of(op, position) for position in op.reduction_dims)
     iterations = MAX_VECTOR_BYTES // (product(list(registers.values())) * element_bytes(op))
-    step = s.sample_power_of_two(
-        "reduction_step", 1, floor_power_of_two(max(1, min(64, op.extents[reduction], iterations)))
-    )
+    most = floor_power_of_two(max(1, min(64, reduction.extent, iterations)))
+    step = s.sample_power_of_two("reduction_step", 1, most)
     s.notes["accumulator_registers"] = product(
-        [max(1, size // lanes) if loop == columns else int(size) for loop, size in registers.items()]
+        [max(1, size // lanes) if loop is vector else int(size) for loop, size in registers.items()]
     )
-    peel = any(op.extents[loop] % size for loop, size in registers.items())
-    config = {
-        "distribution": sizes_for(op, distribution),
-        "vector_common_parallel": sizes_for(op, registers),
-        "vector_reduction": sizes_for(op, dict.fromkeys(op.reduction_dims[:-1], 1) | {reduction: step}),
-    }
-    s.emit.annotate(s.ops[op.index].handle, "lowering_config", _config(config))
+    peel = any(loop.extent % size for loop, size in registers.items())
     if peel:
         peel = s.sample_choice("peel", ("yes", "no"), weights=(2.0, 1.0)) == "yes"
-    options = ", {enable_loop_peeling}" if peel else ""
     s.notes["edges_peel"] = peel
-    s.emit.annotate(
-        None,
-        "translation_info",
-        f"#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>{options}>",
-    )
-    _note_nest(s, op, config)
+    config = {
+        "distribution": distribution,
+        "vector_common_parallel": registers,
+        "vector_reduction": {**dict.fromkeys(outer, 1), reduction: step},
+    }
+    options = ", {enable_loop_peeling}" if peel else ""
+    pipeline = f"#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>{options}>"
+    s.delegate(op, _config(op, config), pipeline, [*zip(("workgroup", "loop", "loop"), config.values(), strict=True)])
 
 
-def _note_nest(s: Schedule, op: LinalgOp, config: dict[str, list[int]]) -> None:
-    nest = TiledOp(None, op, op.extents)
-    for kind, key in (("workgroup", "distribution"), ("loop", "vector_common_parallel"), ("loop", "vector_reduction")):
-        nest = nest.tiled(None, kind, config[key])
-    s.finish(nest)
-
-
-def _config(lists: dict[str, list[int]]) -> str:
-    text = ", ".join(f"{key} = [{', '.join(str(int(size)) for size in sizes)}]" for key, sizes in lists.items())
-    return f"#iree_cpu.lowering_config<{text}>"
+def _config(op: LinalgOp, lists: Mapping[str, Mapping[Loop, int]]) -> str:
+    texts = []
+    for key, sizes in lists.items():
+        by_position = {loop.position(op): int(size) for loop, size in sizes.items()}
+        texts.append(f"{key} = [{', '.join(str(by_position.get(d, 0)) for d in range(len(op.extents)))}]")
+    return f"#iree_cpu.lowering_config<{', '.join(texts)}>"

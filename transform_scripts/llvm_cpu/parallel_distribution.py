@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mlir_sched.payload import OpKind
-from mlir_sched.transform_scripts.common.extents import (
-    innermost_output_loop,
-    sizes_for,
-    vector_elements,
-    vector_multiple,
-)
+from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.structures import Loop, Loops
 
 MAX_WORKGROUPS_PER_CORE = 2048
 """Above this many workgroups per core their start-up (about 0.1 us each in IREE's task system) shows."""
@@ -36,31 +32,27 @@ class ParallelDistribution(DistributionModule):
     name: ClassVar[str] = "parallel_distribution"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def distribute(self, s: Schedule, loops: tuple[int, ...]) -> None:
+    def distribute(self, s: Schedule, loops: Loops) -> None:
         """Distribute the root over workgroups along the given loops and fuse the rest of the dispatch into them."""
-        root = s.ops[s.dispatch.root.index]
-        innermost, lanes = innermost_output_loop(root.op), vector_elements(root.op, s.target)
+        root = s.dispatch.root
+        innermost, lanes = innermost_output_loop(root), s.lanes(root)
         contracts = any(op.kind is OpKind.CONTRACTION for op in s.dispatch.ops)
         reuse = (REUSE_POWER,) if contracts else ()
-        sizes: dict[int, int] = {}
+        sizes: dict[Loop, int] = {}
         for loop in loops:
-            extent = root.op.extents[loop]
-            if extent > 1:
-                multiple = vector_multiple(extent, lanes) if loop == innermost else 1
-                uneven = loop == innermost and multiple < lanes < extent
-                powers = (UNEVEN_POWER,) if uneven else reuse
-                (sizes[loop],) = s.sample_perfect_tile(
-                    f"workgroup_{loop}", extent, 1, multiple_of=multiple, size_powers=powers
-                )
+            if loop.extent > 1:
+                contiguous = loop.position(root) == innermost
+                multiple = vector_multiple(loop.extent, lanes) if contiguous else 1
+                powers = (UNEVEN_POWER,) if contiguous and multiple < lanes < loop.extent else reuse
+                (sizes[loop],) = s.sample_tiles(f"workgroup_{loop.name}", loop, 1, unit=multiple, powers=powers)
         if not sizes:  # nothing to distribute: one workgroup, which the forall still has to name
             sizes = {loops[0]: 1} if loops else {}
         if not sizes:
             return
-        workgroups = product([root.op.extents[loop] // size for loop, size in sizes.items()])
+        workgroups = product([loop.extent // size for loop, size in sizes.items()])
         limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
         s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
-        root, forall = s.distribute(root, sizes_for(root.op, sizes), workgroup_mapping(len(sizes)))
-        s.fuse_all_into(root, forall)
+        s.fuse_rest(root, s.distribute(root, sizes, workgroup_mapping(len(sizes))))
 
 
 def workgroup_mapping(count: int) -> list[str]:

@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from mlir_sched.transform_scripts.common import contraction as common
+from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.contraction import (
-    CONTRACT_PATTERNS,
     MAX_REDUCTION_STEP,
-    Nest,
-    Program,
-    check_unrolled,
+    ContractionModule,
     tile_reduction,
 )
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.module import Program
+from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.structures import Contraction as Found
 
 MAX_UNROLLED_VECTORS = 256
 """Multiply-add vector instructions of one thread; with more, drivers take seconds to minutes to compile (lavapipe)."""
 
 
-class Contraction(common.Contraction):
+class Contraction(ContractionModule):
     """Accumulates in the registers of a thread."""
 
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
@@ -34,18 +33,13 @@ class Contraction(common.Contraction):
         return {"threads": threads}
 
 
-def threads(s: Schedule, nest: Nest) -> None:
+def threads(s: Schedule, mm: Found) -> None:
     """Run the whole reduction in the tile of a thread.
 
     After: ``forall threads: { fill; for k step kr: contract; epilogues }``.
     """
-    contraction, roles = s.ops[nest.contraction], nest.roles
-    rows = product([contraction.tile[loop] for loop in contraction.op.parallel_dims if loop != roles.columns])
-    (step,) = s.sample_perfect_tile(
-        "reduction_step", contraction.tile[roles.reduction], 1, max_innermost=MAX_REDUCTION_STEP
-    )
-    check_unrolled(s, nest, rows, contraction.tile[roles.columns], step, MAX_UNROLLED_VECTORS)
-    tile_reduction(s, nest, step)
-    for op in s.ops:
-        s.vectorize(op)
-    s.emit.apply_patterns(*CONTRACT_PATTERNS)
+    tile = {loop: s.extent(loop) for loop in (*mm.others, *mm.tiled)}
+    step = s.sample_tile("reduction_step", mm.reduction, most=MAX_REDUCTION_STEP)
+    s.require_registers(mm.op, tile, step=step, most_vectors=MAX_UNROLLED_VECTORS)
+    tile_reduction(s, mm, step)
+    s.vectorize(*mm.ops, then=patterns.CONTRACT)

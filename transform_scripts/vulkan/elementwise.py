@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlir_sched.payload import LinalgOp
-from mlir_sched.transform_scripts.common import elementwise as common
-from mlir_sched.transform_scripts.common.elementwise import check_instructions
-from mlir_sched.transform_scripts.common.extents import vector_elements
+from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions
 from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.structures import Elementwise as Found
 
 
-class Elementwise(common.Elementwise):
+class Elementwise(ElementwiseModule):
     """Vectorizes every op on the tile of a thread."""
 
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 
-    def schedule(self, s: Schedule, op: LinalgOp) -> None:
+    def schedule(self, s: Schedule, found: Found) -> None:
         """Vectorize the ops of the dispatch, which threads share out already."""
-        check_instructions(s, product(s.ops[op.index].tile) / vector_elements(op, s.target))
-        for tiled in s.ops:
-            s.vectorize(tiled)
+        check_instructions(s, product(s.tile_of(found.root)) / s.lanes(found.root))
+        s.vectorize(*found.ops)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlir_sched.transform_scripts.common.clean_up import fold_subsets_into_transfers
+from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.thread_distribution import workgroup_size
 from mlir_sched.transform_scripts.module import LoweringModule
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -25,17 +25,16 @@ class Lowering(LoweringModule):
     def lower(self, s: Schedule) -> None:
         """Emit the tail."""
         assert s.target.gpu is not None
-        fold_subsets_into_transfers(s)
-        s.emit.run_pass("iree-spirv-initial-vector-lowering")
-        s.emit.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
-        s.emit.run_pass("iree-spirv-final-vector-lowering")
-        s.emit.apply_patterns("scf.for_loop_canonicalization", "canonicalization")
-        s.emit.cse()
-        s.emit.op("transform.iree.eliminate_empty_tensors")
-        s.emit.op("transform.iree.bufferize", attributes={"target_gpu": "unit"}, replaces_function=True)
-        s.emit.op("transform.iree.forall_to_workgroup")
-        size = workgroup_size(s.ops[s.dispatch.root.index])
-        s.emit.op(
+        s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
+        s.run_pass("iree-spirv-initial-vector-lowering")
+        s.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
+        s.run_pass("iree-spirv-final-vector-lowering")
+        s.apply_patterns("scf.for_loop_canonicalization", "canonicalization", cse=True)
+        s.raw("transform.iree.eliminate_empty_tensors")
+        s.raw("transform.iree.bufferize", attributes={"target_gpu": "unit"}, replaces_function=True)
+        s.raw("transform.iree.forall_to_workgroup")
+        size = workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root))
+        s.raw(
             "transform.iree.map_nested_forall_to_gpu_threads",
             attributes={
                 "workgroup_dims": f"array<i64: {', '.join(map(str, size))}>",
@@ -44,5 +43,4 @@ class Lowering(LoweringModule):
             },
         )
         for _ in range(2):  # what cse makes equal is a copy of a buffer to itself, which the second turn removes
-            s.emit.apply_patterns("canonicalization")
-            s.emit.cse()
+            s.apply_patterns("canonicalization", cse=True)

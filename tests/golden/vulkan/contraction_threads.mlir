@@ -15,9 +15,10 @@ module attributes {transform.with_named_sequence} {
     %fused_8, %fused_9 = transform.structured.fuse_into_containing_op %fused_2 into %fused_7 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %reduction_step_0 = transform.param.constant 4 : i64 {mlir_sched.distribution = {extent = 64 : i64, kind = "perfect_tile", levels = 1 : i64, max_innermost = 16 : i64}, mlir_sched.element = 0 : i64, mlir_sched.name = "reduction_step"} -> !transform.param<i64>
     %tiled_10, %tiled_11 = transform.structured.tile_using_for %fused_6 tile_sizes [0, 0, %reduction_step_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    transform.structured.vectorize %fused_8 : !transform.any_op
     transform.structured.vectorize %tiled_10 : !transform.any_op
     transform.structured.vectorize %tiled_4 : !transform.any_op
+    %ops = transform.structured.match ops{["linalg.fill"]} in %arg0 : (!transform.any_op) -> !transform.any_op
+    transform.structured.vectorize %ops : !transform.any_op
     transform.apply_patterns to %arg0 {
       transform.apply_patterns.vector.reduction_to_contract
       transform.apply_patterns.vector.transfer_permutation_patterns

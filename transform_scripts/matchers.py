@@ -1,0 +1,179 @@
+"""Matchers: what a dispatch is around an op, as a structure with named loops, or None.
+
+A matcher is asked about every op of a dispatch, once per design space.
+"""
+
+from __future__ import annotations
+
+from mlir_sched.payload import PAD, Dispatch, LinalgOp, OpKind, producer_tiles
+from mlir_sched.transform_scripts.common.extents import innermost_output_loop
+from mlir_sched.transform_scripts.structures import Contraction, Convolution, Elementwise, Loop, Reduction, loop_of
+
+
+def contraction(op: LinalgOp, dispatch: Dispatch) -> Contraction | None:
+    """Match matmul, batch matmul, vector times matrix, any transposition, any generic that contracts.
+
+    Returns:
+        The structure of a dispatch of [fill,] contraction [, element-wise ops on its result]; None for another form, or
+        where the result has no vector dimension.
+    """
+    if op.kind is not OpKind.CONTRACTION or dispatch.other_ops or len(dispatch.results) != 1:
+        return None
+    columns, dims = innermost_output_loop(op), op.contraction_dims
+    fill, epilogues = fill_of(op, dispatch), dispatch.ops[op.index + 1 :]
+    if columns is None or not dims.k or columns in dims.batch or op.extents[columns] == 1:
+        return None
+    if not _only(dispatch, fill, epilogues) or (epilogues and dispatch.results[0] != epilogues[-1].index):
+        return None
+    opposite = dims.m if columns in dims.n else dims.n
+    rows = max((d for d in opposite if op.extents[d] > 1), key=lambda d: op.extents[d], default=None)
+    places = walked_by(op, fill, epilogues, dispatch)
+
+    def loop(position: int, name: str = "") -> Loop:
+        return Loop(name or str(position), op.extents[position], places[position])
+
+    return Contraction(
+        op,
+        fill,
+        epilogues,
+        columns=loop(columns, "columns"),
+        rows=None if rows is None else loop(rows, "rows"),
+        others=tuple(loop(d) for d in op.parallel_dims if d not in (columns, rows) and op.extents[d] > 1),
+        reduction=loop(dims.k[-1], "reduction"),
+        outer_reductions=tuple(loop(d) for d in dims.k[:-1] if op.extents[d] > 1),
+    )
+
+
+def convolution(op: LinalgOp, dispatch: Dispatch) -> Convolution | None:
+    """Match convolutions and poolings of any rank, stride, dilation, grouping and layout.
+
+    Returns:
+        The structure of a dispatch of [fill,] convolution [, element-wise ops on its result]; tensors that are loaded
+        may be padded inside of the dispatch. None for another form.
+    """
+    if op.kind is not OpKind.CONVOLUTION or set(dispatch.other_ops) - {PAD} or len(dispatch.results) != 1:
+        return None
+    fill, epilogues = fill_of(op, dispatch), dispatch.ops[op.index + 1 :]
+    if not _only(dispatch, fill, epilogues):
+        return None
+    places = walked_by(op, fill, epilogues, dispatch)
+    loops = tuple(Loop(str(d), op.extents[d], places[d]) for d in range(len(op.extents)))
+    found = Convolution(op, fill, epilogues, loops)
+    covered = all(_covers(epilogue, found.parallel) for epilogue in epilogues)
+    return found if covered and dispatch.results[0] == found.root.index else None
+
+
+def elementwise(op: LinalgOp, dispatch: Dispatch) -> Elementwise | None:
+    """Match the root of a dispatch whose every op is element-wise, or a fill; a loop has to walk its result."""
+    if op.index != dispatch.root.index or dispatch.other_ops or len(dispatch.results) != 1:
+        return None
+    if innermost_output_loop(op) is None or op.iterations == 1:
+        return None
+    if any(other.kind not in (OpKind.ELEMENTWISE, OpKind.FILL) for other in dispatch.ops):
+        return None
+    return Elementwise(op, dispatch.ops, tuple(loop_of(op, d) for d in op.parallel_dims if op.extents[d] > 1))
+
+
+def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
+    """Match the first reduction of a dispatch of reductions along the rows of one result, and element-wise ops.
+
+    Contractions count where they are sums over the rows of a matrix; convolutions, whose lanes would overlap, do not.
+    """
+    reductions = [other for other in dispatch.ops if reduces(other)]
+    if not reductions or op.index != reductions[0].index or dispatch.other_ops or len(dispatch.results) != 1:
+        return None
+    known = all(reduces(other) or other.kind in (OpKind.FILL, OpKind.ELEMENTWISE) for other in dispatch.ops)
+    contractions = [other for other in dispatch.ops if other.kind is OpKind.CONTRACTION]
+    rows, root = row_loops(dispatch), dispatch.root
+    if not known or rows is None or any(other.has_windows for other in dispatch.ops):
+        return None
+    if not all(map(_runs_along_rows, contractions)):
+        return None
+    return Reduction(op, root, dispatch.ops, tuple(loop_of(root, d) for d in rows if root.extents[d] > 1))
+
+
+def reduces(op: LinalgOp) -> bool:
+    """Say whether the op has a reduction loop longer than 1."""
+    kinds = (OpKind.REDUCTION, OpKind.CONTRACTION, OpKind.CONVOLUTION)
+    return op.kind in kinds and any(op.extents[d] > 1 for d in op.reduction_dims)
+
+
+def row_loops(dispatch: Dispatch) -> tuple[int, ...] | None:
+    """Return the loops of the root that no reduction of the dispatch runs along, or None if there is no such split.
+
+    For a root that reduces these are its parallel loops; for an element-wise root, the loops it shares with the
+    reduced values it reads.
+    """
+    root = dispatch.root
+    if reduces(root):
+        return root.parallel_dims
+    rows = set(root.parallel_dims)
+    reads_reduced = False
+    for operand in root.inputs:
+        if operand.producer is not None and reduces(dispatch.ops[operand.producer]):
+            reads_reduced = True
+            rows &= set(operand.dims)
+    return tuple(sorted(rows)) if reads_reduced else None
+
+
+def _runs_along_rows(op: LinalgOp) -> bool:
+    """Say whether a contraction is a sum over the rows of a matrix, and not a product that reuses both inputs.
+
+    A vector times a row-major matrix walks the matrix in columns: by lanes it is 10 times slower than by registers.
+    """
+    dims = op.contraction_dims
+    longest = [max((op.extents[d] for d in loops), default=1) for loops in (dims.m, dims.n)]
+    largest = max(op.inputs, key=lambda operand: operand.tensor.elements)
+    return min(longest) == 1 and op.reduction_dims[-1] in largest.indexing_map[-1].dims
+
+
+def fill_of(op: LinalgOp, dispatch: Dispatch) -> LinalgOp | None:
+    """Return the fill that initialises an op's result, if that is in the dispatch."""
+    init = op.outputs[0].producer
+    return dispatch.ops[init] if init is not None and dispatch.ops[init].kind is OpKind.FILL else None
+
+
+def walked_by(
+    op: LinalgOp, fill: LinalgOp | None, epilogues: tuple[LinalgOp, ...], dispatch: Dispatch
+) -> list[tuple[tuple[int, int], ...]]:
+    """Return per loop of an op where the op, its fill and its epilogues walk the loop."""
+    maps: list[tuple[int, dict[int, int]]] = [(op.index, {d: d for d in range(len(op.extents))})]
+    if fill is not None:
+        result = [expr.dims[0] for expr in op.outputs[0].indexing_map]
+        maps.append((fill.index, dict(zip(result, fill.parallel_dims, strict=True))))
+    maps += [(epilogue.index, corresponding_loops(op, epilogue, dispatch)) for epilogue in epilogues]
+    return [
+        tuple((index, walks[position]) for index, walks in maps if position in walks)
+        for position in range(len(op.extents))
+    ]
+
+
+def _only(dispatch: Dispatch, fill: LinalgOp | None, epilogues: tuple[LinalgOp, ...]) -> bool:
+    """Say whether a dispatch has one op beside a fill and epilogues, and the epilogues are element-wise."""
+    elementwise = all(epilogue.kind is OpKind.ELEMENTWISE for epilogue in epilogues)
+    return elementwise and len(dispatch.ops) == 1 + len(epilogues) + (fill is not None)
+
+
+def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) -> dict[int, int]:
+    """Return which loop of an epilogue walks what each parallel loop of an op longer than 1 walks.
+
+    Args:
+        op: The op.
+        epilogue: An op behind it that reads its result, directly or through the ops between the two.
+        dispatch: What they are in.
+    """
+    found: dict[int, int] = {}
+    for loop in epilogue.parallel_dims:
+        consumer, tile = epilogue, tuple(e if d == loop else 1 for d, e in enumerate(epilogue.extents))
+        for producer in reversed(dispatch.ops[op.index : epilogue.index]):
+            (tile,) = producer_tiles(consumer, [tile], producer)
+            consumer = producer
+        found |= {d: loop for d in op.parallel_dims if tile[d] > 1}
+    return found
+
+
+def _covers(epilogue: LinalgOp, parallel: tuple[Loop, ...]) -> bool:
+    """Say whether the loops of an epilogue are those of the convolution, in whatever order."""
+    walked = [loop.position(epilogue) for loop in parallel if loop.extent > 1]
+    longer = [d for d in epilogue.parallel_dims if epilogue.extents[d] > 1]
+    return None not in walked and sorted(d for d in walked if d is not None) == longer

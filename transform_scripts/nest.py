@@ -1,0 +1,87 @@
+"""The loop nests that tiling makes, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlir_sched.payload import LinalgOp
+from mlir_sched.transform_scripts.emitter import Handle
+from mlir_sched.transform_scripts.structures import Loop
+
+
+@dataclass(frozen=True)
+class Level:
+    """One tiling level of a loop nest: what runs it, and the tile that one of its iterations covers."""
+
+    kind: str
+    tile: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TiledOp:
+    """A payload op as it stands at this point of the schedule.
+
+    Attributes:
+        handle: Its transform handle.
+        op: The payload op.
+        tile: Iterations per loop that one instance of it covers; the op's extents before any tiling.
+        levels: The tiling levels around it, outermost first; kinds are ``workgroup``, ``thread``,
+            ``loop``, ``lanes``, ``vector``.
+    """
+
+    handle: Handle
+    op: LinalgOp
+    tile: tuple[int, ...]
+    levels: tuple[Level, ...] = ()
+
+    def tiled(self, handle: Handle, kind: str, sizes: Sequence[int]) -> TiledOp:
+        """Return it inside one more level; a size of 0 leaves a loop whole, a size above the tile covers it."""
+        tile = tuple(min(s, t) if s else t for s, t in zip(sizes, self.tile, strict=True))
+        return TiledOp(handle, self.op, tile, (*self.levels, Level(kind, tile)))
+
+
+@dataclass(frozen=True, eq=False)
+class TileLoop:
+    """A loop that tiling made.
+
+    Attributes:
+        handle: Its transform handle.
+        loop: The loop that was tiled; None where several were at once.
+        extent: Iterations of that loop which it walks.
+        size: Iterations that its steps cover.
+    """
+
+    handle: Handle
+    loop: Loop | None = None
+    extent: int = 1
+    size: int = 1
+
+    @property
+    def rest(self) -> int:
+        """Iterations that whole steps leave over."""
+        return self.extent % self.size
+
+
+def position_of(loop: Loop, op: LinalgOp) -> int:
+    """Return the position of a loop among those of an op that walks it."""
+    position = loop.position(op)
+    assert position is not None, f"{op.name} does not walk the loop {loop.name}"
+    return position
+
+
+def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
+    """Return one size per loop of an op: the given one, or 0 (leave whole)."""
+    numbers = [0] * len(op.extents)
+    for loop, size in sizes.items():
+        numbers[position_of(loop, op)] = size
+    return numbers
+
+
+def tile_loops(
+    handles: Sequence[Handle], op: LinalgOp, sizes: Mapping[Loop, int], tile: Sequence[int]
+) -> list[TileLoop]:
+    """Return the loops of tiling so many iterations of an op's loops, in the op's order."""
+    placed = sorted((position_of(loop, op), loop, int(size)) for loop, size in sizes.items())
+    made = zip(handles, placed, strict=True)
+    return [TileLoop(handle, loop, tile[position], size) for handle, (position, loop, size) in made]

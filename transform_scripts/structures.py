@@ -1,0 +1,149 @@
+"""What modules find in a dispatch, as objects that their programs name: loops, and the ops that belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlir_sched.payload import LinalgOp, OpKind
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop of a dispatch: iterations that several of its ops may walk.
+
+    Attributes:
+        name: What traces call the loop, e.g. ``rows``.
+        extent: Its iterations in the dispatch.
+        at: Where ops walk the loop, as (index of the op, position among the op's loops); the first op says how much
+            of the loop a tile leaves.
+    """
+
+    name: str
+    extent: int
+    at: tuple[tuple[int, int], ...]
+
+    def position(self, op: LinalgOp) -> int | None:
+        """Return the position of the loop among the loops of an op; None when the op does not walk the loop."""
+        return next((position for index, position in self.at if index == op.index), None)
+
+
+Loops: TypeAlias = tuple[Loop, ...]
+
+
+def loop_of(op: LinalgOp, position: int, name: str = "") -> Loop:
+    """Return a loop of one op alone, named by its position unless a name is given."""
+    return Loop(name or str(position), op.extents[position], ((op.index, position),))
+
+
+@dataclass(frozen=True)
+class Structure:
+    """An op with what stands around it in a dispatch.
+
+    Attributes:
+        op: The op that a matcher was asked about.
+        fill: What initialises its result, if that is in the dispatch.
+        epilogues: The element-wise ops behind it, in order.
+    """
+
+    op: LinalgOp
+    fill: LinalgOp | None
+    epilogues: tuple[LinalgOp, ...]
+
+    def position(self, loop: Loop) -> int:
+        """Return the position of a loop among the loops of the op."""
+        position = loop.position(self.op)
+        assert position is not None, f"{self.op.name} does not walk the loop {loop.name}"
+        return position
+
+    @property
+    def root(self) -> LinalgOp:
+        """The op that makes the dispatch's result."""
+        return self.epilogues[-1] if self.epilogues else self.op
+
+    @property
+    def ops(self) -> tuple[LinalgOp, ...]:
+        """All ops in program order."""
+        return (*(() if self.fill is None else (self.fill,)), self.op, *self.epilogues)
+
+    @property
+    def beside(self) -> tuple[LinalgOp, ...]:
+        """The fill and the epilogues."""
+        return (*(() if self.fill is None else (self.fill,)), *self.epilogues)
+
+
+@dataclass(frozen=True)
+class Contraction(Structure):
+    """A contraction with its fill and epilogues; its loops by what tiling does with them.
+
+    Attributes:
+        columns: The loop of the result's contiguous dimension: the vector dimension.
+        rows: The longest other parallel loop that only one input reads; None when there is none longer than 1.
+        others: The remaining parallel loops longer than 1.
+        reduction: The innermost reduction loop.
+        outer_reductions: The remaining reduction loops longer than 1.
+    """
+
+    columns: Loop
+    rows: Loop | None
+    others: Loops
+    reduction: Loop
+    outer_reductions: Loops
+
+    @property
+    def tiled(self) -> Loops:
+        """The loops with tiles of their own: rows, if there are any, and columns."""
+        return (self.columns,) if self.rows is None else (self.rows, self.columns)
+
+
+@dataclass(frozen=True)
+class Convolution(Structure):
+    """A convolution or pooling with its fill and epilogues.
+
+    Attributes:
+        loops: All loops of the convolution, in its order, named by their positions.
+    """
+
+    loops: Loops
+
+    @property
+    def parallel(self) -> Loops:
+        """The loops that make the result."""
+        return tuple(self.loops[position] for position in self.op.parallel_dims)
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A dispatch whose every op is element-wise, or a fill.
+
+    Attributes:
+        root: The op that makes the result.
+        ops: All ops in program order.
+        loops: The root's loops longer than 1, in its order, named by their positions.
+    """
+
+    root: LinalgOp
+    ops: tuple[LinalgOp, ...]
+    loops: Loops
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A dispatch whose reductions all run along the rows of one result: sums, normalisations, matrix times vector.
+
+    Attributes:
+        first: The first reduction.
+        root: The op that makes the result.
+        ops: All ops in program order.
+        rows: The root's loops longer than 1 that no reduction runs along, named by their positions.
+    """
+
+    first: LinalgOp
+    root: LinalgOp
+    ops: tuple[LinalgOp, ...]
+    rows: Loops
+
+    @property
+    def fills(self) -> tuple[LinalgOp, ...]:
+        """What initialises the reductions."""
+        return tuple(op for op in self.ops if op.kind is OpKind.FILL)
