@@ -1,0 +1,168 @@
+"""Every transform module keeps the contract that is published for modules of users (``mlir_sched.testing``)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+from convolution_payloads import CONVOLUTIONS
+from folders import ROOT
+from payloads import PAYLOADS, Payload
+from vulkan import require_vulkan
+
+from mlir_sched.space.design_space import Space
+from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import Target
+from mlir_sched.testing import ModuleTests
+from mlir_sched.transform_scripts import llvm_cpu, vulkan
+from mlir_sched.transform_scripts.module import TransformModule
+
+CONTRACTIONS = (
+    *("matmul", "matmul_uneven", "matmul_100", "matmul_accumulating", "matmul_i8", "matmul_f16", "matmul_bf16"),
+    *("batch_matmul_bt", "vecmat", "matvec", "bias_gelu", "two_epilogues"),
+)
+ON_VULKAN = tuple(name for name in CONTRACTIONS if name != "matmul_bf16")
+"""IREE 3.13 does not compile the product in bf16 for lavapipe, with or without a script."""
+REDUCTIONS = ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares", "matvec")
+ELEMENTWISE = ("elementwise_chain", "transpose", "vector_add")
+
+
+class OnPayloads(ModuleTests):
+    """Tests a module on programs of the tests."""
+
+    payloads: ClassVar[Mapping[str, Payload]] = {}
+
+    def programs(self) -> Mapping[str, str]:
+        return {name: payload.text for name, payload in self.payloads.items()}
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        return self.payloads[program].flags
+
+
+class TestContraction(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in CONTRACTIONS}
+    candidates = 5
+    may_be_refused = 0.02  # 0 of about 120 were
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.Contraction()
+
+
+class TestConvolution(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = CONVOLUTIONS
+    may_be_refused = 0.05  # 0 of 413 were
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.Convolution()
+
+
+class TestReduction(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in REDUCTIONS}
+    candidates = 5
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.Reduction()
+
+
+class TestElementwise(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*ELEMENTWISE, "vector_add_uneven")}
+    candidates = 5
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.Elementwise()
+
+
+class TestLoweringConfig(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*CONTRACTIONS, "row_sum")}
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.LoweringConfig()
+
+
+class TestExample(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ("matmul", "matmul_100")}
+
+    def module(self) -> TransformModule:
+        return example_module()
+
+
+@pytest.mark.usefixtures("device")
+class OnVulkan(OnPayloads):
+    target = "vulkan"
+
+
+class TestVulkanContraction(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN}
+
+    def module(self) -> TransformModule:
+        return vulkan.Contraction()
+
+
+class TestVulkanElementwise(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ELEMENTWISE}
+
+    def module(self) -> TransformModule:
+        return vulkan.Elementwise()
+
+
+class TestVulkanLoweringConfig(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*ON_VULKAN, *ELEMENTWISE)}
+
+    def module(self) -> TransformModule:
+        return vulkan.LoweringConfig()
+
+
+class TestExampleOnVulkan(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {"matmul": PAYLOADS["matmul"]}
+
+    def module(self) -> TransformModule:
+        return example_module()
+
+
+@pytest.fixture
+def device() -> None:
+    require_vulkan()
+
+
+def example_module() -> TransformModule:
+    """Return the example of a user's module, which is written for CPUs and GPUs alike."""
+    spec = importlib.util.spec_from_file_location("custom", ROOT / "examples" / "custom_transform_module.py")
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    made = example.OuterProduct()
+    assert isinstance(made, TransformModule)
+    return made
+
+
+def test_a_module_that_breaks_the_contract_is_found() -> None:
+    class Lossy(llvm_cpu.Elementwise):
+        def schedule(self, s, found):  # type: ignore[no-untyped-def]
+            super().schedule(s, found)
+            s.notes["unrolled_vectors"] = float("nan")
+
+    class Tests(OnPayloads):
+        payloads: ClassVar[Mapping[str, Payload]] = {"vector_add": PAYLOADS["vector_add"]}
+
+        def module(self) -> TransformModule:
+            return Lossy()
+
+    Tests().test_every_program_is_scheduled()
+    with pytest.raises(AssertionError, match="vector_add: elementwise"):
+        Tests().test_features_are_finite()
+
+    class Elsewhere(Tests):
+        payloads: ClassVar[Mapping[str, Payload]] = {"softmax": PAYLOADS["softmax"]}
+
+    with pytest.raises(AssertionError):
+        Elsewhere().test_every_program_is_scheduled()
+
+
+def test_the_space_of_a_known_module_has_it_in_its_place() -> None:
+    target: Target = detect_target("llvm-cpu", 1)
+    names = [module.name for module in Space.default(target).modules]
+    assert [module.name for module in TestReduction().space(target).modules] == names
+    assert [module.name for module in TestExample().space(target).modules] == ["outer_product", *names]
