@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.database.engine import (
@@ -28,7 +28,7 @@ from mlir_sched.database.engine import (
     store_name,
     transaction,
 )
-from mlir_sched.database.record import Record, StoredTask, utc_now
+from mlir_sched.database.record import Origin, Record, StoredTask, utc_now
 from mlir_sched.database.schema import (
     MODELS,
     RECORDS,
@@ -180,13 +180,15 @@ class RecordStore:
         return self._first_record(_answers(task_key, context_key, candidate_key, since))
 
     def best(self, task_key: str, context_key: str) -> Record | None:
-        """Return the valid record that is fastest against its baseline (largest ``ratio``), the first of equals.
+        """Return the valid record of a script that is fastest against its baseline (largest ``ratio``).
 
-        The ratio decides and not the median, because a machine's speed drifts between rounds.
+        It may be slower than the untuned code. Of equals it is the first. The ratio decides and not the median, because
+        a machine's speed drifts between rounds.
         """
         query = (
             select(RECORDS)
-            .where(*_in_context(task_key, context_key), RECORDS.c.ratio.is_not(None))
+            .where(*_in_context(task_key, context_key), RECORDS.c.origin == Origin.SCRIPT.value)
+            .where(RECORDS.c.ratio.is_not(None))
             .order_by(RECORDS.c.ratio.desc(), RECORDS.c.id)
         )
         return self._first_record(query.limit(1))
@@ -238,12 +240,6 @@ class RecordStore:
         query = select(ROUNDS.c.data).where(ROUNDS.c.run_key == run_key).order_by(ROUNDS.c.round)
         with self._read() as connection:
             return tuple(json.loads(text) for text in connection.scalars(query))
-
-    def delete_run(self, key: str) -> None:
-        """Forget a run and its rounds; records stay."""
-        with self._write() as connection:
-            connection.execute(delete(ROUNDS).where(ROUNDS.c.run_key == key))
-            connection.execute(delete(RUNS).where(RUNS.c.key == key))
 
     # Cost models
 

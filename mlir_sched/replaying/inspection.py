@@ -189,6 +189,4 @@ def _result(store: RecordStore, task: StoredTask, context: str) -> StoredResult:
     scripts = [record for record in records if record.trace is not None]
     failures = Counter(r.outcome.failure.kind.value for r in scripts if r.outcome.failure is not None)
     untuned = next((record for record in records if record.trace is None), None)
-    valid = [(r.outcome.timing.ratio, r) for r in scripts if r.outcome.timing is not None]
-    best = max(valid, key=lambda pair: pair[0])[1] if valid else None
-    return StoredResult(task, context, len(scripts), dict(failures), untuned, best)
+    return StoredResult(task, context, len(scripts), dict(failures), untuned, store.best(task.key, context))
