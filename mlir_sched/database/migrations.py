@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -15,6 +18,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    column,
+    delete,
+    insert,
+    select,
+    table,
 )
 
 _KEY = String(255)
@@ -67,3 +75,57 @@ def _records_of_version_2() -> Table:
         UniqueConstraint("task_key", "context_key", "candidate_key", "attempt"),
         Index("records_in_order", "task_key", "context_key", "id"),
     )
+
+
+def to_version_3(connection: Connection) -> None:
+    """Give decisions and clocks tables of their own; version 2 kept them among the runs.
+
+    Version 2 called the variants that are tuned contenders, and kept the seconds of a clock as a run with one round.
+    Runs with other keys are runs and stay.
+    """
+    decisions, clocks = _decisions_and_clocks()
+    decisions.metadata.create_all(connection)
+    runs = table("runs", column("id"), column("key"), column("settings"), column("created"))
+    rounds = table("rounds", column("run_key"), column("data"))
+    for key, settings, created in connection.execute(
+        select(runs.c.key, runs.c.settings, runs.c.created).order_by(runs.c.id)
+    ).all():
+        if not key.startswith(("fresh-", "compiled-", "variants-")):
+            continue
+        if key.startswith("variants-") and key.count("-") == 1:
+            for data in connection.scalars(select(rounds.c.data).where(rounds.c.run_key == key)).all():
+                connection.execute(insert(clocks), {"key": key, "seconds": json.loads(data)["seconds"]})
+        else:
+            row = {"key": _renamed(key), "value": _decided(settings), "created": created}
+            connection.execute(insert(decisions), row)
+        connection.execute(delete(rounds).where(rounds.c.run_key == key))
+        connection.execute(delete(runs).where(runs.c.key == key))
+
+
+def _renamed(key: str) -> str:
+    return f"{key.removesuffix('-contenders')}-tuned" if key.endswith("-contenders") else key
+
+
+def _decided(settings: str) -> str:
+    """Return the JSON text of a decision that version 2 kept as settings: the only value, or what there is."""
+    values: dict[str, Any] = json.loads(settings)
+    return json.dumps(*values.values()) if len(values) == 1 else settings
+
+
+def _decisions_and_clocks() -> tuple[Table, Table]:
+    metadata = MetaData()
+    decisions = Table(
+        "decisions",
+        metadata,
+        Column("id", _ROW_ID, primary_key=True),
+        Column("key", _KEY, nullable=False, unique=True),
+        Column("value", Text, nullable=False),
+        Column("created", Text, nullable=False),
+    )
+    clocks = Table(
+        "clocks",
+        metadata,
+        Column("key", _KEY, primary_key=True),
+        Column("seconds", Float(53), nullable=False),
+    )
+    return decisions, clocks

@@ -31,15 +31,15 @@ from sqlalchemy import (
     update,
 )
 
-from mlir_sched.database.migrations import to_version_2
+from mlir_sched.database.migrations import to_version_2, to_version_3
 from mlir_sched.database.record import Origin, Record, StoredTask, utc_now
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.trace import Trace
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: to_version_2}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: to_version_2, 2: to_version_3}
 """From a version to the step that makes the next one of it, run inside the transaction that changes the version."""
 
 METADATA = MetaData()
@@ -102,6 +102,22 @@ ROUNDS = Table(
     Column("run_key", _KEY, ForeignKey("runs.key"), primary_key=True),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("data", Text, nullable=False),
+)
+
+DECISIONS = Table(
+    "decisions",
+    METADATA,
+    Column("id", _ROW_ID, primary_key=True),
+    Column("key", _KEY, nullable=False, unique=True),
+    Column("value", Text, nullable=False),
+    Column("created", Text, nullable=False),
+)
+
+CLOCKS = Table(
+    "clocks",
+    METADATA,
+    Column("key", _KEY, primary_key=True),
+    Column("seconds", Float(53), nullable=False),
 )
 
 MODELS = Table(

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
@@ -30,6 +30,8 @@ from mlir_sched.database.engine import (
 )
 from mlir_sched.database.record import Origin, Record, StoredTask, utc_now
 from mlir_sched.database.schema import (
+    CLOCKS,
+    DECISIONS,
     MODELS,
     RECORDS,
     ROUNDS,
@@ -240,6 +242,38 @@ class RecordStore:
         query = select(ROUNDS.c.data).where(ROUNDS.c.run_key == run_key).order_by(ROUNDS.c.round)
         with self._read() as connection:
             return tuple(json.loads(text) for text in connection.scalars(query))
+
+    # Decisions and clocks
+
+    def decide(self, key: str, make: Callable[[], T]) -> T:
+        """Return what is decided under a key: what any process decided first, else what ``make`` returns now.
+
+        Of several processes that decide at the same time all get the decision of the first.
+
+        Args:
+            key: Anything that tells decisions apart.
+            make: Called when nothing is decided yet; returns JSON data that reads back as it is, so no tuples.
+        """
+        if self.decided(key) is None:
+            row = {"key": key, "value": dump_json(make()), "created": utc_now()}
+            self._insert_missing(DECISIONS, ("key",), [row])
+        return cast("T", self.decided(key))
+
+    def decided(self, key: str) -> Any:
+        """Return the JSON data that is decided under a key, or None when nothing is."""
+        with self._read() as connection:
+            text = connection.scalar(select(DECISIONS.c.value).where(DECISIONS.c.key == key))
+        return None if text is None else json.loads(text)
+
+    def save_seconds(self, key: str, seconds: float) -> None:
+        """Store the seconds that a clock shows, replacing what it showed before."""
+        with self._write() as connection:
+            replace_row(connection, CLOCKS, ("key",), {"key": key, "seconds": float(seconds)})
+
+    def seconds(self, key: str) -> float:
+        """Return the seconds that a clock showed when it was saved last, 0 when it never was."""
+        with self._read() as connection:
+            return connection.scalar(select(CLOCKS.c.seconds).where(CLOCKS.c.key == key)) or 0.0
 
     # Cost models
 

@@ -227,6 +227,44 @@ def test_runs_keep_settings_and_the_last_state_of_every_round(store: RecordStore
         store.save_round("none", 0, {})
 
 
+def test_what_was_decided_first_holds(store: RecordStore, path: Path) -> None:
+    assert store.decided("variants") is None
+    with RecordStore.open(path) as other:
+        decisions = [store.decide("variants", lambda: ["a", "b"]), other.decide("variants", lambda: ["b"])]
+    assert decisions == [["a", "b"]] * 2
+    assert store.decided("variants") == ["a", "b"]
+    assert store.decide("share", lambda: 0.1 + 0.2) == store.decided("share") == 0.1 + 0.2
+    assert store.decide("none of them", list) == store.decided("none of them") == []
+    assert store.decide("zero", lambda: 0) == store.decide("zero", lambda: 1) == 0
+
+
+def test_a_decision_that_could_not_be_made_is_made_by_the_next(store: RecordStore) -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.decide("key", interrupted)
+    assert store.decide("key", lambda: 2) == 2
+
+
+def test_of_processes_that_decide_at_once_all_get_one_decision(path: Path) -> None:
+    RecordStore.open(path).close()
+
+    def decide(number: int) -> int:
+        with RecordStore.open(path) as own:
+            return own.decide("key", lambda: number)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(decide, range(8)))) == 1
+
+
+def test_a_clock_shows_what_was_saved_last(store: RecordStore) -> None:
+    assert store.seconds("clock") == 0.0
+    for seconds in (0.1 + 0.2, 2.5):
+        store.save_seconds("clock", seconds)
+        assert store.seconds("clock") == seconds
+
+
 def test_models_are_replaced_by_key(store: RecordStore) -> None:
     assert store.load_model("m") is None
     store.save_model("m", b"\0old")
@@ -371,6 +409,50 @@ def test_a_store_of_schema_version_2_can_be_read(path: Path) -> None:
         assert (stopped.candidate_key, script.candidate_key) == (script_key(script.script),) * 2
         assert (stopped.attempt, script.attempt) == (0, 1)
         assert store.run_settings("run-0123456789abcdef") == {"last_record": 2}
+
+
+def test_decisions_and_clocks_of_schema_version_2_are_found_after_the_migration(path: Path) -> None:
+    restore(path, 2)
+    run, clock = "variants-0011223344556677", "variants-8899aabbccddeeff"
+    settings = {
+        "fresh-0": {},
+        "compiled-89abcdef01234567": {"names": ["O3"]},
+        clock: {},
+        f"{run}-begun": {"seconds": 12.5},
+        f"{run}-contenders": {"names": ["default", "O3"]},
+        f"{run}-search-0": {"trials": 8},
+        f"{run}-rung-1": {"names": ["O3"]},
+        f"{run}-chosen-O3 on local-sync": {"names": ["O3 on local-sync"]},
+        "a run of mine": {"names": 1},
+    }
+    with sqlite3.connect(path) as connection:
+        rows = [(key, json.dumps(data), f"time {place}") for place, (key, data) in enumerate(settings.items())]
+        connection.executemany("INSERT INTO runs (key, settings, created) VALUES (?, ?, ?)", rows)
+        connection.execute("INSERT INTO rounds VALUES (?, 0, ?)", (clock, '{"seconds": 61.25}'))
+    with RecordStore.open(path) as store:
+        assert store.runs() == ("run-0123456789abcdef", "a run of mine")
+        assert store.rounds("run-0123456789abcdef") == ({"seconds": 1.5, "trials": 1},)
+        assert store.seconds(clock) == 61.25
+        assert store.decided("fresh-0") is not None
+        assert store.decided("compiled-89abcdef01234567") == store.decided(f"{run}-rung-1") == ["O3"]
+        assert store.decided(f"{run}-tuned") == ["default", "O3"]
+        assert (store.decided(f"{run}-begun"), store.decided(f"{run}-search-0")) == (12.5, 8)
+        assert store.decided(f"{run}-chosen-O3 on local-sync") == ["O3 on local-sync"]
+
+
+def test_a_store_of_schema_version_3_can_be_read(path: Path) -> None:
+    restore(path, 3)
+    with RecordStore.open(path) as store:
+        (task,) = store.tasks()
+        (context,) = store.contexts(task.key)
+        best = store.best(task.key, context)
+        assert best is not None
+        assert (best.attempt, best.candidate_key) == (1, script_key(best.script))
+        assert store.runs() == ("run-0123456789abcdef",)
+        assert store.decided("variants-0011223344556677-tuned") == ["default", "O3"]
+        assert store.decide("variants-0011223344556677-begun", lambda: 0.0) == 12.5
+        assert store.seconds("variants-8899aabbccddeeff") == 61.25
+        assert store.load_model("run-0123456789abcdef") == b"\0\1"
 
 
 @pytest.mark.parametrize(
