@@ -25,7 +25,8 @@ from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
 from mlir_sched.tuning.evaluator import CompileAndRun, seconds_against
-from mlir_sched.tuning.task_search import TaskSearch, untuned_timing
+from mlir_sched.tuning.task_records import TaskRecords
+from mlir_sched.tuning.task_search import TaskSearch
 
 DATA = Path(__file__).parent / "data"
 MODELS = Path(__file__).parent / "models"
@@ -117,10 +118,11 @@ def record(name: str, case: Case, store: RecordStore) -> None:
     context = measuring_context(target)
     store.add_task(StoredTask.of(task, target))
     with CompileAndRun(task.flags, RunnerOptions()) as evaluator:
-        untuned = untuned_timing(task, store, context, 0, evaluator)
+        stored = TaskRecords(store, task.key, context, seed=0)
+        untuned = stored.untuned(task, evaluator)
         strategy = ReplaySearch(space, np.random.default_rng(0), traces)
-        search = TaskSearch(task, space, strategy, store, context, 0, untuned)
-        while search.run_round(BATCH, BATCH, evaluator):
+        search = TaskSearch(task, space, strategy, stored, untuned)
+        while search.run_round(BATCH, BATCH, evaluator).tried:
             if search.measured % (10 * BATCH) < BATCH:
                 print(f"{name}: {search.tried} tried", flush=True)
     records = [search.records[trace.key] for trace in traces]

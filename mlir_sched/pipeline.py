@@ -16,7 +16,7 @@ from mlir_sched.emission.interim import interim_times
 from mlir_sched.emission.summary import summarise
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
-from mlir_sched.program.variants import BuiltVariant, build_variants, contenders
+from mlir_sched.program.variants import BuiltVariant, build_variants, worth_tuning
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets import detect_target
@@ -24,18 +24,19 @@ from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
+from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuned_folder.report import Curve, write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.evaluator import CompileAndRun
+from mlir_sched.tuning.monitor import Monitor
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
+from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
-
-INTERNAL_ERRORS = "internal-errors.log"
-"""File of the output folder with the tracebacks of mistakes that cost a dispatch or a candidate."""
 
 
 def tune(
@@ -82,9 +83,13 @@ def tune(
         space = Space([*modules, *(space or Space.default(target)).modules]).for_target(target)
         measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
         final = RunnerOptions.final(target.driver, threads=options.threads)
+        errors = ErrorLog(folder)
 
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
             return CompileAndRun(built.model.flags, replace(measuring, threads=built.on(target).cores))
+
+        def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
+            return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
 
         with RecordStore.open(store or default_store(folder)) as records:
             progress(Progress("compiling and timing the untuned program"))
@@ -93,41 +98,24 @@ def tune(
                 local_sync = options.device is None
                 variants = build_variants(path, target, runner, weights, choice.wants, local_sync=local_sync)
             choice.keep()
-            built = variants.built
-            errors = [error for variant in built for error in variant.model.internal_errors]
-            _keep_internal_errors(folder, errors)
-            if not contenders(built, space, target):
-                raise _nothing_to_tune(path, built[0], space)
-            search = VariantSearch(
-                options,
-                target,
-                space,
-                records,
-                open_evaluator=open_evaluator,
-                time_programs=lambda tuned: interim_times(path, [(c.built, c.run.searches) for c in tuned], measuring),
-                start=start,
-                progress=progress,
-                start_from=start_from,
-            )
-            variant, run = search.run(built)
-            errors += [error for each in (run, *run.others) for error in each.internal_errors()]
-            _keep_internal_errors(folder, errors)
-            progress(run.state("measuring the finalists"))
-            alone = replace(final, threads=variant.on(target).cores)
-            finalists = choose_finalists([s for s in run.searches if s.records], alone)
-            progress(run.state("emitting and measuring the program"))
-            emission = emit(path, built, variant, finalists, final, target)
-            result = summarise(run, path, variant, emission, folder, variants, target)
+            for text in [text for built in variants.built for text in built.model.internal_errors]:
+                errors.add(text)
+            if not worth_tuning(variants.built, space, target):
+                raise _nothing_to_tune(path, variants.built[0], space)
+            run = TuningRun.of(options, target, space, records, variants.built, start=start, start_from=start_from)
+            monitor = Monitor(run, progress, errors.add)
+            found = VariantSearch.of(run, variants.built, monitor, time_programs).search(open_evaluator)
+            best = found.best
+            monitor.on_stage("measuring the finalists", best.state())
+            alone = replace(final, threads=best.target.cores)
+            finalists = choose_finalists([search for search in best.searches if search.records], alone)
+            monitor.on_stage("emitting and measuring the program", best.state())
+            emission = emit(path, variants.built, best.built, finalists, final, target)
+            result = summarise(run, found, path, emission, folder, variants)
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
-                write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in run.searches])
+                write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in best.searches])
             return result
-
-
-def _keep_internal_errors(folder: Path | None, errors: Sequence[str]) -> None:
-    """Write the tracebacks of mistakes that cost a dispatch or a candidate where a user finds them."""
-    if folder is not None and errors:
-        (folder / INTERNAL_ERRORS).write_text("\n".join(dict.fromkeys(errors)))
 
 
 def default_store(folder: Path | None) -> Path:

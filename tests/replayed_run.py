@@ -16,14 +16,20 @@ from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
+from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import BuiltVariant
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
+from mlir_sched.tuning.evaluator import Evaluator
+from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.program_search import Limit, SearchRun
-from mlir_sched.tuning.progress import silent
-from mlir_sched.tuning.run_clock import RunClock
+from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.tuning_run import TuningRun
 
 TARGET = Target(
     "llvm-cpu", "llvm-cpu", LOCAL, (), "a machine", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768
@@ -61,6 +67,42 @@ def task_of(name: str, dispatch: Dispatch) -> Task:
     return Task(key, name, 1, "", (), (), dispatch, "", ())
 
 
+class Heard:
+    """Keeps the texts of internal errors."""
+
+    def __init__(self) -> None:
+        self.internal_errors: list[str] = []
+
+    def on_stage(self, stage: str, state: ProgramState) -> None:
+        del stage, state
+
+    def on_internal_error(self, text: str) -> None:
+        self.internal_errors.append(text)
+
+
+def program_search(
+    options: TuneOptions,
+    store: RecordStore,
+    tasks: Sequence[Task],
+    *,
+    target: Target = TARGET,
+    start_from: Sequence[Trace] = (),
+    profile: ProgramProfile | None = None,
+    heard: Heard | None = None,
+) -> ProgramSearch:
+    """Return the search over the tasks of a program that has no other variants."""
+    built = BuiltVariant(Variant("default", ()), Model("model.mlir", (), tuple(tasks), ()), b"", None, (), profile)
+    space, start = Space.default(target), time.monotonic()
+    run = TuningRun.of(options, target, space, store, [built], start=start, start_from=start_from)
+    return ProgramSearch(run, built, heard or Heard())
+
+
+def searched(search: ProgramSearch, evaluator: Evaluator) -> ProgramSearch:
+    """Return a search that had the whole budget."""
+    search.search(evaluator, search.run.budget.rest(elsewhere=0))
+    return search
+
+
 class HashedMeasurements:
     """Outcomes that depend on the script alone; one in eight is a failure."""
 
@@ -91,10 +133,8 @@ def main(store_path: str, log: str, trials: int) -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
         options = TuneOptions(trials=trials, batch=8, seed=3, evolution=QUICK)
-        clock = RunClock(store, "clock", time.monotonic())
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
-        run.search(HashedMeasurements(Path(log)), Limit(trials))
-        print(f"{run.trials} tried, {sum(s.measured for s in run.searches)} measured")
+        search = searched(program_search(options, store, tasks), HashedMeasurements(Path(log)))
+        print(f"{search.tried} tried, {sum(s.measured for s in search.searches)} measured")
 
 
 if __name__ == "__main__":

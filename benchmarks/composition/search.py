@@ -24,7 +24,8 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.evaluator import CompileAndRun, Evaluator, UntunedError
-from mlir_sched.tuning.task_search import TaskSearch, untuned_timing
+from mlir_sched.tuning.task_records import TaskRecords
+from mlir_sched.tuning.task_search import TaskSearch
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,16 @@ def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting
         space = DesignSpace(named.space, task.dispatch, target)
         if space.sketches:
             store.add_task(StoredTask.of(task, target))
-            untuned = untuned_timing(task, store, context, seed, evaluator)
+            stored = TaskRecords(store, task.key, context, seed)
+            untuned = stored.untuned(task, evaluator)
             strategy = EvolutionarySearch(space, np.random.default_rng([seed, index]), model)
-            searches.append(TaskSearch(task, space, strategy, store, context, seed, untuned))
+            searches.append(TaskSearch(task, space, strategy, stored, untuned))
     scheduler, tried = GradientScheduler(), 0
     while tried < setting.trials:
         following = scheduler.next_task([s.progress() for s in searches])
         if following is None:
             break
-        tried += searches[following].run_round(setting.batch, setting.trials - tried, evaluator)
+        tried += searches[following].run_round(setting.batch, setting.trials - tried, evaluator).tried
     best = {s.task.key: ranked[0] for s in searches if (ranked := s.ranked())}
     return Found(best, tried, sum(sum(s.failures().values()) for s in searches))
 

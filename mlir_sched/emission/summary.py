@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,59 +13,62 @@ from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.program.variants import BuiltVariant, BuiltVariants, profiled, tunable_share
 from mlir_sched.search import EvolutionarySearch
-from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
-from mlir_sched.tuning.program_search import SearchRun
+from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
+from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.tuning.variant_search import SearchResult
 from mlir_sched.version import __version__
 
 
 def summarise(
-    run: SearchRun,
-    path: Path,
-    variant: BuiltVariant,
-    emission: Emission,
-    folder: Path | None,
-    variants: BuiltVariants,
-    target: Target,
+    run: TuningRun, found: SearchResult, path: Path, emission: Emission, folder: Path | None, variants: BuiltVariants
 ) -> TuneResult:
-    """Return the result of a run for a target."""
-    default, emitted = variants.built[0], profiled(variant, target)
-    default = emitted if variant.variant == default.variant else profiled(default, target)
-    shares = emitted.profile.shares(task.name for task in variant.model.tasks) if emitted.profile else {}
-    searches = {search.task.key: search for search in run.searches}
+    """Return the result of a run on a model file."""
+    best = found.best
+    default, emitted = variants.built[0], profiled(best.built, run.target)
+    default = emitted if best.built.variant == default.variant else profiled(default, run.target)
     return TuneResult(
         model=str(path),
-        target=target.name,
+        target=run.target.name,
         threads=run.options.threads,
         seed=run.options.seed,
-        trials=run.trials + run.elsewhere,
-        measured=sum(search.measured for each in (run, *run.others) for search in each.searches),
+        trials=found.tried,
+        measured=found.measured,
         seconds=run.clock.here_s(),
-        interrupted=run.interrupted,
+        interrupted=found.interrupted,
         program=emission.program,
         left_out=dict(variants.left_out),
-        dispatches=tuple(
-            replace(
-                _dispatch(task, searches.get(task.key), run, emission),
-                in_program_s=emitted.profile.call_s(task.name) if emitted.profile else None,
-                share=shares.get(task.name),
-            )
-            for task in variant.model.tasks
-        ),
+        dispatches=_dispatches(best, emitted, emission),
         output=None if folder is None else str(folder),
         store=run.store.name,
-        parameters=tuple(map(str, variant.model.parameters)),
-        tunable_share=tunable_share(default, run.space, target),
-        model_accuracy=_accuracy(run),
-        versions={"mlir-sched": __version__, "iree-compiler": target.compiler, "numpy": np.__version__},
+        parameters=tuple(map(str, best.built.model.parameters)),
+        tunable_share=tunable_share(default, run.space, run.target),
+        model_accuracy=_accuracy(best.searches),
+        versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
         emission=emission.files.emission,
     )
 
 
-def _dispatch(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> DispatchResult:
+def _dispatches(best: ProgramSearch, emitted: BuiltVariant, emission: Emission) -> tuple[DispatchResult, ...]:
+    profile, tasks = emitted.profile, emitted.model.tasks
+    shares = profile.shares(task.name for task in tasks) if profile else {}
+    searches = {search.task.key: search for search in best.searches}
+    return tuple(
+        replace(
+            _dispatch(task, searches.get(task.key), best.untunable, emission),
+            in_program_s=profile.call_s(task.name) if profile else None,
+            share=shares.get(task.name),
+        )
+        for task in tasks
+    )
+
+
+def _dispatch(
+    task: Task, search: TaskSearch | None, untunable: Mapping[str, str], emission: Emission
+) -> DispatchResult:
     winner: Winner | None = emission.winners.get(task.key)
     return DispatchResult(
         name=task.name,
@@ -78,12 +82,12 @@ def _dispatch(task: Task, search: TaskSearch | None, run: SearchRun, emission: E
         decisions=dict(winner.trace.values) if winner else None,
         trials=search.tried if search else 0,
         failures=dict(search.failures()) if search else None,
-        note="" if winner else _why_untuned(task, search, run, emission),
+        note="" if winner else _why_untuned(task, search, untunable, emission),
     )
 
 
-def _why_untuned(task: Task, search: TaskSearch | None, run: SearchRun, emission: Emission) -> str:
-    known = emission.notes.get(task.key) or run.untunable.get(task.key)
+def _why_untuned(task: Task, search: TaskSearch | None, untunable: Mapping[str, str], emission: Emission) -> str:
+    known = emission.notes.get(task.key) or untunable.get(task.key)
     if known:
         return known
     if search is not None:
@@ -91,7 +95,7 @@ def _why_untuned(task: Task, search: TaskSearch | None, run: SearchRun, emission
     return why_unscheduled(task)
 
 
-def _accuracy(run: SearchRun) -> float | None:
-    strategies = [search.strategy for search in run.searches]
+def _accuracy(searches: Sequence[TaskSearch]) -> float | None:
+    strategies = [search.strategy for search in searches]
     judged = [a for s in strategies if isinstance(s, EvolutionarySearch) for a in s.rank_accuracy]
     return float(np.mean(judged)) if judged else None

@@ -138,7 +138,7 @@ def rewritten_variants(path: Path, target: Target) -> list[Variant]:
     return [Variant(script.name, script.flags, script) for script in scripts]
 
 
-def contenders(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
+def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
     """Return the variants that are worth tuning, the fastest untuned one first.
 
     They have a dispatch to tune; of several with the same dispatches the fastest is taken. The default comes before

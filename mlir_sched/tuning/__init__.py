@@ -1,1 +1,1 @@
-"""The search: options, budget, rounds over the tasks of a variant, halving over the variants."""
+"""The search: turns of programs (variants), rounds of tasks, candidates; and the budget that all of it is given."""

@@ -1,298 +1,199 @@
-"""The search over the tasks of one program variant: a scheduler, one cost model, and rounds that can be resumed."""
+"""The middle loop: the search over the tasks of one variant's program, with one cost model and resumable rounds."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 
-import numpy as np
-
-from mlir_sched.database import RecordStore
-from mlir_sched.database.record import StoredTask, measuring_context
-from mlir_sched.errors import IllegalTraceError, MlirSchedError
+from mlir_sched.database.record import StoredTask
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
-from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.search import EvolutionarySearch, GradientScheduler, RandomSearch, Strategy
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.program.variants import BuiltVariant, can_tune
+from mlir_sched.search import GradientScheduler
+from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.budget import Part, Standing
 from mlir_sched.tuning.evaluator import Evaluator, UntunedError
-from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.progress import Progress, ProgressCallback
-from mlir_sched.tuning.run_clock import RunClock
-from mlir_sched.tuning.task_search import TaskSearch, is_measured, untuned_timing
-from mlir_sched.version import __version__
+from mlir_sched.tuning.events import ProgramState, SearchEvents
+from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
+from mlir_sched.tuning.round_log import RoundLog
+from mlir_sched.tuning.task_records import TaskRecords
+from mlir_sched.tuning.task_search import Round, TaskSearch
+from mlir_sched.tuning.task_setup import starts_in, strategy_for
+from mlir_sched.tuning.tuning_run import TuningRun
 
-FIRST_ROUND = 2
-"""Least candidates of a task's first round; the tasks share a batch in their first rounds, so that a small budget
-reaches all of them. What is tried does not depend on the budget, so that a larger one goes on where it ended."""
-EXCHANGE = 3
-"""Most tasks that try what has just been found for another one, and most such traces that a task starts from."""
-
-
+NOISE = 0.05
+"""Relative difference of a program's time and the sum of its dispatches' that says nothing."""
 NO_TIME = "no time was left to measure it"
 """Why a dispatch stays as it is in a short run by time."""
 
 
-@dataclass(frozen=True)
-class Limit:
-    """Where a search stops: after so many candidates in all, or so many seconds after the run's start.
+@dataclass(eq=False)
+class ProgramSearch:
+    """The search for the scripts of one program; it stops at the end of a part and goes on with a further one.
 
     Attributes:
-        trials: Candidates, those of earlier calls included.
-        seconds: Seconds on the run's clock; used when ``trials`` is None.
-        ended: Where a search by seconds ended when it was done first, in candidates; a resumed run ends it there.
+        run: The run that it belongs to.
+        built: The variant whose program it is.
+        events: Is told what happens.
+        searches: Tasks under search, the heaviest first.
+        untunable: Why other tasks are not searched, by key.
     """
 
-    trials: int | None = None
-    seconds: float = 0.0
-    ended: int | None = None
-
-
-@dataclass
-class SearchRun:
-    """One run of the search over the tasks of a variant; it can be stopped at a limit and go on to a further one.
-
-    Attributes:
-        clock: Counts the seconds of the whole run, those of other variants included.
-        generation: How often the user asked for a fresh start in this store.
-        limit: Where the whole run ends, for the progress report.
-        shares: Part of the untuned program's time that tasks take, by name; the order in which they are begun.
-        others: The runs on other variants that the budget is shared with.
-    """
-
-    options: TuneOptions
-    target: Target
-    space: Space
-    store: RecordStore
-    tasks: Sequence[Task]
-    clock: RunClock
-    progress: ProgressCallback
-    start_from: Sequence[Trace] = ()
-    generation: int = 0
-    limit: Limit = field(default_factory=Limit)
-    shares: Mapping[str, float] = field(default_factory=dict)
-    others: Sequence[SearchRun] = field(default=(), repr=False)
+    run: TuningRun
+    built: BuiltVariant
+    events: SearchEvents
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
-    interrupted: bool = False
-    _internal_errors: list[str] = field(default_factory=list)
-    _model: SharedCostModel | None = None
-    _run_key: str = ""
-    _context: str = ""
-    _stored: tuple[int, int] = (0, 0)  # rounds that were begun before a resume, and candidates tried in them
-    _scheduler: GradientScheduler = field(default_factory=GradientScheduler)
+    _model: SharedCostModel = field(default_factory=lambda: SharedCostModel(XGBoostModel()))
 
-    def search(self, evaluator: Evaluator, limit: Limit) -> None:
-        """Run rounds until the limit, until nothing is left to try, or until the user interrupts."""
-        try:
-            if self._model is None:
-                self._start()
-            self._measure_untuned(evaluator, limit)
-            self._start_from_finds()
-            while (count := self._next_count(limit)) and (
-                index := self._scheduler.next_task([s.progress() for s in self.searches])
-            ) is not None:
-                stage = f"tuning {self.searches[index].task.name}"
-                self.progress(self.state(stage))
-                search = self.searches[index]
-                before = search.best_trace()
-                self._save_round(self._rounds)
-                search.run_round(self.options.batch, count, evaluator)
-                self._save_round(self._rounds - 1)
-                if (found := search.best_trace()) is not None and found != before:
-                    self._exchange(found, search, evaluator, limit)
-                    self._save_round(self._rounds - 1)
-                self.clock.save()
-                self.progress(self.state(stage))
-            self._save_model()
-        except KeyboardInterrupt:
-            self.interrupted = True
-        self.clock.save()
+    def search(self, evaluator: Evaluator, part: Part, finds: Sequence[Find] = ()) -> None:
+        """Run rounds until the end of the part, or until nothing is left to try.
+
+        Args:
+            evaluator: Measures the program's tasks.
+            part: What may be spent.
+            finds: What was found for other programs.
+
+        Raises:
+            KeyboardInterrupt: The user interrupts; what was measured until then is kept.
+        """
+        self._measure_untuned(evaluator, part)
+        start_from_finds(self.searches, [*finds_of(self.searches), *finds])
+        while (following := self._next_task()) is not None and (count := part.next_round(self._standing())):
+            stage = f"tuning {following.task.name}"
+            self._tell(stage)
+            self._log.save(self._rounds() + 1, self.tried)
+            outcome = following.run_round(part.batch, count, evaluator)
+            self._log.save(self._rounds(), self.tried)
+            self._tell_errors(outcome)
+            if outcome.found is not None:
+                self._exchange(outcome.found, following, evaluator, part)
+                self._log.save(self._rounds(), self.tried)
+            self.run.clock.save()
+            self._tell(stage)
+        self._log.save_model(self._model)
+        self.run.clock.save()
 
     @property
-    def trials(self) -> int:
+    def name(self) -> str:
+        """Name of the variant."""
+        return self.built.variant.name
+
+    @property
+    def target(self) -> Target:
+        """The target, with the threads that the program runs on."""
+        return self.built.on(self.run.target)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """The tasks that can be tuned."""
+        return [task for task in self.built.model.tasks if can_tune(task, self.run.space, self.run.target)]
+
+    @property
+    def tried(self) -> int:
         """Candidates tried so far."""
         return sum(search.tried for search in self.searches)
 
-    @property
-    def elsewhere(self) -> int:
-        """Candidates tried so far on other variants."""
-        return sum(run.trials for run in self.others)
+    def expected_s(self) -> float:
+        """Return the seconds that the program is expected to take with the best scripts so far.
 
-    def internal_errors(self) -> list[str]:
-        """Return the tracebacks of mistakes of ours that cost a candidate or a dispatch."""
-        return self._internal_errors + [text for search in self.searches for text in search.internal_errors()]
-
-    def saved_s(self) -> float:
-        """Return the seconds that the best scripts so far save per run of the model."""
+        What it took besides its tasks counts where it is more than :data:`NOISE`: tasks may become many times faster,
+        and then noise of the untuned program would be all that is left.
+        """
+        if self.built.timing is None:
+            return float("inf")
+        untuned_s = sum(search.task.weight * search.untuned.median_s for search in self.searches)
         gains = ((s, s.best_seconds()) for s in self.searches)
-        return sum(s.task.weight * (s.untuned.median_s - best) for s, best in gains if best is not None)
+        saved_s = sum(s.task.weight * (s.untuned.median_s - best) for s, best in gains if best is not None)
+        return max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s) + untuned_s - saved_s
 
-    def state(self, stage: str) -> Progress:
-        """Return the state for the progress callback."""
-        elapsed = self.clock.here_s()
-        tried = self.trials + self.elsewhere
-        left: float | None = None
-        if self.limit.trials is None:
-            left = max(0.0, self.limit.seconds - self.clock.spent_s())
-        elif tried:
-            left = elapsed / tried * max(0, self.limit.trials - tried)
+    def state(self) -> ProgramState:
+        """Return how far the search is."""
         failures: Counter[str] = Counter()
         for search in self.searches:
             failures += search.failures()
         best = {search.task.name: search.best_ratio() for search in self.searches}
-        return Progress(stage, tried, self.limit.trials or 0, elapsed, left, best, dict(failures))
+        return ProgramState(self.name, self.tried, best, dict(failures))
 
-    def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, limit: Limit) -> None:
-        """Try the new best trace of a task on the tasks that it fits, those that take the most time first.
+    @cached_property
+    def _log(self) -> RoundLog:
+        """What the store keeps of this search; opened when it begins, so that it sees what others stored by then."""
+        return RoundLog.of(self.run, self.tasks, self.target)
 
-        Tasks that had no round yet start from it.
-        """
-        others = [search for search in self.searches if search is not source and not search.exhausted]
-        others.sort(key=TaskSearch.seconds_per_run, reverse=True)
-        tried = 0
-        for search in others:
-            trace = search.fitted(found)
-            if trace is None:
-                continue
-            if not search.best_s:
-                search.start_from.append(trace)
-            elif tried < EXCHANGE and self._next_count(limit):
-                search.try_traces([trace], evaluator)
-                tried += 1
+    def _next_task(self) -> TaskSearch | None:
+        """Return the task whose round is next, or None when nothing is left to try."""
+        index = GradientScheduler().next_task([search.progress() for search in self.searches])
+        return None if index is None else self.searches[index]
 
-    def _start(self) -> None:
-        """Find out what is known of this run: a resumed one sees the records that the interrupted one saw."""
-        self._context = measuring_context(self.target, generation=self.generation)
-        self._model = SharedCostModel(XGBoostModel())
-        self._run_key = self._key()
-        self.store.add_run(self._run_key, {"last_record": self.store.last_record()})
-        rounds = self.store.rounds(self._run_key)
-        self._stored = len(rounds), int(rounds[-1]["trials"]) if rounds else 0
+    def _standing(self) -> Standing:
+        reached = all(search.best_s or search.exhausted for search in self.searches)
+        begun = self._log.had_begun(self._rounds(), self.tried)
+        return Standing(self.tried, self.run.clock.spent_s(), len(self.searches), reached, begun)
 
-    def _measure_untuned(self, evaluator: Evaluator, limit: Limit) -> None:
-        """Measure the untuned dispatches that have no search yet, those with the largest share of the time first.
-
-        By time, no further one is measured when half of what is left until the limit is spent.
-        """
-        until_s = None if limit.trials is not None else (self.clock.spent_s() + limit.seconds) / 2
-        known = {search.task.key for search in self.searches}
-        numbered = sorted(enumerate(self.tasks), key=lambda pair: -self.shares.get(pair[1].name, 0.0))
-        for index, task in numbered:
-            if task.key in known or self.untunable.get(task.key, NO_TIME) != NO_TIME:
-                continue
-            late = until_s is not None and self.clock.spent_s() > until_s
-            if late and not is_measured(task, self.store, self._context):
-                self.untunable[task.key] = NO_TIME
-                continue
-            self.untunable.pop(task.key, None)
-            self._add_search(index, task, evaluator)
-        self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
-
-    def _add_search(self, index: int, task: Task, evaluator: Evaluator) -> None:
-        """Measure the untuned code of a task and begin to search, or note why the task stays as it is."""
-        self.store.add_task(StoredTask.of(task, self.target))
-        try:
-            untuned = untuned_timing(task, self.store, self._context, self.options.seed, evaluator)
-        except UntunedError as error:
-            self.untunable[task.key] = str(error)
-            if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
-                self._internal_errors.append("".join(traceback.format_exception(error)))
-            return
-        assert task.dispatch is not None
-        space = DesignSpace(self.space, task.dispatch, self.target)
-        strategy = self._strategy(space, np.random.default_rng([abs(self.options.seed), index]))
-        search = TaskSearch(task, space, strategy, self.store, self._context, self.options.seed, untuned)
-        search.start_from = self._starts_in(space)
-        settings = self.store.run_settings(self._run_key)
-        assert settings is not None
-        search.warm_start(settings["last_record"])
-        self.searches.append(search)
-        self.progress(self.state("measuring the untuned dispatches"))
-
-    def _start_from_finds(self) -> None:
-        """Have every task go on from what was found for the same ops on other variants, else for the heaviest tasks."""
-        runs = (self, *self.others)
-        found = [(search, trace) for run in runs for search in run.searches if (trace := search.best_trace())]
-        found.sort(key=lambda pair: pair[0].seconds_per_run(), reverse=True)
-        for search in self.searches:
-            same = [pair for pair in found if pair[0].task.dispatch == search.task.dispatch]
-            for _, trace in [*same, *found][:EXCHANGE]:
-                if (fitted := search.fitted(trace)) is not None:
-                    search.start_from.append(fitted)
-
-    def _strategy(self, space: DesignSpace, rng: np.random.Generator) -> Strategy:
-        if self.options.strategy == "random":
-            return RandomSearch(space, rng)
-        assert self._model is not None
-        return EvolutionarySearch(space, rng, self._model, self.options.evolution)
-
-    def _starts_in(self, space: DesignSpace) -> list[Trace]:
-        """Return the traces to start from that a space knows, repaired where they were made for another one."""
-        starts: dict[str, Trace] = {}
-        for trace in self.start_from:
-            try:
-                repaired = space.replay(trace)
-            except IllegalTraceError:
-                continue
-            starts.setdefault(repaired.key, repaired)
-        return list(starts.values())
-
-    def _key(self) -> str:
-        identity = [
-            [task.key for task in self.tasks],
-            [
-                [sketch.name for sketch in self.space.sketches(task.dispatch, self.target)]
-                for task in self.tasks
-                if task.dispatch
-            ],
-            self._context,
-            self.options.seed,
-            self.options.batch,
-            self.options.strategy,
-            repr(self.options.evolution),
-            __version__,
-            *(trace.key for trace in self.start_from),
-        ]
-        return "run-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
-
-    @property
     def _rounds(self) -> int:
         return sum(len(search.best_s) for search in self.searches)
 
-    def _save_round(self, index: int) -> None:
-        """Keep how many candidates were tried when a round began, or up to its end."""
-        if (index + 1, self.trials) > self._stored:
-            self.store.save_round(self._run_key, index, {"trials": self.trials})
+    def _measure_untuned(self, evaluator: Evaluator, part: Part) -> None:
+        """Begin to search the tasks that are not searched yet, those with the largest share of the time first.
 
-    def _save_model(self) -> None:
-        """Keep the cost model beside the records it was fitted to, under the key of the run."""
-        if self._model is None or not self._model.fitted:
+        By time, the untuned code of the last ones may have to wait for another part.
+        """
+        log, until_s = self._log, part.untuned_until_s(self.run.clock.spent_s())
+        known = {search.task.key for search in self.searches}
+        for index, task in self._by_share():
+            if task.key in known or self.untunable.get(task.key, NO_TIME) != NO_TIME:
+                continue
+            stored = TaskRecords(self.run.store, task.key, log.context, self.run.options.seed, log.last_record)
+            if self.run.clock.spent_s() > until_s and not stored.has_untuned():
+                self.untunable[task.key] = NO_TIME
+                continue
+            self.untunable.pop(task.key, None)
+            self._add_search(index, task, stored, evaluator)
+        self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
+
+    def _by_share(self) -> list[tuple[int, Task]]:
+        """Return the tasks that can be tuned with their numbers, those with the largest share of the time first."""
+        profile, tasks = self.built.profile, self.built.model.tasks
+        shares = profile.shares(task.name for task in tasks) if profile else {}
+        return sorted(enumerate(self.tasks), key=lambda pair: -shares.get(pair[1].name, 0.0))
+
+    def _add_search(self, index: int, task: Task, stored: TaskRecords, evaluator: Evaluator) -> None:
+        """Measure the untuned code of a task and begin to search, or note why the task stays as it is."""
+        self.run.store.add_task(StoredTask.of(task, self.target))
+        try:
+            untuned = stored.untuned(task, evaluator)
+        except UntunedError as error:
+            self.untunable[task.key] = str(error)
+            if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
+                self.events.on_internal_error("".join(traceback.format_exception(error)))
             return
-        with temporary_folder() as folder:
-            path = Path(folder) / "model"
-            self._model.save(path)
-            self.store.save_model(self._run_key, path.read_bytes())
+        assert task.dispatch is not None
+        space = DesignSpace(self.run.space, task.dispatch, self.target)
+        strategy = strategy_for(self.run.options, space, self._model, index)
+        search = TaskSearch(task, space, strategy, stored, untuned, starts_in(space, self.run.start_from))
+        search.warm_start()
+        self.searches.append(search)
+        self._tell("measuring the untuned dispatches")
 
-    def _next_count(self, limit: Limit) -> int:
-        """Return how many candidates the next round may try; 0 at the limit."""
-        if limit.trials is None:
-            return self.options.batch if self._has_time(limit) else 0
-        left = max(0, limit.trials - self.trials)
-        if any(not search.best_s and not search.exhausted for search in self.searches):
-            left = min(left, max(FIRST_ROUND, self.options.batch // len(self.searches)))
-        return min(self.options.batch, left)
+    def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, part: Part) -> None:
+        """Try the new best trace of a task on those that it fits; tasks that had no round yet start from it."""
+        fitting = fits(found, source, self.searches)
+        for search, trace in fitting:
+            if not search.best_s:
+                search.start_from(trace)
+        for search, trace in [(search, trace) for search, trace in fitting if search.best_s][:EXCHANGE]:
+            if part.next_round(self._standing()):
+                self._tell_errors(search.try_further(trace, evaluator))
 
-    def _has_time(self, limit: Limit) -> bool:
-        """Say whether a search by seconds goes on; a resumed one ends what it had begun, however long that took."""
-        if limit.ended is not None:
-            return self.trials < limit.ended
-        begun = self._rounds < self._stored[0] or self.trials < self._stored[1]
-        return begun or self.clock.spent_s() < limit.seconds
+    def _tell(self, stage: str) -> None:
+        self.events.on_stage(stage, self.state())
+
+    def _tell_errors(self, outcome: Round) -> None:
+        for text in outcome.internal_errors:
+            self.events.on_internal_error(text)

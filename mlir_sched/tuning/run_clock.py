@@ -14,7 +14,7 @@ class RunClock:
 
     Attributes:
         store: Where the seconds are kept.
-        key: Key of the run there.
+        key: Key of the clock there.
         start: When this process began with the run, by ``time.monotonic()``.
         earlier_s: Seconds that earlier processes spent on it.
     """
@@ -25,9 +25,7 @@ class RunClock:
     earlier_s: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store.add_run(self.key, {})
-        saved = self.store.rounds(self.key)
-        self.earlier_s = float(saved[-1]["seconds"]) if saved else 0.0
+        self.earlier_s = self.store.seconds(self.key)
 
     def here_s(self) -> float:
         """Return the seconds that this process spent so far."""
@@ -39,4 +37,4 @@ class RunClock:
 
     def save(self) -> None:
         """Keep the seconds spent so far."""
-        self.store.save_round(self.key, 0, {"seconds": self.spent_s()})
+        self.store.save_seconds(self.key, self.spent_s())

@@ -1,4 +1,4 @@
-"""The search of one task: asks the strategy, answers from the store what is known, has the rest evaluated, records."""
+"""The inner loop: rounds of one task, each of which asks the strategy, has candidates evaluated and records them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,30 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from mlir_sched.database import RecordStore
-from mlir_sched.database.record import Origin, Record, script_key
+from mlir_sched.database.record import Record
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.search import Observation, Strategy, TaskProgress
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import Evaluator, as_untuned, script_outcomes, seconds_against, untuned_outcome
-
-UNTUNED_KEY = "untuned"
-"""Candidate key of the untuned code in the record store."""
+from mlir_sched.tuning.evaluator import Evaluator, script_outcomes, seconds_against
+from mlir_sched.tuning.task_records import Candidate, TaskRecords
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A trace with the script that it produces.
+class Round:
+    """What came out of a round.
 
     Attributes:
-        trace: The decisions.
-        script: The script's text; empty when the trace is not legal.
-        problem: The rule that the trace breaks; empty when it is legal.
+        tried: Candidates tried in it.
+        found: The task's best trace, when it is one that was not the best before; None otherwise.
+        internal_errors: Tracebacks of mistakes of ours that candidates met, each once.
     """
 
-    trace: Trace
-    script: str
-    problem: str = ""
-
-    @property
-    def key(self) -> str:
-        """Its key in the record store."""
-        return script_key(self.script) if self.script else self.trace.key
+    tried: int = 0
+    found: Trace | None = None
+    internal_errors: tuple[str, ...] = ()
 
 
 @dataclass
@@ -48,69 +40,62 @@ class TaskSearch:
         task: The task.
         space: Its design space.
         strategy: Chooses candidates.
-        store: Where outcomes are kept.
-        context: Context key of its records.
-        seed: Seed of the run.
+        stored: What the store knows of it.
         untuned: Timing of the untuned code.
+        starts: Traces that are tried before the strategy's own; those of them that were not tried yet.
         records: Every record seen by this run, by the key of its trace, in order.
         best_s: Best time after each round, on the scale of the untuned timing.
         trials: Candidates tried up to the end of each round.
         exhausted: Whether the strategy has nothing left, or a whole round met internal errors.
         measured: Candidates evaluated now, not found in the store.
-        tried: Candidates tried so far.
-        start_from: Traces that are tried before the strategy's own.
-        since: Number of the last record from before the run: failures up to it that may not last are tried again.
     """
 
     task: Task
     space: DesignSpace
     strategy: Strategy
-    store: RecordStore
-    context: str
-    seed: int
+    stored: TaskRecords
     untuned: Timing
+    starts: Sequence[Trace] = ()
     records: dict[str, Record] = field(default_factory=dict)
     best_s: list[float | None] = field(default_factory=list)
     trials: list[int] = field(default_factory=list)
     exhausted: bool = False
     measured: int = 0
-    tried: int = 0
-    start_from: list[Trace] = field(default_factory=list)
-    since: int = 0
 
-    def warm_start(self, last_record: int) -> None:
+    def warm_start(self) -> None:
         """Learn from the records of earlier runs; what they know of a candidate is not measured again.
 
-        Records of scripts that their decisions do not produce any more (a transform module was changed) are left out,
-        and failures that may not last.
-
-        Args:
-            last_record: Number of the last record from before this run.
+        Records of scripts that their decisions do not produce any more (a transform module was changed) are left out.
         """
-        self.since = last_record
-        records = self.store.records(self.task.key, self.context, until=last_record)
-        self._learn([r for r in records if r.trace and r.outcome.is_lasting and self._produces(r.trace, r.script)])
+        self._learn([r for r in self.stored.earlier() if r.trace and self._produces(r.trace, r.script)])
 
-    def run_round(self, batch_size: int, limit: int, evaluator: Evaluator) -> int:
-        """Try the first ``limit`` of up to ``batch_size`` new candidates and return how many were tried.
+    def start_from(self, trace: Trace) -> None:
+        """Have a trace tried before the strategy's own, after those that were given earlier."""
+        self.starts = [*self.starts, trace]
+
+    def run_round(self, batch_size: int, limit: int, evaluator: Evaluator) -> Round:
+        """Try the first ``limit`` of up to ``batch_size`` new candidates; without any the task is exhausted.
 
         A round always suggests whole batches: a run that goes on with a larger budget then suggests the same ones.
         """
         traces = self._next_traces(batch_size)[:limit]
         if not traces:
             self.exhausted = True
-            return 0
+            return Round()
+        before = self.best_trace()
         records = self._try(traces, evaluator)
         self.exhausted = all(_internal_error(record) for record in records)
+        self.trials.append(self.tried + len(traces))
         self.best_s.append(self.best_seconds())
-        self.trials.append(self.tried)
-        return len(traces)
+        best = self.best_trace()
+        return Round(len(traces), None if best == before else best, _internal_errors(records))
 
-    def try_traces(self, traces: Sequence[Trace], evaluator: Evaluator) -> None:
-        """Try traces as a part of the last round."""
-        self._try(traces, evaluator)
-        if self.best_s:
-            self.best_s[-1], self.trials[-1] = self.best_seconds(), self.tried
+    def try_further(self, trace: Trace, evaluator: Evaluator) -> Round:
+        """Try a trace that was found for another task, as a part of the last round, of which there is one."""
+        records = self._try([trace], evaluator)
+        self.trials[-1] += 1
+        self.best_s[-1] = self.best_seconds()
+        return Round(1, None, _internal_errors(records))
 
     def fitted(self, trace: Trace) -> Trace | None:
         """Return the trace of another task repaired for this one; None when it does not fit or was tried here."""
@@ -118,8 +103,13 @@ class TaskSearch:
             repaired = self.space.replay(trace)
         except IllegalTraceError:
             return None
-        known = repaired.key in self.records or any(repaired.key == start.key for start in self.start_from)
+        known = repaired.key in self.records or any(repaired.key == start.key for start in self.starts)
         return None if known else repaired
+
+    @property
+    def tried(self) -> int:
+        """Candidates tried so far."""
+        return self.trials[-1] if self.trials else 0
 
     def best_trace(self) -> Trace | None:
         """Return the trace of the fastest valid candidate that is faster than the untuned code."""
@@ -158,10 +148,6 @@ class TaskSearch:
         timings = (record.outcome.timing for record in self.records.values())
         return tuple(None if timing is None else timing.ratio for timing in timings)
 
-    def internal_errors(self) -> list[str]:
-        """Return the texts of the internal errors that candidates met, each once."""
-        return list(dict.fromkeys(filter(None, map(_internal_error, self.records.values()))))
-
     def failures(self) -> Counter[str]:
         """Return how many candidates failed, by class."""
         failures = (r.outcome.failure for r in self.records.values())
@@ -171,18 +157,17 @@ class TaskSearch:
         """Have candidates evaluated that are not in the store, learn from all, and return their records."""
         self.strategy.exclude(traces)
         candidates = [self._candidate(trace) for trace in traces]
-        found = {candidate.key: self._find(candidate) for candidate in candidates}
+        found = {candidate.key: self.stored.find(candidate) for candidate in candidates}
         known = {key: record for key, record in found.items() if record is not None}
         new = [candidate for candidate in candidates if candidate.key not in known]
         known |= {record.candidate_key: record for record in self._evaluate(new, evaluator)}
         # Whoever wrote the store, the script that may be compiled later is the one made here.
         records = [replace(known[c.key], trace=c.trace, script=c.script) for c in candidates]
         self._learn(records)
-        self.tried += len(traces)
         return records
 
     def _next_traces(self, count: int) -> list[Trace]:
-        first, self.start_from = self.start_from[:count], self.start_from[count:]
+        first, self.starts = self.starts[:count], self.starts[count:]
         self.strategy.exclude(first)
         return [*first, *self.strategy.suggest(count - len(first))]
 
@@ -196,9 +181,6 @@ class TaskSearch:
         """Say whether a trace is legal and the script is the one it produces."""
         return bool(script) and self._candidate(trace).script == script
 
-    def _find(self, candidate: Candidate) -> Record | None:
-        return self.store.find(self.task.key, self.context, candidate.key, since=self.since)
-
     def _evaluate(self, candidates: Sequence[Candidate], evaluator: Evaluator) -> list[Record]:
         """Evaluate candidates and store every outcome as soon as it is known."""
         illegal = [candidate for candidate in candidates if candidate.problem]
@@ -211,22 +193,13 @@ class TaskSearch:
         return records
 
     def _settle(self, candidate: Candidate, outcome: Outcome) -> Record:
-        """Return what is stored of a candidate that was measured now: this outcome, or that of a faster process."""
         self.measured += 1
-        trace, script, batch = candidate.trace, candidate.script, len(self.best_s)
-        key = self.task.key, self.context, candidate.key
-        record = Record(*key, Origin.SCRIPT, trace, script, outcome, batch, self.seed)
-        return self.store.settle(record, since=self.since)
+        return self.stored.settle(candidate, outcome, len(self.best_s))
 
     def _learn(self, records: Sequence[Record]) -> None:
-        self.records |= {record.trace.key: record for record in records if record.trace is not None}
-        self.strategy.observe(
-            [
-                Observation(record.trace, seconds_against(record.outcome, self.untuned))
-                for record in records
-                if record.trace is not None
-            ]
-        )
+        learned = [(record.trace, record) for record in records if record.trace is not None]
+        self.records |= {trace.key: record for trace, record in learned}
+        self.strategy.observe([Observation(trace, seconds_against(r.outcome, self.untuned)) for trace, r in learned])
 
 
 def _internal_error(record: Record) -> str:
@@ -235,22 +208,5 @@ def _internal_error(record: Record) -> str:
     return failure.message if failure and failure.kind is FailureClass.INTERNAL_ERROR else ""
 
 
-def is_measured(task: Task, store: RecordStore, context: str) -> bool:
-    """Say whether the timing of a task's untuned code is known."""
-    return store.find(task.key, context, UNTUNED_KEY) is not None
-
-
-def untuned_timing(task: Task, store: RecordStore, context: str, seed: int, evaluator: Evaluator) -> Timing:
-    """Return the timing of a task's untuned code, measured once per context.
-
-    Raises:
-        UntunedError: It cannot be compiled or run.
-    """
-    record = store.find(task.key, context, UNTUNED_KEY)
-    if record is None:
-        outcome = untuned_outcome(evaluator, task)
-        assert outcome.timing is not None
-        outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
-        record = store.settle(Record(task.key, context, UNTUNED_KEY, Origin.UNTUNED, None, "", outcome, 0, seed))
-    assert record.outcome.timing is not None
-    return record.outcome.timing
+def _internal_errors(records: Sequence[Record]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(_internal_error, records))))

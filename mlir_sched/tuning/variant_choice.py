@@ -7,16 +7,15 @@ the search.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.targets.target import Target
+from mlir_sched.tuning.budget import compiling_s
 from mlir_sched.tuning.options import TuneOptions
-
-SHARE = 1 / 3
-"""Part of the minutes after whose end no further variant is compiled."""
 
 
 @dataclass
@@ -26,12 +25,13 @@ class VariantChoice:
     Attributes:
         store: Where the decision is kept.
         key: Its key there.
-        until: Time by ``time.monotonic()`` after which no further variant is compiled; None for no end.
+        until: Time by ``time.monotonic()`` after which no further variant is compiled; infinite for a run by trials,
+            which compiles all of them and decides nothing.
     """
 
     store: RecordStore
     key: str
-    until: float | None
+    until: float
     _compiled: list[str] = field(default_factory=list)
 
     @staticmethod
@@ -40,18 +40,18 @@ class VariantChoice:
         file = path.stat()
         run = (str(path.resolve()), file.st_size, file.st_mtime_ns, target.key, options.minutes, options.seed)
         key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
-        return VariantChoice(store, key, None if options.minutes is None else start + SHARE * 60 * options.minutes)
+        return VariantChoice(store, key, start + compiling_s(options))
 
     def wants(self, name: str) -> bool:
         """Say whether a further variant is to be compiled."""
-        if self.until is None:
+        if self.until == math.inf:
             return True
-        known = self.store.run_settings(self.key)
-        wanted = time.monotonic() < self.until if known is None else name in known["names"]
+        known: list[str] | None = self.store.decided(self.key)
+        wanted = time.monotonic() < self.until if known is None else name in known
         self._compiled += [name] if wanted else []
         return wanted
 
     def keep(self) -> None:
         """Keep what was decided, unless that is known."""
-        if self.until is not None:
-            self.store.add_run(self.key, {"names": self._compiled})
+        if self.until != math.inf:
+            self.store.decide(self.key, lambda: self._compiled)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, matmul_dispatch, program_search, task_of
+from replayed_run import searched as whole
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, measuring_context
@@ -19,9 +19,6 @@ from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.program_search import Limit, SearchRun
-from mlir_sched.tuning.progress import silent
-from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.version import __version__
 
@@ -64,10 +61,8 @@ def searched(
     assert TASK.dispatch is not None
     start = DesignSpace(SPACE, TASK.dispatch, TARGET).sample(np.random.default_rng(7))
     options = TuneOptions(trials=trials, batch=TRIALS, seed=seed, evolution=QUICK)
-    clock = RunClock(store, "clock", time.monotonic())
-    run = SearchRun(options, target, SPACE, store, [TASK], clock, silent, [start])
-    run.search(evaluator, Limit(trials))
-    return run.searches[0]
+    (search,) = whole(program_search(options, store, [TASK], target=target, start_from=[start]), evaluator).searches
+    return search
 
 
 def all_records(store: RecordStore) -> list[Record]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from replayed_run import TARGET, matmul_dispatch, task_of
+from replayed_run import Heard, matmul_dispatch, program_search, searched, task_of
 from speedups import timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Outcome
 from mlir_sched.runner import BaselineError
-from mlir_sched.space.design_space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.program_search import Limit, SearchRun
-from mlir_sched.tuning.progress import silent
-from mlir_sched.tuning.run_clock import RunClock
+from mlir_sched.tuning.program_search import ProgramSearch
 
 SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
 TRIALS = 40
@@ -49,14 +45,13 @@ class Failing:
             yield index, Outcome(timing(5e-4, 2.0), None, script)
 
 
-def searched(folder: Path, evaluator: Failing) -> SearchRun:
+def searched_with(folder: Path, evaluator: Failing) -> tuple[ProgramSearch, list[str]]:
+    """Return a search with the internal errors that it told."""
+    heard = Heard()
     tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
         options = TuneOptions(trials=TRIALS, batch=8, strategy="random")
-        clock = RunClock(store, "clock", time.monotonic())
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
-        run.search(evaluator, Limit(TRIALS))
-    return run
+        return searched(program_search(options, store, tasks, heard=heard), evaluator), heard.internal_errors
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("planted"), BaselineError("planted")], ids=["ours", "baseline"])
@@ -65,26 +60,27 @@ def test_a_dispatch_whose_candidates_raise_is_given_up_and_the_others_go_on(
     error: Exception, after: int, tmp_path: Path
 ) -> None:
     evaluator = Failing(error, after=after)
-    run = searched(tmp_path, evaluator)
-    by_name = {search.task.name: search for search in run.searches}
+    program, texts = searched_with(tmp_path, evaluator)
+    by_name = {search.task.name: search for search in program.searches}
     bad = by_name["bad"]
-    assert run.trials == TRIALS
+    assert program.tried == TRIALS
     assert bad.exhausted
     assert bad.failures() == Counter({"internal_error": bad.tried - after})
     assert Counter(evaluator.measured) == Counter({"good": TRIALS - bad.tried, "bad": after})
-    for text in run.internal_errors():
+    assert texts
+    for text in texts:
         assert "Traceback" in text
         assert text.endswith(f"{type(error).__name__}: planted\n")
-    resumed = searched(tmp_path, Failing(RuntimeError("nothing is left to measure")))
-    assert {s.task.name: s.records for s in resumed.searches} == {s.task.name: s.records for s in run.searches}
+    resumed, again = searched_with(tmp_path, Failing(RuntimeError("nothing is left to measure")))
+    assert {s.task.name: s.records for s in resumed.searches} == {s.task.name: s.records for s in program.searches}
+    assert again == texts
 
 
 def test_a_dispatch_whose_untuned_code_raises_is_left_out(tmp_path: Path) -> None:
-    run = searched(tmp_path, Failing(KeyError("planted"), untuned=True))
-    assert [search.task.name for search in run.searches] == ["good"]
-    assert run.trials == TRIALS
-    assert list(run.untunable.values()) == ["its untuned code meets an internal error: KeyError"]
-    (text,) = run.internal_errors()
+    program, (text,) = searched_with(tmp_path, Failing(KeyError("planted"), untuned=True))
+    assert [search.task.name for search in program.searches] == ["good"]
+    assert program.tried == TRIALS
+    assert list(program.untunable.values()) == ["its untuned code meets an internal error: KeyError"]
     assert "KeyError: 'planted'" in text
 
 
@@ -92,4 +88,4 @@ def test_a_dispatch_whose_untuned_code_raises_is_left_out(tmp_path: Path) -> Non
 @pytest.mark.parametrize("error", [UserError("no such flag"), OSError(28, "no space left")])
 def test_what_no_dispatch_can_be_evaluated_with_ends_the_run(error: Exception, untuned: bool, tmp_path: Path) -> None:
     with pytest.raises(type(error)):
-        searched(tmp_path, Failing(error, untuned=untuned))
+        searched_with(tmp_path, Failing(error, untuned=untuned))

@@ -8,16 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, matmul_dispatch, program_search, task_of
+from replayed_run import searched as whole
 from speedups import Factor, Speedups
 
 from mlir_sched.database import RecordStore
 from mlir_sched.outcome import Outcome
-from mlir_sched.space.design_space import Space
+from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.budget import Part
+from mlir_sched.tuning.exchange import finds_of
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.program_search import NO_TIME, Limit, SearchRun
-from mlir_sched.tuning.progress import silent
+from mlir_sched.tuning.program_search import NO_TIME, ProgramSearch
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.variant_choice import VariantChoice
 
@@ -25,16 +27,13 @@ SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
 
 
-def searched(folder: Path, speedups: Mapping[str, Factor], trials: int) -> tuple[SearchRun, Speedups]:
+def searched(folder: Path, speedups: Mapping[str, Factor], trials: int) -> tuple[ProgramSearch, Speedups]:
     """Return a search of so many trials over the three tasks."""
     evaluator = Speedups(speedups)
     tasks = [replace(task_of(n, matmul_dispatch(*shape)), weight=WEIGHTS[n]) for n, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
         options = TuneOptions(trials=trials, batch=9, evolution=QUICK)
-        clock = RunClock(store, "clock", time.monotonic())
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, clock, silent)
-        run.search(evaluator, Limit(trials))
-    return run, evaluator
+        return whole(program_search(options, store, tasks), evaluator), evaluator
 
 
 def test_first_rounds_share_a_batch_and_the_heaviest_task_comes_first(tmp_path: Path) -> None:
@@ -43,8 +42,8 @@ def test_first_rounds_share_a_batch_and_the_heaviest_task_comes_first(tmp_path: 
 
 
 def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path) -> None:
-    run, _ = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 0.5}, trials=12)
-    heavy, other, light = run.searches
+    program, _ = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 0.5}, trials=12)
+    heavy, other, light = program.searches
     found = heavy.best_trace()
     assert found is not None
     assert other.best_trace() is not None
@@ -53,8 +52,8 @@ def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path)
 
 
 def test_the_best_time_after_a_round_is_of_the_candidates_up_to_it(tmp_path: Path) -> None:
-    run, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=45)
-    heavy = run.searches[0]
+    program, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=45)
+    heavy = program.searches[0]
     times = [record.outcome.timing.median_s for record in heavy.records.values() if record.outcome.timing]
     assert len(heavy.trials) > 2
     assert heavy.best_s == [min(times[:tried]) for tried in heavy.trials]
@@ -68,18 +67,17 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
     evaluator.by_name["part"] = 1.0
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         options = TuneOptions(trials=20, batch=9, evolution=QUICK)
-        clock = RunClock(store, "clock", time.monotonic())
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, [task], clock, silent, others=[first])
-        run.search(evaluator, Limit(3))
-    (part,) = run.searches
+        program = program_search(options, store, [task])
+        program.search(evaluator, Part(9, trials=3), finds_of(first.searches))
+    (part,) = program.searches
     assert len(found) == 2
     assert [part.fitted(trace) for trace in found] == [None, None]
 
 
 @pytest.mark.parametrize("trials", [1, 5, 10, 13])
 def test_the_budget_is_kept(trials: int, tmp_path: Path) -> None:
-    run, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 1.2}, trials)
-    assert run.trials == len(evaluator.measured) == trials
+    program, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 1.2}, trials)
+    assert program.tried == len(evaluator.measured) == trials
 
 
 class SlowUntuned(Speedups):
@@ -95,15 +93,15 @@ class SlowUntuned(Speedups):
 def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, str]]]:
     """Return, after a search up to each limit, the tasks that are searched and why others are not."""
     tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
-    shares = {"heavy": 0.7, "other": 0.2, "light": 0.1}
+    profile = ProgramProfile({"heavy": 0.7, "other": 0.2, "light": 0.1}, dict.fromkeys(SHAPES, 1))
     evaluator, seen = SlowUntuned(dict.fromkeys(SHAPES, 1.0)), []
     with RecordStore.open(folder / "records.sqlite") as store:
         options = TuneOptions(minutes=1, batch=9, evolution=QUICK)
-        evaluator.clock = RunClock(store, "clock", time.monotonic())
-        run = SearchRun(options, TARGET, Space.default(TARGET), store, tasks, evaluator.clock, silent, shares=shares)
+        program = program_search(options, store, tasks, profile=profile)
+        evaluator.clock = program.run.clock
         for limit_s in limits_s:
-            run.search(evaluator, Limit(None, limit_s))
-            seen.append(({search.task.name for search in run.searches}, dict(run.untunable)))
+            program.search(evaluator, Part(9, None, limit_s))
+            seen.append(({search.task.name for search in program.searches}, dict(program.untunable)))
     return seen
 
 

@@ -9,20 +9,19 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
-from replayed_run import QUICK, TARGET, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of
 from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.payload import Dispatch
 from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import BuiltVariant, contenders
+from mlir_sched.program.variants import BuiltVariant, worth_tuning
 from mlir_sched.space.design_space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.program_search import SearchRun
-from mlir_sched.tuning.progress import silent
-from mlir_sched.tuning.variant_search import VariantSearch
+from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
 
 SMALL, LARGE, ODD = matmul_dispatch(64, 96, 32), matmul_dispatch(128, 64, 48), matmul_dispatch(60, 84, 36)
 SPACE = Space.default(TARGET)
@@ -36,7 +35,7 @@ def built(name: str, dispatch: Dispatch, seconds: float) -> BuiltVariant:
 
 
 @pytest.fixture
-def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[BuiltVariant, SearchRun]]:
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., SearchResult]:
     """Return a function that runs a search of variants in one store, where a candidate takes a second."""
 
     def run(
@@ -49,7 +48,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
         seconds: float | None = None,
         name: str = "records.sqlite",
         cores: int = 1,
-    ) -> tuple[BuiltVariant, SearchRun]:
+    ) -> SearchResult:
         def open_evaluator(built: BuiltVariant) -> AbstractContextManager[Evaluator]:
             assert built.variant in [v.variant for v in variants]
             return nullcontext(evaluator)
@@ -63,20 +62,25 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
         monkeypatch.setattr("mlir_sched.tuning.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
             target = replace(TARGET, cores=cores)
-            search = VariantSearch(options, target, SPACE, store, open_evaluator, time_programs, 0.0, silent)
-            return search.run(variants)
+            run = TuningRun.of(options, target, SPACE, store, variants, start=0.0)
+            return VariantSearch.of(run, variants, Heard(), time_programs).search(open_evaluator)
 
     return run
 
 
+def elsewhere(found: SearchResult) -> int:
+    """Return the candidates that were tried on programs that are not emitted."""
+    return found.tried - found.best.tried
+
+
 def test_a_variant_that_is_slower_untuned_wins_when_its_scripts_gain_more(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
     evaluator = Speedups({"default": 1.1, "rewritten": 5.0})
-    chosen, run = search(variants, evaluator)
-    assert chosen.variant.name == "rewritten"
-    assert (run.trials, run.elsewhere) == (56, 8)
+    found = search(variants, evaluator)
+    assert found.best.name == "rewritten"
+    assert (found.best.tried, elsewhere(found)) == (56, 8)
     assert evaluator.measured == ["default"] * 8 + ["rewritten"] * 56
 
 
@@ -86,14 +90,14 @@ def in_calling_thread(built: BuiltVariant, seconds: float) -> BuiltVariant:
 
 
 def test_a_variant_in_the_calling_thread_is_searched_as_on_one_core(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     default = built("default", SMALL, 1.0)
-    chosen, run = search([default, in_calling_thread(default, 1.01)], Speedups({"default": 3.0}), cores=2)
-    runs = {run.target.cores: run.trials for run in (run, *run.others)}
-    assert runs.keys() == {1, 2}
-    assert min(runs.values()) >= 8, "records of one thread say nothing of two"
-    assert chosen.on(replace(TARGET, cores=2)).cores == run.target.cores
+    found = search([default, in_calling_thread(default, 1.01)], Speedups({"default": 3.0}), cores=2)
+    tried = {program.target.cores: program.tried for program in (found.best, *found.others)}
+    assert tried.keys() == {1, 2}
+    assert min(tried.values()) >= 8, "records of one thread say nothing of two"
+    assert found.best.built.on(replace(TARGET, cores=2)).cores == found.best.target.cores
 
 
 @pytest.mark.parametrize(("seconds", "tuned"), [(0.8, ["default on local-sync", "default"]), (1.2, ["default"])])
@@ -101,95 +105,106 @@ def test_a_variant_in_the_calling_thread_is_tuned_where_several_threads_save_lit
     seconds: float, tuned: list[str]
 ) -> None:
     default = built("default", SMALL, 1.0)
-    found = contenders([default, in_calling_thread(default, seconds)], SPACE, replace(TARGET, cores=2))
+    found = worth_tuning([default, in_calling_thread(default, seconds)], SPACE, replace(TARGET, cores=2))
     assert [b.variant.name for b in found] == tuned
 
 
 def test_a_close_second_gets_more_before_one_is_chosen(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2), built("O3", ODD, 1.3)]
     evaluator = Speedups({"default": 3.0, "rewritten": lambda tried: 3.0 if tried <= 8 else 6.0, "O3": 1.0})
-    chosen, _ = search(variants, evaluator)
-    assert chosen.variant.name == "rewritten"
+    found = search(variants, evaluator)
+    assert found.best.name == "rewritten"
     assert evaluator.measured == (
         ["default"] * 8 + ["rewritten"] * 8 + ["O3"] * 8 + ["default"] * 8 + ["rewritten"] * 32
     )
 
 
 def test_close_variants_are_told_apart_by_their_programs(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
     evaluator = Speedups({"default": 3.0, "rewritten": 2.5})
-    assert search(variants, evaluator, times={"rewritten": 1.0, "default": 1.1})[0].variant.name == "rewritten"
-    again = search(variants, evaluator, times={"rewritten": 1.1, "default": 1.0})[0]
-    assert again.variant.name == "rewritten", "it is remembered"
+    assert search(variants, evaluator, times={"rewritten": 1.0, "default": 1.1}).best.name == "rewritten"
+    again = search(variants, evaluator, times={"rewritten": 1.1, "default": 1.0})
+    assert again.best.name == "rewritten", "it is remembered"
 
 
 def test_of_two_processes_with_one_store_both_do_what_one_decided(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
     evaluator = Speedups({"default": 3.0, "rewritten": 2.5})
     faster: list[str] = []
 
     def other_process() -> None:
-        chosen, _ = search(variants, evaluator, times={"rewritten": 1.0, "default": 1.1})
-        faster.append(chosen.variant.name)
+        found = search(variants, evaluator, times={"rewritten": 1.0, "default": 1.1})
+        faster.append(found.best.name)
 
     times = {"rewritten": 1.1, "default": 1.0}
-    chosen, _ = search(variants, evaluator, times=times, meanwhile=other_process)
-    assert [chosen.variant.name, *faster] == ["rewritten"] * 2
+    found = search(variants, evaluator, times=times, meanwhile=other_process)
+    assert [found.best.name, *faster] == ["rewritten"] * 2
     assert len(evaluator.measured) == 64, "nothing is measured twice"
 
 
 def test_fresh_starts_at_the_same_time_have_generations_of_their_own(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]], monkeypatch: pytest.MonkeyPatch
+    search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variants, evaluator = [built("default", SMALL, 1.0)], Speedups({"default": 1.1})
-    with monkeypatch.context() as stale:
-        stale.setattr(RecordStore, "runs", lambda _: ())  # all look before the first writes
-        found = [search(variants, evaluator, trials=8, fresh=True)[1].generation for _ in range(3)]
+    looked: list[str] = []
+    decided = RecordStore.decided
+
+    def stale(store: RecordStore, key: str) -> object:
+        """All look before the first decides."""
+        looked.append(key)
+        return None if len(looked) == 1 else decided(store, key)
+
+    found: list[int] = []
+    for _ in range(3):
+        looked.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(RecordStore, "decided", stale)
+            found.append(search(variants, evaluator, trials=8, fresh=True).best.run.generation)
     assert found == [1, 2, 3]
-    assert search(variants, evaluator, trials=8)[1].generation == 3
+    assert search(variants, evaluator, trials=8).best.run.generation == 3
     assert len(evaluator.measured) == 3 * 8
 
 
-def test_a_program_that_fails_comes_last(search: Callable[..., tuple[BuiltVariant, SearchRun]]) -> None:
+def test_a_program_that_fails_comes_last(search: Callable[..., SearchResult]) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
     evaluator = Speedups({"default": 3.0, "rewritten": 2.5})
-    assert search(variants, evaluator, times={"rewritten": 1.0})[0].variant.name == "rewritten"
+    assert search(variants, evaluator, times={"rewritten": 1.0}).best.name == "rewritten"
 
 
 def test_a_variant_out_of_reach_is_dropped_at_once(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2), built("O3", ODD, 1.3)]
     evaluator = Speedups({"default": 3.0, "rewritten": 1.1, "O3": 1.0})
-    chosen, run = search(variants, evaluator)
-    assert (chosen.variant.name, run.trials, run.elsewhere) == ("default", 48, 16)
+    found = search(variants, evaluator)
+    assert (found.best.name, found.best.tried, elsewhere(found)) == ("default", 48, 16)
 
 
 def test_the_fastest_untuned_variant_keeps_the_budget_when_no_script_gains(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
-    chosen, run = search(variants, Speedups({"default": 1.0, "rewritten": 1.0}))
-    assert (chosen.variant.name, run.trials, run.elsewhere) == ("default", 56, 8)
+    found = search(variants, Speedups({"default": 1.0, "rewritten": 1.0}))
+    assert (found.best.name, found.best.tried, elsewhere(found)) == ("default", 56, 8)
 
 
 def test_a_small_budget_goes_to_the_fastest_untuned_variant_alone(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("O3", LARGE, 0.5)]
     evaluator = Speedups({"default": 9.0, "O3": 1.0})
-    assert search(variants, evaluator, trials=24)[0].variant.name == "O3"
+    assert search(variants, evaluator, trials=24).best.name == "O3"
     assert set(evaluator.measured) == {"O3"}
 
 
 def test_what_a_small_space_leaves_of_the_budget_goes_to_contenders_that_had_none(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [
         built("tiny", matmul_dispatch(1, 2, 2), 1.0),
@@ -197,49 +212,67 @@ def test_what_a_small_space_leaves_of_the_budget_goes_to_contenders_that_had_non
         built("rewritten", LARGE, 1.6),
     ]
     evaluator = Speedups({"tiny": 1.0, "default": 1.1, "rewritten": 9.0})
-    chosen, run = search(variants, evaluator, trials=32)
-    assert chosen.variant.name == "rewritten"
+    found = search(variants, evaluator, trials=32)
+    assert found.best.name == "rewritten"
     assert evaluator.measured.count("default") == 8
-    assert run.trials == evaluator.measured.count("rewritten") == 32 - 8 - evaluator.measured.count("tiny")
+    assert found.best.tried == evaluator.measured.count("rewritten") == 32 - 8 - evaluator.measured.count("tiny")
 
 
 def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
     speedups = {"default": 1.1, "rewritten": 5.0}
     for stop_after in (5, 12, 10):
-        chosen, run = search(variants, Speedups(speedups, stop_after))
-        assert run.interrupted
+        found = search(variants, Speedups(speedups, stop_after))
+        assert found.interrupted
     evaluator = Speedups(speedups)
     noisier = [variants[0], built("rewritten", LARGE, 0.9)]  # what was decided does not depend on a second timing
-    chosen, run = search(noisier, evaluator)
-    assert (chosen.variant.name, run.trials, run.elsewhere) == ("rewritten", 56, 8)
+    found = search(noisier, evaluator)
+    assert (found.best.name, found.best.tried, elsewhere(found)) == ("rewritten", 56, 8)
     assert len(evaluator.measured) == 64 - 5 - 12 - 10
 
 
+def test_ctrl_c_while_programs_are_timed_ends_the_search_with_the_one_that_is_expected_to_be_fastest(
+    search: Callable[..., SearchResult],
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
+    evaluator = Speedups({"default": 2.5, "rewritten": 3.0})
+    stopped = search(variants, evaluator, times={"default": 1.0}, meanwhile=interrupt)
+    assert (stopped.best.name, stopped.tried, stopped.interrupted) == ("rewritten", 16, True)
+    found = search(variants, evaluator, times={"default": 1.0})
+    assert (found.best.name, found.tried, found.interrupted) == ("default", 64, False)
+
+
 def test_a_run_by_time_that_was_interrupted_measures_what_an_uninterrupted_one_does(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]],
+    search: Callable[..., SearchResult],
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2), built("O3", ODD, 1.3)]
     speedups = {"default": 3.0, "rewritten": 4.0, "O3": 1.0}
     whole = Speedups(speedups)
-    chosen, run = search(variants, whole, seconds=60, name="whole.sqlite")
+    found = search(variants, whole, seconds=60, name="whole.sqlite")
     assert 60 <= len(whole.measured) < 68
     parts: list[str] = []
     for stop_after in (5, 12, 10, 8, None):
         part = Speedups(speedups, stop_after)
-        again, resumed = search(variants, part, seconds=60)
+        resumed = search(variants, part, seconds=60)
         parts += part.measured
         assert resumed.interrupted == (stop_after is not None)
     assert parts == whole.measured
-    assert (again.variant.name, resumed.trials, resumed.elsewhere) == (chosen.variant.name, run.trials, run.elsewhere)
+    assert (resumed.best.name, resumed.best.tried, elsewhere(resumed)) == (
+        found.best.name,
+        found.best.tried,
+        elsewhere(found),
+    )
     repeated = Speedups(speedups)
     search(variants, repeated, seconds=60)
     assert repeated.measured == []
 
 
-def test_more_time_is_added_to_what_was_spent(search: Callable[..., tuple[BuiltVariant, SearchRun]]) -> None:
+def test_more_time_is_added_to_what_was_spent(search: Callable[..., SearchResult]) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.2)]
     evaluator = Speedups({"default": 3.0, "rewritten": 1.0})
     search(variants, evaluator, seconds=48)
@@ -250,17 +283,17 @@ def test_more_time_is_added_to_what_was_spent(search: Callable[..., tuple[BuiltV
 
 
 def test_another_machine_decides_for_itself(
-    search: Callable[..., tuple[BuiltVariant, SearchRun]], monkeypatch: pytest.MonkeyPatch
+    search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variants = [built("default", SMALL, 1.0), built("rewritten", LARGE, 1.0)]
     speedups = {"default": 3.0, "rewritten": 2.5}
-    assert search(variants, Speedups(speedups), times={"rewritten": 1.0})[0].variant.name == "rewritten"
+    assert search(variants, Speedups(speedups), times={"rewritten": 1.0}).best.name == "rewritten"
     monkeypatch.setitem(globals(), "TARGET", replace(TARGET, machine=(("cpu", "another"),)))
-    assert search(variants, Speedups(speedups), times={"default": 1.0})[0].variant.name == "default"
+    assert search(variants, Speedups(speedups), times={"default": 1.0}).best.name == "default"
 
 
 def test_of_variants_with_the_same_dispatches_the_fastest_is_tuned() -> None:
     default, same, other = built("default", SMALL, 1.0), built("O3", SMALL, 0.7), built("rewritten", LARGE, 3.0)
-    assert [b.variant.name for b in contenders([default, same, other], SPACE, TARGET)] == ["O3", "rewritten"]
+    assert [b.variant.name for b in worth_tuning([default, same, other], SPACE, TARGET)] == ["O3", "rewritten"]
     hardly = built("O3", SMALL, 0.99)
-    assert [b.variant.name for b in contenders([default, hardly], SPACE, TARGET)] == ["default"]
+    assert [b.variant.name for b in worth_tuning([default, hardly], SPACE, TARGET)] == ["default"]

@@ -1,0 +1,190 @@
+"""The budget of a run, in candidates or in seconds, and the parts of it that the searches of its programs may spend.
+
+All functions are pure: the searches say how far they are, and are told how far they may go.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
+
+COMPILING = 1 / 3
+"""Part of the minutes after whose end no further variant is compiled."""
+EXPLORATION = 1 / 2
+"""Share of the budget before one program is chosen, the same for every rung: there are two, or log2 of the programs."""
+FIRST_ROUND = 2
+"""Least candidates of a task's first round; the tasks share a batch in their first rounds, so that a small budget
+reaches all of them. What is tried does not depend on the budget, so that a larger one goes on where it ended."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far the search of a program is.
+
+    Attributes:
+        tried: Candidates tried on the program.
+        now_s: Seconds on the run's clock.
+        tasks: How many of its tasks are searched.
+        reached: Whether every one of them had a round, or has nothing left to try.
+        begun: Whether an interrupted process had begun the next round.
+    """
+
+    tried: int
+    now_s: float
+    tasks: int
+    reached: bool
+    begun: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a budget that the search of one program may spend, given by its end.
+
+    Attributes:
+        batch: Most candidates of a round.
+        trials: Candidates of the program at the end, those of earlier parts included; None for a part by time.
+        until_s: Seconds on the run's clock at the end; used when ``trials`` is None.
+        ended: Candidates of the program when a part by time had ended in an earlier process; a resumed run ends it
+            there. None when it did not end before.
+    """
+
+    batch: int
+    trials: int | None
+    until_s: float = 0.0
+    ended: int | None = None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether it ends at a time."""
+        return self.trials is None
+
+    def next_round(self, search: Standing) -> int:
+        """Return how many candidates the next round may try; 0 at the end.
+
+        By time, a resumed run ends a round that was begun, however long it took.
+        """
+        if self.trials is None:
+            goes_on = search.begun or search.now_s < self.until_s
+            return self.batch if (goes_on if self.ended is None else search.tried < self.ended) else 0
+        share = self.batch if search.reached else max(FIRST_ROUND, self.batch // search.tasks)
+        return min(self.batch, share, max(0, self.trials - search.tried))
+
+    def untuned_until_s(self, now_s: float) -> float:
+        """Return the seconds on the run's clock after which no further untuned code is measured.
+
+        By time it is half of what is left at ``now_s``, by trials there is no such end.
+        """
+        return math.inf if self.trials is not None else (now_s + self.until_s) / 2
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The turn of one program in successive halving.
+
+    Attributes:
+        explored: How many programs are explored in all.
+        rung: From 0.
+        programs: How many programs divide the rung.
+        place: Place of the program among them, from 0.
+    """
+
+    explored: int
+    rung: int
+    programs: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a whole run may spend.
+
+    Attributes:
+        batch: Most candidates of a round.
+        trials: Candidates of all programs; None for a run by time.
+        seconds: Seconds on the run's clock; used when ``trials`` is None.
+        begun_s: Seconds on the run's clock when the search began; the programs were compiled and timed before.
+    """
+
+    batch: int
+    trials: int | None
+    seconds: float = 0.0
+    begun_s: float = 0.0
+
+    @property
+    def by_time(self) -> bool:
+        """Whether it is in seconds."""
+        return self.trials is None
+
+    @staticmethod
+    def of(options: TuneOptions, *, tasks: int, begun_s: float) -> Budget:
+        """Return what a user gave a run, or else a default.
+
+        Args:
+            options: What the user decided.
+            tasks: Most tasks of a variant that can be tuned.
+            begun_s: Seconds on the run's clock when the search began.
+        """
+        if options.minutes is not None:
+            return Budget(options.batch, None, options.minutes * 60, begun_s)
+        return Budget(options.batch, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
+
+    def explored(self, programs: int) -> int:
+        """Return how many of the programs are explored, at least one: a small budget in trials leaves some out."""
+        return programs if self.trials is None else max(1, min(programs, int(self.trials * EXPLORATION / self.batch)))
+
+    def part(self, turn: Turn, *, own: int, elsewhere: int) -> Part:
+        """Return what a program may spend in its turn; by trials whole batches, at least one.
+
+        Args:
+            turn: The turn.
+            own: Candidates tried so far on the program.
+            elsewhere: Candidates tried so far on the others.
+        """
+        share = _rung_share(turn.explored)
+        if self.trials is None:
+            spent = share * turn.rung + share * (turn.place + 1) / turn.programs
+            return Part(self.batch, None, self.begun_s + max(0.0, self.seconds - self.begun_s) * spent)
+        batches = max(1, int(self.trials * share / turn.programs / self.batch))
+        return Part(self.batch, min(own + batches * self.batch, self.trials - elsewhere))
+
+    def kept(self, last: Turn, *, tried: int) -> int:
+        """Return how many programs are left after a rung: the better half, or one when all of exploration is spent.
+
+        Args:
+            last: The last turn of the rung.
+            tried: Candidates tried so far on all explored programs; whole batches may be more than their rungs' shares.
+        """
+        spent = _rung_share(last.explored) * (last.rung + 1) if self.trials is None else tried / self.trials
+        return math.ceil(last.programs / 2) if spent < EXPLORATION else 1
+
+    def rest(self, *, elsewhere: int) -> Part:
+        """Return what a program may spend that gets all that is left."""
+        return Part(self.batch, None if self.trials is None else self.trials - elsewhere, self.seconds)
+
+    def has_trials(self, tried: int) -> bool:
+        """Say whether trials are left after so many; no run by time has any."""
+        return self.trials is not None and tried < self.trials
+
+    def left_s(self, *, tried: int, here_s: float, now_s: float) -> float | None:
+        """Return the estimated seconds to the end of the search, at least 0; None when unknown.
+
+        Args:
+            tried: Candidates tried on all programs.
+            here_s: Seconds that this process spent.
+            now_s: Seconds on the run's clock.
+        """
+        if self.trials is None:
+            return max(0.0, self.seconds - now_s)
+        return here_s / tried * max(0, self.trials - tried) if tried else None
+
+
+def _rung_share(explored: int) -> float:
+    """Return the part of the budget, 0 to 1, for every rung when so many programs are explored."""
+    return EXPLORATION / max(2, math.ceil(math.log2(explored)))
+
+
+def compiling_s(options: TuneOptions) -> float:
+    """Return the seconds of a process after which no further variant is compiled; infinite for a run by trials."""
+    return math.inf if options.minutes is None else COMPILING * 60 * options.minutes

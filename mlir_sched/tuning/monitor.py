@@ -1,0 +1,34 @@
+"""The progress of a run, put together from what its searches tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mlir_sched.tuning.events import ProgramState
+from mlir_sched.tuning.progress import Progress, ProgressCallback
+from mlir_sched.tuning.tuning_run import TuningRun
+
+
+@dataclass
+class Monitor:
+    """Hears the events of all searches of a run (``SearchEvents``).
+
+    Attributes:
+        run: The run.
+        progress: Is called with the state of the whole run.
+        on_internal_error: Is called with the tracebacks of mistakes of ours.
+    """
+
+    run: TuningRun
+    progress: ProgressCallback
+    on_internal_error: Callable[[str], None]
+    _tried: dict[str, int] = field(default_factory=dict)
+
+    def on_stage(self, stage: str, state: ProgramState) -> None:
+        """Call ``progress`` with the state of a program and the candidates tried on all of them."""
+        self._tried[state.name] = state.tried
+        tried, budget, clock = sum(self._tried.values()), self.run.budget, self.run.clock
+        here_s = clock.here_s()
+        left_s = budget.left_s(tried=tried, here_s=here_s, now_s=clock.spent_s())
+        self.progress(Progress(stage, tried, budget.trials or 0, here_s, left_s, state.best, state.failures))

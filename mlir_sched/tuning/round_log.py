@@ -1,0 +1,80 @@
+"""What the store keeps of a program's search beside its records: a resumed search knows what was begun."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import measuring_context
+from mlir_sched.models import SharedCostModel
+from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.version import __version__
+
+
+@dataclass(frozen=True)
+class RoundLog:
+    """The rounds of one search; :meth:`of` makes it.
+
+    Attributes:
+        store: Where they are kept.
+        key: Key of the search there.
+        context: Context key of its records.
+        last_record: Number of the last record from before the search first began; resumed, it sees the same ones.
+        rounds: Rounds that had been begun when this process began with the search.
+        trials: Candidates that had been tried then.
+    """
+
+    store: RecordStore
+    key: str
+    context: str
+    last_record: int
+    rounds: int
+    trials: int
+
+    @staticmethod
+    def of(run: TuningRun, tasks: Sequence[Task], target: Target) -> RoundLog:
+        """Return the log of the search for tasks on a target, which begins now or is resumed."""
+        context = measuring_context(target, generation=run.generation)
+        key = _key(run, tasks, target, context)
+        run.store.add_run(key, {"last_record": run.store.last_record()})
+        settings, rounds = run.store.run_settings(key), run.store.rounds(key)
+        assert settings is not None
+        trials = int(rounds[-1]["trials"]) if rounds else 0
+        return RoundLog(run.store, key, context, int(settings["last_record"]), len(rounds), trials)
+
+    def had_begun(self, rounds: int, tried: int) -> bool:
+        """Say whether, after so many rounds and candidates, an earlier process had begun the next ones."""
+        return rounds < self.rounds or tried < self.trials
+
+    def save(self, rounds: int, tried: int) -> None:
+        """Keep that so many rounds were begun, and how many candidates were tried so far; it never goes back."""
+        if (rounds, tried) > (self.rounds, self.trials):
+            self.store.save_round(self.key, rounds - 1, {"trials": tried})
+
+    def save_model(self, model: SharedCostModel) -> None:
+        """Keep the cost model beside the records that it was fitted to, under the key of the search."""
+        if not model.fitted:
+            return
+        with temporary_folder() as folder:
+            path = Path(folder) / "model"
+            model.save(path)
+            self.store.save_model(self.key, path.read_bytes())
+
+
+def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) -> str:
+    options = run.options
+    dispatches = [task.dispatch for task in tasks if task.dispatch]
+    identity = [
+        [task.key for task in tasks],
+        [[sketch.name for sketch in run.space.sketches(dispatch, target)] for dispatch in dispatches],
+        context, options.seed, options.batch, options.strategy, repr(options.evolution), __version__,
+        *(trace.key for trace in run.start_from),
+    ]  # fmt: skip
+    return "run-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

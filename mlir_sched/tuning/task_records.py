@@ -1,0 +1,95 @@
+"""The records of one task: what a search knows from the store, and where its own outcomes go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import Origin, Record, script_key
+from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
+from mlir_sched.tuning.evaluator import Evaluator, as_untuned, untuned_outcome
+
+UNTUNED_KEY = "untuned"
+"""Candidate key of the untuned code in the record store."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trace with the script that it produces.
+
+    Attributes:
+        trace: The decisions.
+        script: The script's text; empty when the trace is not legal.
+        problem: The rule that the trace breaks; empty when it is legal.
+    """
+
+    trace: Trace
+    script: str
+    problem: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its key in the record store."""
+        return script_key(self.script) if self.script else self.trace.key
+
+
+@dataclass(frozen=True)
+class TaskRecords:
+    """The records of a task that one run sees.
+
+    Attributes:
+        store: Where they are.
+        task_key: Key of the task.
+        context: Context key.
+        seed: Seed of the run.
+        since: Number of the last record from before the run: failures up to it that may not last are tried again.
+    """
+
+    store: RecordStore
+    task_key: str
+    context: str
+    seed: int
+    since: int = 0
+
+    def earlier(self) -> list[Record]:
+        """Return the records of scripts from before the run, without failures that may not last."""
+        records = self.store.records(self.task_key, self.context, until=self.since)
+        return [record for record in records if record.trace and record.outcome.is_lasting]
+
+    def find(self, candidate: Candidate) -> Record | None:
+        """Return the record that answers for a candidate, or None."""
+        return self.store.find(self.task_key, self.context, candidate.key, since=self.since)
+
+    def settle(self, candidate: Candidate, outcome: Outcome, batch: int) -> Record:
+        """Return what is stored of a candidate that was measured now: this outcome, or that of a faster process.
+
+        Args:
+            candidate: What was measured.
+            outcome: What came out.
+            batch: The round that it was measured in, from 0.
+        """
+        key = self.task_key, self.context, candidate.key
+        record = Record(*key, Origin.SCRIPT, candidate.trace, candidate.script, outcome, batch, self.seed)
+        return self.store.settle(record, since=self.since)
+
+    def has_untuned(self) -> bool:
+        """Say whether the timing of the untuned code is known."""
+        return self.store.find(self.task_key, self.context, UNTUNED_KEY) is not None
+
+    def untuned(self, task: Task, evaluator: Evaluator) -> Timing:
+        """Return the timing of the untuned code, measured once per context.
+
+        Raises:
+            UntunedError: It cannot be compiled or run.
+        """
+        record = self.store.find(self.task_key, self.context, UNTUNED_KEY)
+        if record is None:
+            outcome = untuned_outcome(evaluator, task)
+            assert outcome.timing is not None
+            outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
+            key = self.task_key, self.context, UNTUNED_KEY
+            record = self.store.settle(Record(*key, Origin.UNTUNED, None, "", outcome, 0, self.seed))
+        assert record.outcome.timing is not None
+        return record.outcome.timing

@@ -1,0 +1,34 @@
+"""What the search of a task begins with: its strategy, and traces from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.models import SharedCostModel
+from mlir_sched.search import EvolutionarySearch, RandomSearch, Strategy
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.trace import Trace
+from mlir_sched.tuning.options import TuneOptions
+
+
+def strategy_for(options: TuneOptions, space: DesignSpace, model: SharedCostModel, number: int) -> Strategy:
+    """Return the strategy that a user asked for, for the task of a number among the tasks of a program."""
+    rng = np.random.default_rng([abs(options.seed), number])
+    if options.strategy == "random":
+        return RandomSearch(space, rng)
+    return EvolutionarySearch(space, rng, model, options.evolution)
+
+
+def starts_in(space: DesignSpace, traces: Iterable[Trace]) -> list[Trace]:
+    """Return the traces that a space knows, each once, repaired where they were made for another one."""
+    starts: dict[str, Trace] = {}
+    for trace in traces:
+        try:
+            repaired = space.replay(trace)
+        except IllegalTraceError:
+            continue
+        starts.setdefault(repaired.key, repaired)
+    return list(starts.values())

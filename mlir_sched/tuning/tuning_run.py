@@ -1,0 +1,119 @@
+"""A tuning run: what all its searches share, and what it decides once, for itself and for those that resume it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import measuring_context
+from mlir_sched.program.variants import BuiltVariant, can_tune
+from mlir_sched.space.design_space import Space
+from mlir_sched.targets.target import Target
+from mlir_sched.trace import Trace
+from mlir_sched.tuning.budget import Budget
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.run_clock import RunClock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TuningRun:
+    """One run on one model: the search over its variants, and over the tasks of each.
+
+    Attributes:
+        options: What the user decided.
+        target: What to compile for.
+        space: Transform modules.
+        store: Where records, decisions and the clock are kept.
+        start_from: Traces that every dispatch whose space knows them tries first.
+        generation: How often the user asked for a fresh start in this store.
+        key: The same in every process that works on this run; its decisions are kept under it.
+        clock: Counts the seconds of all these processes.
+        budget: What the run may spend.
+    """
+
+    options: TuneOptions
+    target: Target
+    space: Space
+    store: RecordStore
+    start_from: tuple[Trace, ...]
+    generation: int
+    key: str
+    clock: RunClock
+    budget: Budget
+
+    @staticmethod
+    def of(
+        options: TuneOptions,
+        target: Target,
+        space: Space,
+        store: RecordStore,
+        built: Sequence[BuiltVariant],
+        *,
+        start: float,
+        start_from: Sequence[Trace] = (),
+    ) -> TuningRun:
+        """Return the run on a model, begun now or resumed.
+
+        Args:
+            options, target, space, store, start_from: As the attributes.
+            built: All variants of the model.
+            start: When this process began with the run, by ``time.monotonic()``.
+        """
+        generation = _generation(store, fresh=options.fresh)
+        asked = _asked(options, target, space, built, start_from, generation)
+        key = _digest([*asked, options.trials, options.minutes])
+        clock = RunClock(store, _digest([*asked, "clock"]), start)  # more trials or minutes go on with the same clock
+        begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides what was left then
+        tasks = max((sum(can_tune(task, space, target) for task in b.model.tasks) for b in built), default=0)
+        budget = Budget.of(options, tasks=tasks, begun_s=begun_s)
+        return TuningRun(options, target, space, store, tuple(start_from), generation, key, clock, budget)
+
+    def decide(self, name: str, make: Callable[[], T]) -> T:
+        """Return what this run, an earlier process of it or another one at the same time decided first."""
+        return self.store.decide(f"{self.key}-{name}", make)
+
+    def decided(self, name: str) -> Any:
+        """Return what is decided under a name, or None."""
+        return self.store.decided(f"{self.key}-{name}")
+
+
+def _generation(store: RecordStore, *, fresh: bool) -> int:
+    """Return how often the user asked for a fresh start, now included; no two fresh starts have one number."""
+    generation = 0
+    while store.decided(f"fresh-{generation}") is not None:
+        generation += 1
+    if fresh:
+        own = uuid.uuid4().hex
+        while store.decide(f"fresh-{generation}", lambda: own) != own:
+            generation += 1  # another process was faster
+        generation += 1
+    return generation
+
+
+def _asked(
+    options: TuneOptions,
+    target: Target,
+    space: Space,
+    built: Sequence[BuiltVariant],
+    start_from: Sequence[Trace],
+    generation: int,
+) -> list[object]:
+    """Return what tells runs apart, but for their budgets: a program, a machine and a way to search."""
+    return [
+        {b.variant.name: [task.key for task in b.model.tasks] for b in built},
+        [module.name for module in space.modules],
+        measuring_context(target, generation=generation),
+        options.seed, options.batch, options.strategy, repr(options.evolution),
+        [trace.key for trace in start_from],
+    ]  # fmt: skip
+
+
+def _digest(asked: Sequence[object]) -> str:
+    return "variants-" + hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,107 @@
+"""How a budget is divided: between programs, between rungs, and between the tasks of a program."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from mlir_sched.tuning.budget import EXPLORATION, Budget, Part, Standing, Turn, compiling_s
+from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
+
+BY_TRIALS = Budget(batch=8, trials=64)
+BY_TIME = Budget(batch=8, trials=None, seconds=100.0, begun_s=20.0)
+AMID = Standing(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
+
+
+def test_without_a_budget_every_task_of_the_variant_with_most_has_a_number_of_trials() -> None:
+    assert Budget.of(TuneOptions(), tasks=3, begun_s=0.0).trials == 3 * DEFAULT_TRIALS_PER_TASK
+    assert Budget.of(TuneOptions(trials=5), tasks=3, begun_s=0.0).trials == 5
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=7.0) == Budget(8, None, 120.0, 7.0)
+
+
+@pytest.mark.parametrize(("programs", "rungs"), [(1, 2), (2, 2), (4, 2), (5, 3), (8, 3), (9, 4)])
+def test_all_rungs_together_have_the_share_of_exploration(programs: int, rungs: int) -> None:
+    last = Turn(programs, rungs - 1, programs=2, place=1)
+    assert BY_TIME.part(last, own=0, elsewhere=0).until_s == pytest.approx(20.0 + EXPLORATION * 80.0)
+
+
+@pytest.mark.parametrize(("trials", "explored"), [(1, 1), (31, 1), (32, 2), (64, 4), (1000, 5)])
+def test_a_program_is_explored_where_there_is_a_batch_for_it(trials: int, explored: int) -> None:
+    assert replace(BY_TRIALS, trials=trials).explored(5) == explored
+    assert BY_TIME.explored(5) == 5
+
+
+def test_turns_by_time_follow_each_other_from_the_beginning_of_the_search_to_half_of_its_time() -> None:
+    turns = [*(Turn(4, 0, 4, place) for place in range(4)), *(Turn(4, 1, 2, place) for place in range(2))]
+    ends = [BY_TIME.part(turn, own=0, elsewhere=0).until_s for turn in turns]
+    assert ends == [25.0, 30.0, 35.0, 40.0, 50.0, 60.0]
+    assert BY_TIME.rest(elsewhere=0).until_s == 100.0
+
+
+def test_a_search_that_begins_when_the_time_is_over_has_none() -> None:
+    late = replace(BY_TIME, begun_s=130.0)
+    assert late.part(Turn(4, 0, 4, 3), own=0, elsewhere=0).until_s == 130.0
+
+
+def test_a_turn_by_trials_has_whole_batches_and_never_more_than_is_left() -> None:
+    turn = Turn(explored=2, rung=0, programs=2, place=0)
+    assert BY_TRIALS.part(turn, own=0, elsewhere=0).trials == 8
+    assert BY_TRIALS.part(replace(turn, programs=4), own=8, elsewhere=16).trials == 16
+    assert BY_TRIALS.part(turn, own=8, elsewhere=50).trials == 14
+    assert replace(BY_TRIALS, trials=160).part(turn, own=3, elsewhere=0).trials == 3 + 16
+    assert BY_TRIALS.rest(elsewhere=24).trials == 40
+
+
+def test_half_of_the_programs_is_left_after_a_rung_and_one_when_exploration_ends() -> None:
+    first, second = Turn(5, 0, 5, 4), Turn(5, 2, 3, 2)
+    assert [BY_TIME.kept(last, tried=10**6) for last in (first, second)] == [3, 1]
+    assert [BY_TRIALS.kept(first, tried=tried) for tried in (31, 32)] == [3, 1]
+
+
+def test_a_round_is_a_batch_or_what_is_left_of_the_trials() -> None:
+    part = Part(8, trials=16)
+    assert [part.next_round(replace(AMID, tried=tried)) for tried in (0, 8, 10, 16, 20)] == [8, 8, 6, 0, 0]
+
+
+@pytest.mark.parametrize(("tasks", "candidates"), [(1, 8), (2, 4), (3, 2), (4, 2), (50, 2)])
+def test_tasks_share_a_batch_in_their_first_rounds(tasks: int, candidates: int) -> None:
+    first = replace(AMID, tried=0, tasks=tasks, reached=False)
+    assert Part(8, trials=64).next_round(first) == candidates
+    assert Part(8, None, until_s=60.0).next_round(first) == 8, "time is not shared by numbers"
+    assert Part(1, trials=64).next_round(first) == 1, "never more than a batch"
+
+
+def test_a_part_by_time_ends_at_its_time_but_for_a_round_that_was_begun() -> None:
+    part = Part(8, None, until_s=50.0)
+    assert part.next_round(AMID) == 0
+    assert part.next_round(replace(AMID, now_s=49.9)) == 8
+    assert part.next_round(replace(AMID, begun=True)) == 8
+
+
+def test_a_part_by_time_that_ended_before_ends_after_the_same_candidates() -> None:
+    part = Part(8, None, until_s=0.0, ended=16)
+    assert [part.next_round(replace(AMID, tried=tried, begun=True)) for tried in (8, 15, 16)] == [8, 8, 0]
+
+
+def test_by_time_half_of_what_is_left_is_for_untuned_code() -> None:
+    assert Part(8, None, until_s=50.0).untuned_until_s(20.0) == 35.0
+    assert Part(8, trials=3).untuned_until_s(20.0) == math.inf
+
+
+def test_only_trials_may_be_left_when_nothing_is_left_to_try() -> None:
+    assert [BY_TRIALS.has_trials(tried) for tried in (63, 64)] == [True, False]
+    assert not BY_TIME.has_trials(0)
+
+
+def test_the_time_that_is_left_is_known_by_time_and_estimated_by_trials() -> None:
+    assert BY_TIME.left_s(tried=0, here_s=1.0, now_s=30.0) == 70.0
+    assert BY_TIME.left_s(tried=0, here_s=1.0, now_s=130.0) == 0.0
+    assert BY_TRIALS.left_s(tried=0, here_s=1.0, now_s=1.0) is None
+    assert BY_TRIALS.left_s(tried=16, here_s=10.0, now_s=1000.0) == 30.0
+
+
+def test_a_third_of_the_minutes_is_for_compiling_variants() -> None:
+    assert compiling_s(TuneOptions(minutes=1.5)) == pytest.approx(30.0)
+    assert compiling_s(TuneOptions(trials=9)) == math.inf
