@@ -55,6 +55,12 @@ def duration(value: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+def durations(process_s: float, run_s: float) -> str:
+    """Return the duration of a process, and that of its run where earlier processes worked on it, too."""
+    earlier = run_s - process_s >= 1
+    return duration(process_s) + (f" ({duration(run_s)} with earlier processes)" if earlier else "")
+
+
 def value(decided: Value) -> str:
     """Return the value of a decision: tuples joined by slashes."""
     return "/".join(map(str, decided)) if isinstance(decided, tuple | list) else str(decided)

@@ -14,7 +14,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC
-from mlir_sched.text import console, decisions, duration, failures, median, seconds, speedup, table
+from mlir_sched.text import console, decisions, durations, failures, median, seconds, speedup, table
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
@@ -91,7 +91,8 @@ def summary_lines(result: TuneResult) -> list[str]:
     """Return the lines below the table."""
     program = result.program
     what = "interrupted; best so far" if result.interrupted else "done"
-    lines = [f"{what}: {result.trials} trials ({result.measured} measured now) in {duration(result.seconds)}"]
+    took = durations(result.seconds, result.run_seconds)
+    lines = [f"{what}: {result.trials} trials ({result.measured} measured now) in {took}"]
     failed: dict[str, int] = {}
     for dispatch in result.dispatches:
         for name, count in (dispatch.failures or {}).items():

@@ -38,6 +38,7 @@ def summarise(
         trials=found.tried,
         measured=found.measured,
         seconds=run.clock.here_s(),
+        run_seconds=run.clock.spent_s(),
         interrupted=found.interrupted,
         program=emission.program,
         left_out=dict(variants.left_out),

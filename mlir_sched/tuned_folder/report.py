@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from mlir_sched.text import decisions, duration, failures, median, seconds, speedup
+from mlir_sched.text import decisions, durations, failures, median, seconds, speedup
 from mlir_sched.tuned_folder.installation import replace_file
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
@@ -81,6 +81,7 @@ def page(result: TuneResult, picture: bytes) -> str:
     rows = "\n".join(_row(dispatch) for dispatch in result.dispatches)
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     interrupted = " It was interrupted." if result.interrupted else ""
+    took = durations(result.seconds, result.run_seconds)
     variants = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in program.variants.items())
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{_escape(Path(result.model).name)}</title>
@@ -89,7 +90,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 <p>Whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}:
 <b>{speedup(program.tuned)}</b>{"" if program.gained else " (no gain)"}, flags of the variant
 {_escape(program.variant)}, numbers {"checked" if program.verified else "not checked"}.</p>
-<p>{result.trials} trials in {duration(result.seconds)}, {result.measured} measured in this run, seed {result.seed},
+<p>{result.trials} trials in {took}, {result.measured} measured now, seed {result.seed},
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}</p>
 <p>Untuned variants: {_escape(variants)}.</p>
 <h2>Best so far against trials</h2>

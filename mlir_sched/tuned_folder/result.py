@@ -93,7 +93,9 @@ class TuneResult:
         seed: Seed of the search.
         trials: Candidates tried in this run, replayed ones included.
         measured: Candidates measured now, and not found in the store.
-        seconds: Wall-clock seconds.
+        seconds: Wall-clock seconds of this process.
+        run_seconds: Wall-clock seconds of all processes that worked on the run: those of this one, and of earlier ones
+            those up to the end of their searches, or to the last round before they were killed.
         interrupted: Whether the user stopped it early.
         program: End-to-end result.
         left_out: Why program variants are no rivals, by name: IREE does not compile them, or they fail.
@@ -116,6 +118,7 @@ class TuneResult:
     trials: int
     measured: int
     seconds: float
+    run_seconds: float
     interrupted: bool
     program: ProgramResult
     left_out: Mapping[str, str]
