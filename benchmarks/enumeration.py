@@ -1,4 +1,4 @@
-"""How many legal traces a sketch has, and all of them where they are few."""
+"""The number of legal traces of a sketch, and all of them where they are few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast the record store is: prints additions per second, and the time to open, read and ask for the best."""
+"""The speed of the record store: additions per second, and the time to open, read and ask for the best."""
 
 import tempfile
 import time

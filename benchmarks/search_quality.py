@@ -1,4 +1,4 @@
-"""How many trials each search strategy needs: evolution with and without the model against random search.
+"""The trials that each search strategy needs: evolution with and without the model against random search.
 
 Runs on recorded measurements (files of ``mlir_sched.search.measured_space``), so that neither compiler nor device is
 needed and repeated runs print the same. Without a file, small synthetic spaces are searched.
@@ -21,7 +21,7 @@ import numpy as np
 from mlir_sched import TuneOptions
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.sampling import Value
-from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, Strategy
+from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
 from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
 from mlir_sched.search.testing import SyntheticMatmulSpace
 
@@ -58,11 +58,11 @@ class SearchRun:
         return self.best_s[min(trial, len(self.best_s)) - 1] / self.optimum_s
 
 
-def _evolution(model: CostModel, space: MeasuredSpace, seed: int) -> Strategy:
+def _evolution(model: CostModel, space: MeasuredSpace, seed: int) -> SearchStrategy:
     return EvolutionarySearch(space, np.random.default_rng(seed), SharedCostModel(model))
 
 
-STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], Strategy]] = {
+STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], SearchStrategy]] = {
     "evolution+model": lambda space, seed: _evolution(XGBoostModel(), space, seed),
     "evolution": lambda space, seed: _evolution(RandomModel(seed), space, seed),
     "random": lambda space, seed: RandomSearch(space, np.random.default_rng(seed)),

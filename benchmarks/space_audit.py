@@ -1,4 +1,4 @@
-"""What the design spaces are made of: their size, and what becomes of random candidates.
+"""The design spaces in numbers: their size, and the outcomes of random candidates.
 
 ``python -m benchmarks.space_audit [OPERATOR or FILE.mlir ...] [--samples 32]``: per dispatch and sketch the number of
 traces, the share of draws that break no rule, and of the legal ones the share that compile, are right and differ in

@@ -1,4 +1,4 @@
-"""How long the command takes to start: `mlir-sched --help` and `--version`, whole processes, and what they import."""
+"""The time to start the command: `mlir-sched --help` and `--version`, whole processes, and what they import."""
 
 import statistics
 import subprocess

@@ -1,4 +1,4 @@
-"""Whether this machine can tune, and how well: versions, target, cores, noise."""
+"""The examination of this machine as a place to tune: versions, target, cores, noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of one candidate after it was compiled, run and checked: plain data, and the record of it."""
+"""The outcome of one candidate after it was compiled, run and checked: plain data, and the record of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the command line writes numbers, decisions and tables."""
+"""The command line's way of writing numbers, decisions and tables."""
 
 from __future__ import annotations
 

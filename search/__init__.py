@@ -3,17 +3,14 @@
 from mlir_sched.search.evolutionary import EvolutionaryOptions, EvolutionarySearch
 from mlir_sched.search.random_search import RandomSearch
 from mlir_sched.search.replay import ReplaySearch
-from mlir_sched.search.strategy import DesignSpace, Observation, Strategy
+from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
 from mlir_sched.search.task_scheduler import (
     GradientOptions,
     GradientScheduler,
-    RoundRobinScheduler,
     TaskProgress,
-    TaskScheduler,
 )
 
 __all__ = [
-    "DesignSpace",
     "EvolutionaryOptions",
     "EvolutionarySearch",
     "GradientOptions",
@@ -21,8 +18,7 @@ __all__ = [
     "Observation",
     "RandomSearch",
     "ReplaySearch",
-    "RoundRobinScheduler",
-    "Strategy",
+    "SearchSpace",
+    "SearchStrategy",
     "TaskProgress",
-    "TaskScheduler",
 ]

@@ -16,7 +16,7 @@ from contextlib import suppress
 import numpy as np
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.search.strategy import DesignSpace, Observation, Strategy
+from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
 from mlir_sched.search.testing import SyntheticMatmulSpace
 from mlir_sched.trace import Trace
 
@@ -24,7 +24,9 @@ SEEDS = range(5)
 SPACE = SyntheticMatmulSpace(64, 48, 32)
 
 
-def run_search(strategy: Strategy, space: SyntheticMatmulSpace, rounds: int, batch: int = 16) -> list[Observation]:
+def run_search(
+    strategy: SearchStrategy, space: SyntheticMatmulSpace, rounds: int, batch: int = 16
+) -> list[Observation]:
     """Return what a search observed, in order."""
     observed: list[Observation] = []
     for _ in range(rounds):
@@ -35,10 +37,10 @@ def run_search(strategy: Strategy, space: SyntheticMatmulSpace, rounds: int, bat
 
 
 class StrategyTests(ABC):
-    """The contract of ``Strategy`` as tests."""
+    """The contract of ``SearchStrategy`` as tests."""
 
     @abstractmethod
-    def make(self, space: DesignSpace, seed: int) -> Strategy:
+    def make(self, space: SearchSpace, seed: int) -> SearchStrategy:
         """Return a new strategy."""
 
     def test_suggestions_are_distinct_and_legal(self) -> None:
@@ -110,7 +112,7 @@ class StrategyTests(ABC):
         """Say whether the number of traces found in :class:`TinySpace` is right; override for a partial search."""
         return found == TinySpace.size
 
-    def _batches(self, strategy: Strategy) -> Iterator[list[Trace]]:
+    def _batches(self, strategy: SearchStrategy) -> Iterator[list[Trace]]:
         while batch := strategy.suggest(5):
             strategy.observe([Observation(trace, 1.0 + index) for index, trace in enumerate(batch)])
             yield batch

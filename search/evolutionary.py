@@ -13,7 +13,7 @@ from mlir_sched.models.metrics import pair_accuracy
 from mlir_sched.models.shared_model import SharedCostModel
 from mlir_sched.search.diversity import spread_out
 from mlir_sched.search.mutators import MUTATION_WEIGHTS, cross_traces, mutate_trace
-from mlir_sched.search.strategy import DesignSpace, Observation, Strategy
+from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
 from mlir_sched.trace import Trace
 
 
@@ -58,7 +58,7 @@ class EvolutionaryOptions:
     mutation_weights: Mapping[str, float] = field(default_factory=lambda: MUTATION_WEIGHTS)
 
 
-class EvolutionarySearch(Strategy):
+class EvolutionarySearch(SearchStrategy):
     """Evolves a population towards high predicted scores and suggests the best unmeasured traces it met.
 
     Until the model can predict, suggestions are fresh samples of all sketches in turn. Then each ``suggest``:
@@ -80,7 +80,7 @@ class EvolutionarySearch(Strategy):
 
     def __init__(
         self,
-        space: DesignSpace,
+        space: SearchSpace,
         rng: np.random.Generator,
         model: SharedCostModel,
         options: EvolutionaryOptions | None = None,

@@ -55,7 +55,7 @@ class MeasuredPoint:
 
 
 class MeasuredSpace:
-    """The measured candidates as a ``DesignSpace``; nothing outside the table is ever sampled or replayed to.
+    """The measured candidates as a ``SearchSpace``; nothing outside the table is ever sampled or replayed to.
 
     Args:
         task: Name of the task.

@@ -1,6 +1,6 @@
 """Small changes of a trace: one decision mutated, or two traces of a sketch crossed.
 
-Nothing here replays: the results must go through ``DesignSpace.replay``, which repairs or rejects them.
+Nothing here replays: the results must go through ``SearchSpace.replay``, which repairs or rejects them.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mlir_sched.search.strategy import Strategy
+from mlir_sched.search.strategy import SearchStrategy
 from mlir_sched.trace import Trace
 
 
-class RandomSearch(Strategy):
+class RandomSearch(SearchStrategy):
     """Draws from the space's own prior and never twice the same trace."""
 
     def _propose(self, count: int) -> list[Trace]:

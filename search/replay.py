@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.search.strategy import DesignSpace, Strategy
+from mlir_sched.search.strategy import SearchSpace, SearchStrategy
 from mlir_sched.trace import Trace
 
 
-class ReplaySearch(Strategy):
+class ReplaySearch(SearchStrategy):
     """Suggests given traces in their order, each replayed in the space; repairs are kept, illegal ones are dropped.
 
     Args:
@@ -22,7 +22,7 @@ class ReplaySearch(Strategy):
     Source: MetaSchedule's ReplayTrace (TVM ``replay_trace.cc``), which redraws the decisions instead.
     """
 
-    def __init__(self, space: DesignSpace, rng: np.random.Generator, traces: Sequence[Trace]) -> None:
+    def __init__(self, space: SearchSpace, rng: np.random.Generator, traces: Sequence[Trace]) -> None:
         super().__init__(space, rng)
         self._waiting = list(reversed(traces))
         self._rejected: list[tuple[Trace, str]] = []

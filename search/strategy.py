@@ -15,7 +15,7 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.trace import Trace
 
 
-class DesignSpace(Protocol):
+class SearchSpace(Protocol):
     """The candidates of one task on one target."""
 
     @property
@@ -61,7 +61,7 @@ class Observation:
             raise ValueError(f"seconds must be positive and finite, or None for a failure, but got {self.seconds}")
 
 
-class Strategy(ABC):
+class SearchStrategy(ABC):
     """Chooses the candidates to measure next.
 
     Suggestions depend on the space, the rng's state and what was observed, and on nothing else: a run repeated with
@@ -74,7 +74,7 @@ class Strategy(ABC):
         rng: Source of every choice.
     """
 
-    def __init__(self, space: DesignSpace, rng: np.random.Generator) -> None:
+    def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
         self._space = space
         self._rng = rng
         self._observed: dict[str, Observation] = {}

@@ -1,13 +1,12 @@
-"""Which task gets the next round of measurements.
+"""The choice of the task that gets the next round of measurements.
 
-Schedulers are pure functions of the tasks' progress: nothing is drawn and nothing is kept, so the same progress gives
-the same choice in any process and a resumed run goes on as it would have.
+The choice is a pure function of the tasks' progress: nothing is drawn and nothing is kept, so the same progress gives
+the same choice in any process, and a resumed run goes on as it would have.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,22 +42,6 @@ class TaskProgress:
         return self.best_s[-1] if self.best_s else None
 
 
-class TaskScheduler(ABC):
-    """Chooses the next task."""
-
-    @abstractmethod
-    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
-        """Return the index of the task to spend the next round on, or None when all are exhausted."""
-
-
-class RoundRobinScheduler(TaskScheduler):
-    """The control: the task with the fewest rounds, the first of equals."""
-
-    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
-        """Return the index of a task that is not exhausted and has had the fewest rounds."""
-        return min(_open(tasks), key=lambda index: tasks[index].rounds, default=None)
-
-
 @dataclass(frozen=True)
 class GradientOptions:
     """Parameters of the gradient.
@@ -77,7 +60,7 @@ class GradientOptions:
     floor: float = 0.5
 
 
-class GradientScheduler(TaskScheduler):
+class GradientScheduler:
     """Spends each round where the weighted sum of times is expected to fall the most.
 
     1. Every task gets one round, and further ones up to ``patience`` until it has a valid candidate.
@@ -101,7 +84,7 @@ class GradientScheduler(TaskScheduler):
         self._options = options or GradientOptions()
 
     def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
-        """Return the index of the task with the largest expected gain, the first of equals."""
+        """Return the index of the task with the largest gain, the first of equals; None when all are exhausted."""
         candidates = _open(tasks)
         unstarted = [index for index in candidates if not tasks[index].rounds]
         invalid = [index for index in candidates if tasks[index].latest_s is None]

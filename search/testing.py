@@ -27,7 +27,7 @@ UNROLLED_OPS = 1024
 
 
 @dataclass(frozen=True)
-class Schedule:
+class SyntheticSchedule:
     """A matrix multiplication's schedule: tile sizes outermost first, and how the rest is done."""
 
     sketch: str
@@ -109,11 +109,11 @@ class SyntheticMatmulSpace:
         if sketch == "packed" and decide("pack", Categorical(("lhs", "rhs"))) == "rhs":
             decide("pack_width", Categorical((8, 16, 32)))
 
-    def schedule(self, trace: Trace) -> Schedule:
+    def schedule(self, trace: Trace) -> SyntheticSchedule:
         """Return the schedule that a trace's values stand for."""
         values = trace.values
         m, n = _sizes(values["tile_m"]), _sizes(values["tile_n"])
-        return Schedule(
+        return SyntheticSchedule(
             sketch=trace.sketch,
             block=(m[0], n[0], _sizes(values["tile_k"])[0]),
             register=(m[-1], n[-1]) if len(m) > 1 else (1, n[0]),
@@ -123,18 +123,18 @@ class SyntheticMatmulSpace:
             pack_width=_number(values.get("pack_width", 0)),
         )
 
-    def _pressure(self, schedule: Schedule) -> int:
+    def _pressure(self, schedule: SyntheticSchedule) -> int:
         vectors = math.ceil(schedule.register[1] / LANES)
         return schedule.register[0] * vectors + vectors + 1
 
-    def _blocks(self, schedule: Schedule) -> int:
+    def _blocks(self, schedule: SyntheticSchedule) -> int:
         return (self.m // schedule.block[0]) * (self.n // schedule.block[1]) * (self.k // schedule.block[2])
 
-    def _bytes(self, schedule: Schedule) -> int:
+    def _bytes(self, schedule: SyntheticSchedule) -> int:
         m, n, k = schedule.block
         return 4 * (m * k + k * n + m * n)
 
-    def _slowdown(self, schedule: Schedule, pressure: int) -> float:
+    def _slowdown(self, schedule: SyntheticSchedule, pressure: int) -> float:
         rows, columns = schedule.register
         partial = math.ceil(columns / LANES) * LANES / columns
         accumulators = rows * math.ceil(columns / LANES)
@@ -146,7 +146,7 @@ class SyntheticMatmulSpace:
         idle = math.ceil(parts / CORES) * CORES / parts
         return partial * latency * spills * loads * code * idle * self._memory(schedule)
 
-    def _memory(self, schedule: Schedule) -> float:
+    def _memory(self, schedule: SyntheticSchedule) -> float:
         panel = 4 * schedule.block[2] * schedule.register[1]
         stride = {8: 1.0, 16: 0.9, 32: 0.95}.get(schedule.pack_width, 1.15 if self.n >= 128 else 1.0)
         if schedule.pack_width and schedule.pack_width > schedule.register[1]:
@@ -157,7 +157,7 @@ class SyntheticMatmulSpace:
         epilogue = 1.12 if (schedule.fused_at == "block") == (self.k // schedule.block[2] == 1) else 1.0
         return cost * epilogue * (1.06 if schedule.sketch == "packed" else 1.0)
 
-    def _feature_row(self, schedule: Schedule) -> list[float]:
+    def _feature_row(self, schedule: SyntheticSchedule) -> list[float]:
         sizes = (*schedule.block, *schedule.register, schedule.unroll, schedule.pack_width)
         counts = (self._pressure(schedule), self._bytes(schedule), self._blocks(schedule))
         extents = (self.m, self.n, self.k)

@@ -1,4 +1,4 @@
-"""Whether this machine has a Vulkan device; where one is required, its absence is a failure and not a skip."""
+"""The Vulkan device of this machine; where one is required, its absence is a failure and not a skip."""
 
 import os
 from functools import cache

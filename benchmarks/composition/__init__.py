@@ -1,1 +1,1 @@
-"""What each part of the CPU design space is worth: growing spaces at an equal budget, see ``docs/benchmarks.md``."""
+"""The worth of each part of the CPU design space: growing spaces at an equal budget, see ``docs/benchmarks.md``."""

@@ -1,4 +1,4 @@
-"""What was found, as data that table, JSON and chart share."""
+"""The figures of an operator, as data that table, JSON and chart share."""
 
 from __future__ import annotations
 

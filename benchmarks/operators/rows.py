@@ -1,4 +1,4 @@
-"""What was found for an operator over its sessions, as data that tables, JSON and chart share."""
+"""The figures of an operator over its sessions, as data that tables, JSON and chart share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tuning took, kept beside what it made, so that a later run measures that again without tuning anew.
+"""The tuning of an operator, kept with its seconds, so that a later run measures again without tuning anew.
 
 The environments of all frameworks import this file: it needs Python only.
 """

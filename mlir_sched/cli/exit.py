@@ -1,4 +1,4 @@
-"""How a command ends: exceptions become one or two lines on stderr and an exit code."""
+"""The end of a command: exceptions become one or two lines on stderr and an exit code."""
 
 from __future__ import annotations
 

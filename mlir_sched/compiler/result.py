@@ -1,4 +1,4 @@
-"""What compiling one candidate gives."""
+"""The result of compiling one candidate."""
 
 from __future__ import annotations
 

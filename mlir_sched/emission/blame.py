@@ -1,4 +1,4 @@
-"""Which script of a library is at fault: by the dispatches it was applied to, or by what the compiler printed."""
+"""The script of a library that is at fault: found by its dispatches, or by what the compiler printed."""
 
 from __future__ import annotations
 

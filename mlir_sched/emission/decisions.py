@@ -1,4 +1,4 @@
-"""What is worth emitting, decided by intervals: of a script, of flags, of a whole program.
+"""The decision what to emit, taken by intervals: for a script, for flags, for a whole program.
 
 Every function judges timings of one session. What is reported is measured in another one.
 """

@@ -1,4 +1,4 @@
-"""Which untuned variants are measured once more beside the program that is emitted."""
+"""The untuned variants that are measured once more beside the program that is emitted."""
 
 from __future__ import annotations
 

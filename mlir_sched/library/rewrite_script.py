@@ -1,4 +1,4 @@
-"""What a rewrite of the whole program adds to a transform library, and how to see that it was made: plain data."""
+"""The script of a rewrite of the whole program, and the sign that it was made: plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to tell the user about a process that ended on its own."""
+"""The message about a process that ended on its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory this machine has, what a child may take of it, and what one takes."""
+"""The memory of this machine: how much there is, what a child may take, and what a child takes."""
 
 from __future__ import annotations
 

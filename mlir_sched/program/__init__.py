@@ -1,1 +1,1 @@
-"""What is decided above the dispatch: the variants of a program, and how a whole program is measured."""
+"""The program as a whole: its variants, its profile and its measurement."""

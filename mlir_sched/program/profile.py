@@ -1,4 +1,4 @@
-"""Where the time of a compiled program goes: seconds per dispatch in real runs of the whole program.
+"""The profile of a compiled program: seconds per dispatch in real runs of the whole program.
 
 IREE records every dispatch of a run on the CPU (``host-execution``) and on devices (``dispatch-events``). The cost is
 within noise on one thread (measured on IREE 3.13). A dispatch that is timed alone stands for the one in the program

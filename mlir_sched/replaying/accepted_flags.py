@@ -1,4 +1,4 @@
-"""Which compiler flags a tuned folder may hold: those that ``tune`` writes, and no other.
+"""The compiler flags that a tuned folder may hold: those that ``tune`` writes, and no other.
 
 Flags decide what the compiler runs and which files it writes (linkers, plugins, dumps, passes, further response files),
 so those of a folder that comes from elsewhere are compared with what our own targets, variants and rewrites have.

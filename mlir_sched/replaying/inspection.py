@@ -1,4 +1,4 @@
-"""What ``mlir-sched inspect`` shows: the strategies of a folder, library or script, or the contents of a store."""
+"""The text of ``mlir-sched inspect``: the strategies of a folder, library or script, or the contents of a store."""
 
 from __future__ import annotations
 

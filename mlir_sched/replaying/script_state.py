@@ -1,4 +1,4 @@
-"""Whether a script of a library is still the one its decisions produce, or what a person made of it."""
+"""The state of a library's script: as its decisions produce it, or edited by a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can decide about running and timing programs."""
+"""The options of running and timing programs."""
 
 from __future__ import annotations
 

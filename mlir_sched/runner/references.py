@@ -1,4 +1,4 @@
-"""Whether the reference results of a program can tell wrong numbers from right ones."""
+"""The test whether the reference results of a program can tell wrong numbers from right ones."""
 
 from __future__ import annotations
 

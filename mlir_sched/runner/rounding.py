@@ -1,4 +1,4 @@
-"""How far two right programs may differ by rounding alone, from the types and the lengths of their sums."""
+"""The difference that rounding alone makes between two right programs, from types and lengths of sums."""
 
 from __future__ import annotations
 

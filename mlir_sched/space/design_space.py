@@ -137,7 +137,7 @@ def registered_modules(target: Target) -> Iterator[TransformModule]:
 class DesignSpace:
     """What a space spans for one dispatch and target: sketches to sample, replay, featurise and print.
 
-    Satisfies ``mlir_sched.search.DesignSpace``.
+    Satisfies ``mlir_sched.search.SearchSpace``.
     """
 
     def __init__(self, space: Space, dispatch: Dispatch, target: Target) -> None:

@@ -1,4 +1,4 @@
-"""What a target must say of itself to be tuned for."""
+"""The interface of a kind of target."""
 
 from __future__ import annotations
 

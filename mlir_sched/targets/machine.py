@@ -1,4 +1,4 @@
-"""What the times on this machine depend on beside the code: its processor and IREE's runtime."""
+"""The identity of this machine, as far as times depend on it: its processor and IREE's runtime."""
 
 from __future__ import annotations
 

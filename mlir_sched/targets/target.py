@@ -1,4 +1,4 @@
-"""What is compiled for: the backend, its compiler flags and the machine description that design spaces read."""
+"""The target of compilation: the backend, its compiler flags and the machine description for design spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often one run of a model calls each dispatch."""
+"""The number of calls that one run of a model makes of each dispatch."""
 
 from __future__ import annotations
 

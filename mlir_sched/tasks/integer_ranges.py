@@ -1,4 +1,4 @@
-"""Which integers a program can take: those that are used as indices have to stay inside what they index.
+"""The integers that a program can take: those that are used as indices stay inside what they index.
 
 A language model takes tokens, and reads a row of a table for each; a token beyond the table would read memory of
 somebody else. The values of an integer argument are followed through a program at the flow phase, into its dispatches,

@@ -1,1 +1,1 @@
-"""What a user gets: the files of a tuned folder, their lock, their installation and the result that they show."""
+"""The tuned folder that a user gets: its files, their lock, their installation and the result that they show."""

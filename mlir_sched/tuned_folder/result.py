@@ -1,4 +1,4 @@
-"""What a tuning run found: plain data that the table, ``summary.json`` and the Python API share."""
+"""The result of a tuning run: plain data that the table, ``summary.json`` and the Python API share."""
 
 from __future__ import annotations
 

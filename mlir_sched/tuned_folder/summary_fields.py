@@ -1,4 +1,4 @@
-"""Whether the ``summary.json`` of a tuned folder, which anybody may have edited, has what is read from it."""
+"""The check of a ``summary.json``, which anybody may have edited: does it have what is read from it?"""
 
 from __future__ import annotations
 

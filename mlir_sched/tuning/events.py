@@ -1,4 +1,4 @@
-"""What a search tells while it goes on."""
+"""The events of a running search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks learn from each other: the best trace of one, repaired, is tried on others that it fits."""
+"""The exchange of traces between tasks: the best trace of one, repaired, is tried on others that it fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running tune tells its caller: plain data, so that a bar, a log and a test can all use it."""
+"""The progress that a tune reports to its caller: plain data, for a bar, a log and a test alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store keeps of a program's search beside its records: a resumed search knows what was begun."""
+"""The rounds of a program's search as the store keeps them: a resumed search knows what was begun."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from mlir_sched.database.record import Record
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.search import Observation, Strategy, TaskProgress
+from mlir_sched.search import Observation, SearchStrategy, TaskProgress
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -52,7 +52,7 @@ class TaskSearch:
 
     task: Task
     space: DesignSpace
-    strategy: Strategy
+    strategy: SearchStrategy
     stored: TaskRecords
     untuned: Timing
     starts: Sequence[Trace] = ()

@@ -1,4 +1,4 @@
-"""What the search of a task begins with: its strategy, and traces from elsewhere."""
+"""The start of a task's search: its strategy, and traces from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.models import SharedCostModel
-from mlir_sched.search import EvolutionarySearch, RandomSearch, Strategy
+from mlir_sched.search import EvolutionarySearch, RandomSearch, SearchStrategy
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.options import TuneOptions
 
 
-def strategy_for(options: TuneOptions, space: DesignSpace, model: SharedCostModel, number: int) -> Strategy:
+def strategy_for(options: TuneOptions, space: DesignSpace, model: SharedCostModel, number: int) -> SearchStrategy:
     """Return the strategy that a user asked for, for the task of a number among the tasks of a program."""
     rng = np.random.default_rng([abs(options.seed), number])
     if options.strategy == "random":

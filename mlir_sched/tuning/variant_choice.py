@@ -1,4 +1,4 @@
-"""Which program variants a run by time compiles: as many as a part of its minutes has room for.
+"""The program variants that a run by time compiles: as many as a part of its minutes has room for.
 
 A large model takes half a minute per variant to compile, and there are about ten: all of them would leave no time for
 the search.

@@ -1,35 +1,35 @@
 import numpy as np
 
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
-from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, RandomSearch, ReplaySearch, Strategy
+from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, RandomSearch, ReplaySearch, SearchStrategy
 from mlir_sched.search.conformance import StrategyTests, TinySpace
-from mlir_sched.search.strategy import DesignSpace
+from mlir_sched.search.strategy import SearchSpace
 from mlir_sched.trace import Trace
 
 SMALL = EvolutionaryOptions(population=64, generations=2)
 
 
-def evolution(space: DesignSpace, seed: int, model: CostModel) -> EvolutionarySearch:
+def evolution(space: SearchSpace, seed: int, model: CostModel) -> EvolutionarySearch:
     return EvolutionarySearch(space, np.random.default_rng(seed), SharedCostModel(model), SMALL)
 
 
 class TestRandomSearch(StrategyTests):
-    def make(self, space: DesignSpace, seed: int) -> Strategy:
+    def make(self, space: SearchSpace, seed: int) -> SearchStrategy:
         return RandomSearch(space, np.random.default_rng(seed))
 
 
 class TestEvolutionarySearch(StrategyTests):
-    def make(self, space: DesignSpace, seed: int) -> Strategy:
+    def make(self, space: SearchSpace, seed: int) -> SearchStrategy:
         return evolution(space, seed, XGBoostModel())
 
 
 class TestEvolutionWithoutModel(StrategyTests):
-    def make(self, space: DesignSpace, seed: int) -> Strategy:
+    def make(self, space: SearchSpace, seed: int) -> SearchStrategy:
         return evolution(space, seed, RandomModel(seed))
 
 
 class TestReplaySearch(StrategyTests):
-    def make(self, space: DesignSpace, seed: int) -> Strategy:
+    def make(self, space: SearchSpace, seed: int) -> SearchStrategy:
         given: list[Trace] = []
         if not isinstance(space, TinySpace):
             given = RandomSearch(space, np.random.default_rng(seed)).suggest(100)

@@ -1,15 +1,15 @@
 import pytest
 
-from mlir_sched.search import GradientOptions, GradientScheduler, RoundRobinScheduler, TaskProgress, TaskScheduler
-
-both = pytest.mark.parametrize("scheduler", [GradientScheduler(), RoundRobinScheduler()])
+from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress
 
 
 class Simulation:
     """Tasks whose best time after each round is known beforehand."""
 
-    def __init__(self, scheduler: TaskScheduler, curves: list[list[float | None]], weights: list[float]) -> None:
-        self.scheduler = scheduler
+    def __init__(
+        self, curves: list[list[float | None]], weights: list[float], scheduler: GradientScheduler | None = None
+    ) -> None:
+        self.scheduler = scheduler or GradientScheduler()
         self.curves = curves
         self.weights = weights
         self.rounds = [0] * len(curves)
@@ -28,26 +28,26 @@ class Simulation:
         return self.rounds
 
 
-@both
-def test_no_task_or_only_exhausted_ones_gives_none(scheduler: TaskScheduler) -> None:
-    assert scheduler.next_task([]) is None
-    assert scheduler.next_task([TaskProgress(1.0, (1.0,), exhausted=True), TaskProgress(1.0, exhausted=True)]) is None
+def test_no_task_or_only_exhausted_ones_gives_none() -> None:
+    assert GradientScheduler().next_task([]) is None
+    assert (
+        GradientScheduler().next_task([TaskProgress(1.0, (1.0,), exhausted=True), TaskProgress(1.0, exhausted=True)])
+        is None
+    )
 
 
-@both
-def test_an_exhausted_task_is_never_chosen(scheduler: TaskScheduler) -> None:
-    assert scheduler.next_task([TaskProgress(9.0, exhausted=True), TaskProgress(1.0, (1.0, 1.0))]) == 1
+def test_an_exhausted_task_is_never_chosen() -> None:
+    assert GradientScheduler().next_task([TaskProgress(9.0, exhausted=True), TaskProgress(1.0, (1.0, 1.0))]) == 1
 
 
-@both
-def test_every_task_gets_a_round_before_any_gets_two(scheduler: TaskScheduler) -> None:
-    simulation = Simulation(scheduler, [[5.0], [1.0], [9.0]], [1.0, 100.0, 1.0])
+def test_every_task_gets_a_round_before_any_gets_two() -> None:
+    simulation = Simulation([[5.0], [1.0], [9.0]], [1.0, 100.0, 1.0])
     simulation.run(3)
     assert sorted(simulation.chosen) == [0, 1, 2]
 
 
 def test_a_first_valid_candidate_comes_before_further_gains() -> None:
-    simulation = Simulation(GradientScheduler(), [[None, None, None, 2.0], [100.0]], [1.0, 1.0])
+    simulation = Simulation([[None, None, None, 2.0], [100.0]], [1.0, 1.0])
     simulation.run(5)
     assert simulation.chosen == [0, 1, 0, 0, 0]
 
@@ -64,25 +64,21 @@ def test_hope_is_per_candidate_so_that_a_task_with_a_short_round_comes_first() -
 
 
 def test_a_task_without_valid_candidates_neither_starves_nor_eats_the_budget() -> None:
-    rounds = Simulation(GradientScheduler(), [[None], [10.0], [10.0], [10.0]], [1.0] * 4).run(200)
+    rounds = Simulation([[None], [10.0], [10.0], [10.0]], [1.0] * 4).run(200)
     assert 20 <= rounds[0] <= 30
 
 
-def test_round_robin_spreads_evenly() -> None:
-    assert Simulation(RoundRobinScheduler(), [[1.0], [None], [3.0]], [1.0, 5.0, 9.0]).run(30) == [10, 10, 10]
-
-
 def test_heavy_and_slow_tasks_get_more_rounds() -> None:
-    weight = Simulation(GradientScheduler(), [[1.0], [1.0]], [1.0, 9.0]).run(100)
-    slow = Simulation(GradientScheduler(), [[1.0], [9.0]], [1.0, 1.0]).run(100)
+    weight = Simulation([[1.0], [1.0]], [1.0, 9.0]).run(100)
+    slow = Simulation([[1.0], [9.0]], [1.0, 1.0]).run(100)
     assert weight == slow
     assert weight[1] > 2 * weight[0] > 0
 
 
 def test_a_task_that_improves_gets_more_rounds_than_one_that_does_not() -> None:
     falling: list[float | None] = [1.0 / (1 + 0.3 * index) + 0.5 for index in range(100)]
-    rounds = Simulation(GradientScheduler(), [[1.5], falling], [1.0, 1.0]).run(30)
-    flat = Simulation(GradientScheduler(GradientOptions(alpha=0.0)), [[1.5], falling], [1.0, 1.0]).run(30)
+    rounds = Simulation([[1.5], falling], [1.0, 1.0]).run(30)
+    flat = Simulation([[1.5], falling], [1.0, 1.0], GradientScheduler(GradientOptions(alpha=0.0))).run(30)
     assert rounds[1] > flat[1]
 
 

@@ -83,7 +83,7 @@ class Contraction(ContractionModule):
 
 
 @dataclass(frozen=True)
-class RegisterTile:
+class ContractionTile:
     """Sampled sizes of the rows, if there are any, and the columns.
 
     Attributes:
@@ -166,7 +166,7 @@ def _reduce(s: Schedule, mm: Found, step: int, panel: Panel | None) -> None:
         s.promote(mm.op, panel.operand, order=panel.order, tile=panel.tile, around=2)
 
 
-def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> RegisterTile:
+def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> ContractionTile:
     """Draw the columns first, then as many rows as leave the accumulators in registers."""
     lanes, most = s.lanes(mm.op), int(s.target.vector_registers * ACCUMULATOR_SHARE)
     columns, rows = s.extent(mm.columns), 1 if mm.rows is None else s.extent(mm.rows)
@@ -179,7 +179,7 @@ def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> RegisterTile:
         s.require(small <= large, f"{loop.name}: register tile {small} > {large}")
     s.notes["edges_peel"] = tail == PEEL
     s.notes["edges_mask"] = tail == MASK
-    return RegisterTile(_in_order(mm.tiled, cache_sizes), _in_order(mm.tiled, register_sizes), tail)
+    return ContractionTile(_in_order(mm.tiled, cache_sizes), _in_order(mm.tiled, register_sizes), tail)
 
 
 def _draw_divisors(
@@ -267,7 +267,7 @@ def _temporary_bytes(s: Schedule, mm: Found) -> int:
 def _sample_panel(
     s: Schedule,
     mm: Found,
-    tile: RegisterTile,
+    tile: ContractionTile,
     register_order: Loops,
     reduction: tuple[int, int],
     reserved_bytes: int = 0,

@@ -76,7 +76,7 @@ def chunk(size: int, lanes: int) -> int:
 
 
 @dataclass(frozen=True)
-class RegisterTile:
+class ConvolutionTile:
     """A sampled register tile.
 
     Attributes:
@@ -126,7 +126,7 @@ def _guard_padded_reads(s: Schedule) -> None:
     s.run_pass("iree-codegen-vectorize-tensor-pad")
 
 
-def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> RegisterTile:
+def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> ConvolutionTile:
     op, lanes = conv.op, s.lanes(conv.op)
     vectors = vector_loops(conv, lanes)
     vector = s.sample_loop("vector_loop", vectors) if len(vectors) > 1 else vectors[0]
@@ -151,7 +151,7 @@ def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> RegisterTile:
     _check_scattered_rows(s, conv, vector, sizes, peeled)
     summed, unrolled = _sample_reductions(s, conv, registers * 2**peeled)
     side_by_side = _sample_side_by_side(s, conv, vector, [loop for loop in rows if sizes[loop] > 1])
-    return RegisterTile(sizes, order, vector, lanes, side_by_side, summed, unrolled)
+    return ConvolutionTile(sizes, order, vector, lanes, side_by_side, summed, unrolled)
 
 
 def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[int, int]]) -> None:
@@ -265,7 +265,7 @@ def _contiguous(conv: Found, op: LinalgOp) -> Loop | None:
     return next((loop for loop in conv.parallel if position is not None and loop.position(op) == position), None)
 
 
-def _tile_copy(s: Schedule, conv: Found, tile: RegisterTile, op: LinalgOp) -> None:
+def _tile_copy(s: Schedule, conv: Found, tile: ConvolutionTile, op: LinalgOp) -> None:
     """Tile one op of a register tile down to what is vectorized; a row after the other, each with all its taps.
 
     In this order the value of a row passes from tap to tap. In the other IREE 3.13 keeps the rows in memory.

@@ -1,4 +1,4 @@
-"""What rewrites ask of linalg's named convolutions."""
+"""Questions of the rewrites about linalg's named convolutions."""
 
 from __future__ import annotations
 

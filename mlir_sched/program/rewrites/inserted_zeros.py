@@ -15,7 +15,7 @@ from mlir_sched.program.rewrites.site_rewrite import told_apart
 
 
 @dataclass(frozen=True)
-class Site:
+class TransposedSite:
     """One transposed convolution of a program.
 
     Attributes:
@@ -67,7 +67,7 @@ class Site:
         return *self.unmirrored, self.mirroring is None, self.axes
 
 
-def find_sites(program: ir.Module) -> list[Site]:
+def find_sites(program: ir.Module) -> list[TransposedSite]:
     """Return the transposed convolutions of a program in its order, but for those that no matcher tells from others.
 
     A matcher sees that a filter is made by an op without inputs, and the replacement checks which; where two such ops
@@ -83,7 +83,7 @@ def extraction(mirroring: Any) -> Any:
     return found[0] if len(found) == 1 else None
 
 
-def _site(op: Any) -> Site | None:
+def _site(op: Any) -> TransposedSite | None:
     if op.name not in CHANNELS_LAST or not all(is_static_f32(operand) for operand in op.operands):
         return None
     rank = CHANNELS_LAST.index(op.name) + 1
@@ -111,7 +111,7 @@ def _site(op: Any) -> Site | None:
         )
         for d in range(rank)
     ]
-    return Site(op, insertion, mirroring, tuple(axes))
+    return TransposedSite(op, insertion, mirroring, tuple(axes))
 
 
 def _is_spread(convolution: Any, rank: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a rewrite of the whole program is."""
+"""The interface of a rewrite of the whole program."""
 
 from __future__ import annotations
 

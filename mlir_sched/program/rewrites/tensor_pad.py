@@ -1,4 +1,4 @@
-"""What rewrites ask of ``tensor.pad``, and how they make one in the current context."""
+"""Questions of the rewrites about ``tensor.pad``, and its construction in the current context."""
 
 from __future__ import annotations
 

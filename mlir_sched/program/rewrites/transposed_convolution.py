@@ -17,7 +17,7 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.axis import Block
-from mlir_sched.program.rewrites.inserted_zeros import Site, extraction, find_sites
+from mlir_sched.program.rewrites.inserted_zeros import TransposedSite, extraction, find_sites
 from mlir_sched.program.rewrites.linalg_ops import collapse, expand, product_and_sum, slice_of
 from mlir_sched.program.rewrites.overlap_add import Products, overlap_add
 from mlir_sched.program.rewrites.replacement import match_dag, only_op, operand_of, producer_of
@@ -26,7 +26,7 @@ from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 _TAPS, _ROWS = "tuv", "mnop"
 
 
-class TransposedConvolution(SiteRewrite[Site]):
+class TransposedConvolution(SiteRewrite[TransposedSite]):
     """Products of pixels and taps, then their overlap-add.
 
     Args:
@@ -38,24 +38,24 @@ class TransposedConvolution(SiteRewrite[Site]):
         self.split = split
         self.name = "transposed_convolution" + f"_split_{split}" * bool(split)
 
-    def sites(self, program: ir.Module) -> list[Site]:
+    def sites(self, program: ir.Module) -> list[TransposedSite]:
         """Return the transposed convolutions with products to leave out (if any are to be)."""
         return [site for site in find_sites(program) if self._wants(site)]
 
-    def _wants(self, site: Site) -> bool:
+    def _wants(self, site: TransposedSite) -> bool:
         if len(site.axes) < self.split:
             return False
         blocks = [axis.blocks() for axis in site.axes[: self.split]]
         return all(len(along) > 1 for along in blocks)
 
-    def match(self, root: Any, site: Site) -> None:
+    def match(self, root: Any, site: TransposedSite) -> None:
         """Emit the comparison of the convolution and of how its image gets its zeros."""
         transform.MatchOperationNameOp(root, [site.convolution.name])
         match_dag(site.convolution, [site.image, site.convolution.operands[1], site.init], root)
         if site.mirroring is not None:
             transform.MatchOperationNameOp(producer_of(root, 1), [site.mirroring.name])
 
-    def inputs(self, op: Any, site: Site) -> list[Any]:
+    def inputs(self, op: Any, site: TransposedSite) -> list[Any]:
         """Emit handles on the image without zeros, the filter as stored, and what is added to."""
         image, taps, init = operand_of(producer_of(op, 0), 0), operand_of(op, 1), operand_of(op, 2)
         if site.mirroring is not None:
@@ -65,7 +65,7 @@ class TransposedConvolution(SiteRewrite[Site]):
             taps = operand_of(extracts, 0)
         return [image, taps, init]
 
-    def compute(self, site: Site, *inputs: Any) -> Any:
+    def compute(self, site: TransposedSite, *inputs: Any) -> Any:
         """Return the transposed convolution of an image and taps, plus what it adds to."""
         image, taps, init = inputs
         along = [a.blocks() if d < self.split else [a.whole()] for d, a in enumerate(site.axes)]

@@ -1,4 +1,4 @@
-"""What checks and times the programs of one task, by handle; one implementation per kind of device."""
+"""The benches, which check and time the programs of one task by handle; one class per kind of device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the programs of one task share in the runner process: input and output buffers, and the references."""
+"""The workspace that the programs of one task share: input and output buffers, and the references."""
 
 from __future__ import annotations
 
