@@ -10,16 +10,8 @@ from types import TracebackType
 
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.errors import FailureClass
-from mlir_sched.processes.workers import (
-    POLL_S,
-    JobError,
-    Worker,
-    WorkerCrashError,
-    WorkerLimits,
-    WorkerMemoryError,
-    WorkerTimeoutError,
-    candidate_limits,
-)
+from mlir_sched.processes.child import POLL_S, ChildCrashError, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.workers import JobError, Worker, WorkerLimits, candidate_limits
 
 _MESSAGE_CHARACTERS = 600
 _JOB = "mlir_sched.compiler.worker.candidate:compile_candidate"
@@ -124,13 +116,13 @@ class CompilerPool:
             if not slot.worker.is_done(self.limits):
                 return None
             result: CompileResult = slot.worker.receive(self.limits)
-        except WorkerTimeoutError as error:
+        except ChildTimeoutError as error:
             self._replace(slot)
             return failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds)
-        except WorkerMemoryError as error:
+        except ChildMemoryError as error:
             self._replace(slot)
             return failed(FailureClass.COMPILE_MEMORY, str(error), seconds)
-        except WorkerCrashError as error:
+        except ChildCrashError as error:
             self._replace(slot)
             return failed(FailureClass.COMPILE_CRASH, str(error), seconds)
         except JobError as error:

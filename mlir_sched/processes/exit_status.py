@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import signal
 
-STDERR_TAIL_BYTES = 2000
-"""How much of what a dead process said goes into the failure's message."""
+SAID_BYTES = 600
+"""Bytes of a dead process's last words that its failure's message keeps."""
 
 
-def describe_exit(name: str, code: int, stderr: bytes) -> str:
+def describe_exit(name: str, code: int, said: str) -> str:
     """Return how a process ended and what it said last.
 
     Args:
         name: What the process is, e.g. ``the runner process``.
         code: Its exit code; negative is the signal that killed it.
-        stderr: Its standard error, or the end of it.
+        said: Its last words.
     """
-    how = f"killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
-    said = stderr[-STDERR_TAIL_BYTES:].decode(errors="replace").strip()
-    return f"{name} was {how}" + (f"; it said: {said}" if said else "")
+    how = f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+    return f"{name} {how}" + (f"; it said: {said}" if said else "")
+
+
+def last_words(written: bytes) -> str:
+    """Return the end of what a process wrote, as text."""
+    return written[-SAID_BYTES:].decode(errors="replace").strip()
 
 
 def signal_name(number: int) -> str:

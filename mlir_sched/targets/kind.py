@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mlir_sched.errors import UserError
-from mlir_sched.processes.workers import WorkerCrashError, WorkerTimeoutError, run_isolated
+from mlir_sched.processes.child import ChildError
+from mlir_sched.processes.workers import run_isolated
 from mlir_sched.targets.target import Target
 
 DEFAULT = "default"
@@ -40,7 +41,7 @@ def resolve(name: str, flags: tuple[str, ...]) -> str:
     """
     try:
         resolved: str = run_isolated(flags, "mlir_sched.compiler.worker.resolved_target:resolved_target")
-    except (WorkerCrashError, WorkerTimeoutError) as error:
+    except ChildError as error:
         raise UserError(f"IREE cannot resolve the target {name}: {error}") from None
     return resolved
 

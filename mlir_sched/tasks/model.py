@@ -9,9 +9,10 @@ from typing import Any
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import ParameterFile, require_scopes
 from mlir_sched.payload import TensorSpec
+from mlir_sched.processes.child import ChildCrashError, ChildError, ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.processes.workers import WorkerCrashError, WorkerLimits, WorkerTimeoutError, run_isolated
+from mlir_sched.processes.workers import WorkerLimits, run_isolated
 from mlir_sched.reasons import reason
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -98,9 +99,9 @@ def extract(
     flags = (*target.flags, *extra_flags)
     try:
         model = _extract(flags, str(path), flags, target.key, library)
-    except WorkerTimeoutError as error:
+    except ChildTimeoutError as error:
         raise UserError(f"{path}: the compiler did not get to its dispatches: {error}") from None
-    except WorkerCrashError as error:
+    except ChildError as error:
         raise UserError(f"{path}: IREE cannot compile this program: {error}") from None
     require_scopes(str(path), model.scopes, parameters)
     return replace(model, parameters=parameters)
@@ -118,7 +119,7 @@ def _extract(worker_flags: tuple[str, ...], *arguments: Any) -> Model:
                     worker_flags, _JOB, *arguments, str(at_work), crashing, limits=EXTRACTION_LIMITS
                 )
                 return model
-            except WorkerCrashError as error:
+            except (ChildCrashError, ChildMemoryError) as error:
                 name = at_work.read_text()
                 if not name or name in crashing:
                     raise

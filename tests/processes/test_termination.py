@@ -27,8 +27,6 @@ func.func @main(%x: tensor<64x128xf32>) -> tensor<64xf32> {
   return %y : tensor<64xf32>
 }
 """
-ROUND = 8
-"""Candidates of the first round."""
 TUNE = ("tune", "model.mlir", "--minutes", "10")
 
 
@@ -117,7 +115,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_first_signal_ends_the_search_and_the_second_one_the_run(folder: Path) -> None:
     run = start(folder, *TUNE)
-    run.wait_for(lambda run: run.says(f"; {ROUND} trials, ") and run.runs("worker_main"))
+    run.wait_for(lambda run: run.says(" trials, ") and run.runs("worker_main"))
     run.process.terminate()
     run.wait_for(lambda run: run.says("emitting and measuring") and run.runs("iree-compile"))
     terminated(run)

@@ -21,6 +21,7 @@ from rule_ops import matmul as matmul_op
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing
 from mlir_sched.payload import TensorSpec
+from mlir_sched.processes import child
 from mlir_sched.runner import (
     BaselineError,
     Runner,
@@ -325,7 +326,7 @@ def test_a_program_that_needs_too_much_memory_is_stopped(model: Compiled, monkey
     monkeypatch.setattr(client, "child_memory_bytes", lambda: 600 << 20)
     with Runner(FAST) as runner:
         failure = failure_of(only(runner, model("model_scale"), model("hungry"), rule_for_model((VECTOR,))))
-        assert failure == Failure(FailureClass.RUN_MEMORY, "it used more than 600 MiB of memory")
+        assert failure == Failure(FailureClass.RUN_MEMORY, "stopped: it used more than 600 MiB of memory")
         assert only(runner, model("model_scale"), model("model_scale"), rule_for_model((VECTOR,))).failure is None
 
 
@@ -339,16 +340,16 @@ def test_a_mistake_of_ours_is_told_from_a_programs_failure(runner: Runner) -> No
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("bytes([5])", "no result after 1 s"),
-        ("(90).to_bytes(8, 'little') + b'half'", "no result after 1 s"),
+        ("bytes([5])", "stopped after 1 s"),
+        ("(90).to_bytes(8, 'little') + b'half'", "stopped after 1 s"),
         ("(4).to_bytes(8, 'little') + b'junk'", "the runner process is damaged"),
     ],
 )
 def test_a_process_that_does_not_finish_its_message_is_given_up(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, said: str, message: str
 ) -> None:
-    program = f"import os, time; os.write(1, {said}); time.sleep(600)"
-    monkeypatch.setattr(client, "python_command", lambda _: [sys.executable, "-c", program])
+    program = f"import os, sys, time; os.write(int(sys.argv[1]), {said}); time.sleep(600)"
+    monkeypatch.setattr(child, "python_command", lambda _, *arguments: [sys.executable, "-c", program, *arguments])
     monkeypatch.setattr(client, "START_TIMEOUT_S", 1.0)
     broken = client.RunnerClient(runner._client._setup)
     with pytest.raises(client.RunnerStartError, match=message):

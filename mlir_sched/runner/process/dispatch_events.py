@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.processes.exit_status import describe_exit
+from mlir_sched.processes.exit_status import describe_exit, last_words
 from mlir_sched.runner.benchmark_module import Block
 from mlir_sched.runner.process.spinning_threads import run_without_spinning
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
@@ -107,7 +107,7 @@ class DispatchClock:
         if done.returncode == 0:
             return done.stdout
         kind = FailureClass.RUN_CRASH if done.returncode < 0 else FailureClass.RUN_ERROR
-        raise RequestFailed(Failure(kind, describe_exit(Path(tool).name, done.returncode, done.stderr)))
+        raise RequestFailed(Failure(kind, describe_exit(Path(tool).name, done.returncode, last_words(done.stderr))))
 
 
 def durations_of(listing: bytes, calls: int) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """The process that runs compiled programs, one request at a time; started by :mod:`mlir_sched.runner`.
 
-It ends when its input pipe closes, which is when the runner ends, however that happens: a thread waits on the pipe
+It ends when its connection closes, which is when the runner ends, however that happens: a thread waits for messages
 while programs run, and IREE releases Python's lock while they do.
 """
 
@@ -82,14 +82,13 @@ def _bench_for(start: protocol.Start) -> Bench:
 
 
 def main() -> None:
-    """Serve requests from standard input until it closes; replies go to what standard output was."""
-    replies = os.dup(1)
-    os.dup2(2, 1)  # what programs and libraries print must not end up among the replies
-    start: protocol.Start = read_frame(0)
+    """Serve requests until the connection closes."""
+    connection = int(sys.argv[1])
+    start: protocol.Start = read_frame(connection)
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_read_requests, args=(requests, start.folder), daemon=True).start()
+    threading.Thread(target=_read_requests, args=(connection, requests, start.folder), daemon=True).start()
     server = Server(start)
-    write_frame(replies, None)
+    write_frame(connection, None)
     while True:
         request = requests.get()
         try:
@@ -98,7 +97,7 @@ def main() -> None:
             reply = protocol.Raised(failed.failure)
         except Exception as exception:
             reply = protocol.Raised(_failure(exception))
-        write_frame(replies, reply)
+        write_frame(connection, reply)
 
 
 def _failure(exception: Exception) -> Failure:
@@ -108,10 +107,10 @@ def _failure(exception: Exception) -> Failure:
     return Failure(FailureClass.RUN_ERROR, f"{type(exception).__name__}: {exception}")
 
 
-def _read_requests(requests: queue.SimpleQueue[Any], folder: str) -> None:
+def _read_requests(connection: int, requests: queue.SimpleQueue[Any], folder: str) -> None:
     try:
         while True:
-            requests.put(read_frame(0))
+            requests.put(read_frame(connection))
     except BaseException:
         _end(folder)
 
@@ -128,5 +127,5 @@ def _end(folder: str) -> NoReturn:
 if __name__ == "__main__":
     try:
         main()
-    except (BrokenPipeError, EOFError):
+    except (ConnectionError, EOFError):
         os._exit(0)

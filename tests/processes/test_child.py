@@ -1,0 +1,98 @@
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from mlir_sched.processes import child
+from mlir_sched.processes.child import Child, ChildCrashError, ChildLimits, ChildMemoryError, ChildTimeoutError
+
+LIMITS = ChildLimits(timeout_s=60.0, memory_bytes=1 << 30)
+PRELUDE = """
+import os, sys, time
+from mlir_sched.processes.frames import read_frame, write_frame
+connection = int(sys.argv[1])
+"""
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Child]]:
+    """Start a child that runs a text of Python in place of a module."""
+    started: list[Child] = []
+
+    def run(text: str) -> Child:
+        program = PRELUDE + textwrap.dedent(text)
+        monkeypatch.setattr(child, "python_command", lambda _, *rest: [sys.executable, "-c", program, *rest])
+        started.append(Child("the test process", "none"))
+        return started[-1]
+
+    yield run
+    for process in started:
+        process.kill()
+
+
+def test_a_child_answers_and_what_it_prints_is_no_answer(start: Callable[[str], Child]) -> None:
+    process = start("print('hello', flush=True); write_frame(connection, read_frame(connection) * 2)")
+    process.send("ab", LIMITS)
+    assert process.receive(LIMITS, time.monotonic()) == "abab"
+    assert process.said() == "hello"
+
+
+def test_long_messages_arrive_whole(start: Callable[[str], Child]) -> None:
+    process = start("write_frame(connection, read_frame(connection))")
+    message = bytes(range(256)) * (1 << 16)
+    process.send(message, LIMITS)
+    assert process.receive(LIMITS, time.monotonic()) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("print('the end', flush=True); sys.exit(7)", "the test process ended with exit code 7; it said: the end"),
+        ("os.abort()", "the test process was killed by SIGABRT"),
+        ("os.write(connection, (4).to_bytes(8, 'little') + b'junk')", "the test process is damaged: not a message"),
+    ],
+)
+def test_a_child_that_dies_or_talks_nonsense_has_crashed(
+    start: Callable[[str], Child], text: str, message: str
+) -> None:
+    with pytest.raises(ChildCrashError, match=message):
+        start(text).receive(LIMITS, time.monotonic())
+
+
+@pytest.mark.parametrize("text", ["time.sleep(600)", "os.write(connection, bytes([5])); time.sleep(600)"])
+def test_a_child_that_does_not_answer_in_time_is_killed(start: Callable[[str], Child], text: str) -> None:
+    process = start(text)
+    with pytest.raises(ChildTimeoutError, match=r"stopped after 0\.5 s"):
+        process.receive(ChildLimits(0.5, 1 << 30), time.monotonic())
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_a_child_that_does_not_read_is_killed(start: Callable[[str], Child]) -> None:
+    process = start("time.sleep(600)")
+    with pytest.raises(ChildTimeoutError):
+        process.send(bytes(1 << 24), ChildLimits(0.5, 1 << 30))
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_a_child_that_takes_too_much_memory_is_killed(start: Callable[[str], Child]) -> None:
+    process = start("taken = bytearray(300 << 20); time.sleep(600)")
+    with pytest.raises(ChildMemoryError, match="more than 200 MiB"):
+        process.receive(ChildLimits(60.0, 200 << 20), time.monotonic())
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_killing_takes_what_the_child_has_started_and_its_folder(start: Callable[[str], Child]) -> None:
+    process = start("""
+        import subprocess
+        write_frame(connection, subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid)
+        time.sleep(600)
+    """)
+    grandchild = psutil.Process(process.receive(LIMITS, time.monotonic()))
+    assert process.folder.is_dir()
+    process.kill()
+    process.kill()
+    grandchild.wait(5)
+    assert not process.folder.exists()
