@@ -22,9 +22,9 @@ _CONSTANT = "arith.constant"
 _ALIGNMENT = "memref.assume_alignment"
 _DISPATCH_CONFIG = "iree_codegen.dispatch_config"
 _NAMES = frozenset({"sym_name", "function_ref", APPLIED, STRATEGY_CHOSEN})
-_STRIDED = re.compile(r"memref<((?:\d+x)*)([^<>,]+), strided<\[([\d, ]*)\](?:, offset: (?:\d+|\?))?>")
+_STRIDED = re.compile(r"memref<((?:(?:\d+|\?)x)*)([^<>,]+), strided<\[([\d, ]*)\](?:, offset: (?:\d+|\?))?>")
 
-_MAPPED = re.compile(r"memref<((?:\d+x)*)([^<>,]+), affine_map<\([d\d, ]*\)(?:\[s0\])? -> \(([^()]*)\)>")
+_MAPPED = re.compile(r"memref<((?:(?:\d+|\?)x)*)([^<>,]+), affine_map<\([d\d, ]*\)(?:\[s0\])? -> \(([^()]*)\)>")
 _TERM = re.compile(r"d(\d+)(?: \* (\d+))?|s0|\d+")
 
 
@@ -99,8 +99,9 @@ def plain_type(text: str) -> str:
 
 
 def _without_offset(found: re.Match[str], strides: list[int]) -> str:
-    shape = [int(size) for size in found[1].split("x") if size]
-    whole = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    shape = [size for size in found[1].split("x") if size]
+    inner = [shape[i + 1 :] for i in range(len(shape))]
+    whole = [None if "?" in sizes else math.prod(map(int, sizes)) for sizes in inner]
     kept = "" if strides == whole else f", strided<{strides}>"
     return f"memref<{found[1]}{found[2]}{kept}"
 

@@ -266,6 +266,10 @@ def untuned(model: Model) -> BuiltVariant:
         ("memref<2xf32, affine_map<(d0)[s0] -> (d0 + s0)>>", "memref<2xf32>"),
         ("memref<4x8xf32, affine_map<(d0, d1)[s0] -> (d0 * 16 + d1 + s0)>>", "memref<4x8xf32, strided<[16, 1]>>"),
         ("memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>", "memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>"),
+        ("memref<?x8xf32, strided<[8, 1], offset: ?>>", "memref<?x8xf32>"),
+        ("memref<36x?xf32, strided<[3136, 1], offset: ?>>", "memref<36x?xf32, strided<[3136, 1]>>"),
+        ("memref<36x?xf32, affine_map<(d0, d1)[s0] -> (d0 * 3136 + d1 + s0)>>",
+         "memref<36x?xf32, strided<[3136, 1]>>"),
         ("vector<16xf32>", "vector<16xf32>"),
     ],
 )  # fmt: skip
