@@ -159,7 +159,7 @@ class Child:
         """
         if time.monotonic() - since_s >= limits.timeout_s:
             self.kill()
-            raise ChildTimeoutError(f"stopped after {limits.timeout_s:.3g} s")
+            raise ChildTimeoutError(f"stopped after {limits.timeout_s:.4g} s")
         self.enforce_memory(limits.memory_bytes)
 
     def enforce_memory(self, most_bytes: int) -> None:

@@ -70,6 +70,11 @@ def test_a_child_that_does_not_answer_in_time_is_killed(start: Callable[[str], C
     assert not psutil.pid_exists(process.pid)
 
 
+def test_a_long_limit_is_told_in_whole_seconds(start: Callable[[str], Child]) -> None:
+    with pytest.raises(ChildTimeoutError, match="stopped after 1800 s"):
+        start("time.sleep(600)").enforce(ChildLimits(1800.0, 1 << 30), time.monotonic() - 1800)
+
+
 def test_a_child_that_does_not_read_is_killed(start: Callable[[str], Child]) -> None:
     process = start("time.sleep(600)")
     with pytest.raises(ChildTimeoutError):
