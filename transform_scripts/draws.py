@@ -106,8 +106,7 @@ class Draws(ABC):
         return cast(str, self._structural(name, ComputeLocation(tuple(locations))).value)
 
     def _numbers(self, name: str, distribution: Distribution, static: bool) -> tuple[Sampled, ...]:
-        self._recorder.decide(name, distribution)
-        decision = self._recorder.decision(name)
+        decision = self._decide(name, distribution)
         values = decision.value if isinstance(decision.value, tuple) else (decision.value,)
         return tuple(
             Sampled(int(value), decision, element, None if static else self._emit.param(decision, element))
@@ -115,7 +114,10 @@ class Draws(ABC):
         )
 
     def _structural(self, name: str, distribution: Distribution) -> Decision:
-        self._recorder.decide(name, distribution)
-        decision = self._recorder.decision(name)
+        decision = self._decide(name, distribution)
         self._emit.choice(decision)
         return decision
+
+    def _decide(self, name: str, distribution: Distribution) -> Decision:
+        self._recorder.decide(name, distribution)
+        return self._recorder.decision(name)

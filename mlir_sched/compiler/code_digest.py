@@ -15,7 +15,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.attributes import APPLIED, STRATEGY_CHOSEN
-from mlir_sched.compiler.operations import walk
+from mlir_sched.compiler.operations import producer, symbol_of, walk
 
 BINDING = "hal.interface.binding.subspan"
 _CONSTANT = "arith.constant"
@@ -69,8 +69,7 @@ class _Canonical:
     def _name(self, value: Any) -> str:
         if value in self._names:
             return self._names[value]
-        owner = value.owner
-        made_by = None if isinstance(owner, ir.Block) else getattr(owner, "operation", owner)
+        made_by = producer(value)
         if made_by is not None and made_by.name == _CONSTANT:
             name = f"{made_by.attributes['value']}"
         elif made_by is not None and made_by.name == _ALIGNMENT:
@@ -143,5 +142,4 @@ def _named_attributes(op: Any) -> Iterator[Any]:
 def _names(config: Any, function: Any) -> bool:
     """Say whether a dispatch configuration is that of a function."""
     named: str = ir.FlatSymbolRefAttr(config.attributes["function_ref"]).value
-    name: str = ir.StringAttr(function.attributes["sym_name"]).value
-    return named == name
+    return named == symbol_of(function)

@@ -45,7 +45,7 @@ def candidate_limits(workers: int) -> WorkerLimits:
     return WorkerLimits(memory_bytes=memory_bytes, recycle_bytes=min(1 << 30, memory_bytes // 2))
 
 
-STARTING = WorkerLimits(timeout_s=120.0, memory_bytes=MOST_CANDIDATE_BYTES)
+STARTING = WorkerLimits(timeout_s=120.0)
 """Limits until a worker has taken its flags or a job: it starts within 0.5 s on a quiet machine."""
 
 

@@ -76,7 +76,7 @@ class TaskRecords:
 
     def has_untuned(self) -> bool:
         """Say whether the timing of the untuned code is known."""
-        return self.store.find(self.task_key, self.context, UNTUNED_KEY) is not None
+        return self._untuned_record() is not None
 
     def untuned(self, task: Task, evaluator: Evaluator) -> Timing:
         """Return the timing of the untuned code, measured once per context.
@@ -84,7 +84,7 @@ class TaskRecords:
         Raises:
             UntunedError: It cannot be compiled or run.
         """
-        record = self.store.find(self.task_key, self.context, UNTUNED_KEY)
+        record = self._untuned_record()
         if record is None:
             outcome = untuned_outcome(evaluator, task)
             assert outcome.timing is not None
@@ -93,3 +93,6 @@ class TaskRecords:
             record = self.store.settle(Record(*key, Origin.UNTUNED, None, "", outcome, 0, self.seed))
         assert record.outcome.timing is not None
         return record.outcome.timing
+
+    def _untuned_record(self) -> Record | None:
+        return self.store.find(self.task_key, self.context, UNTUNED_KEY)

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from folders import DATA, TESTS
+from folders import TESTS
 from iree.compiler.tools import compile_str
+from measured_programs import RULE, SOURCES, SQUARE, failure_of, only
 from vulkan import require_vulkan
 
-from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.errors import FailureClass
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner import BaselineError, Program, Runner, RunnerOptions, RunResult
+from mlir_sched.runner import BaselineError, Program, Runner, RunnerOptions
 from mlir_sched.runner.benchmark_module import Block, arguments_of, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.process.device import RemoteDevice
@@ -28,13 +29,10 @@ from mlir_sched.runner.process.dispatch_events import DispatchClock, durations_o
 from mlir_sched.runner.process.spinning_threads import NICENESS, Threads, run_without_spinning
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.rules import rule_for_model
-from mlir_sched.runner.verify import DTYPES, Check, InputKind, Rule, poison_bits
+from mlir_sched.runner.verify import DTYPES, Check, InputKind, poison_bits
 
-SOURCES = DATA / "runner"
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")
 CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
-SQUARE = TensorSpec((64, 64), "f32")
-RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
 FAST = replace(RunnerOptions.for_device("vulkan"), budget_s=0.1, min_samples=1, fewest_calls=4, most_calls=4)
 
 TWO_DISPATCHES = """
@@ -70,16 +68,6 @@ def runner() -> Iterator[Runner]:
     require_vulkan()
     with Runner(FAST) as made:
         yield made
-
-
-def only(runner: Runner, baseline: Program, candidate: Program, rule: Rule = RULE) -> RunResult:
-    _, (result,) = runner.measure(baseline, [candidate], rule)
-    return result
-
-
-def failure_of(result: RunResult) -> Failure:
-    assert result.failure is not None
-    return result.failure
 
 
 def test_right_program_is_timed_by_the_device(runner: Runner, matmul: Callable[..., Program]) -> None:

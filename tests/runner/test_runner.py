@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import psutil
 import pytest
-from folders import DATA
 from iree.compiler.tools import compile_str
+from measured_programs import RULE, SOURCES, SQUARE, failure_of, only
 from rule_ops import dispatch
 from rule_ops import matmul as matmul_op
 
@@ -37,18 +37,14 @@ from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
 from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.runner.statistics import Interval
-from mlir_sched.runner.verify import Check, InputKind, Rule
 
-SOURCES = DATA / "runner"
 TARGET = (
     "--iree-hal-target-device=local",
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
-SQUARE = TensorSpec((64, 64), "f32")
 ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
 VECTOR = TensorSpec((1000,), "f32")
-RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
 Compiled: TypeAlias = Callable[[str], Program]
 """From the name of a source to its program."""
 FAST = RunnerOptions(budget_s=0.05, race_calls=40)
@@ -85,16 +81,6 @@ def model(compiled: Callable[[str], bytes]) -> Compiled:
 def runner() -> Iterator[Runner]:
     with Runner(FAST) as made:
         yield made
-
-
-def only(runner: Runner, baseline: Program, candidate: Program, rule: Rule = RULE) -> RunResult:
-    _, (result,) = runner.measure(baseline, [candidate], rule)
-    return result
-
-
-def failure_of(result: RunResult) -> Failure:
-    assert result.failure is not None
-    return result.failure
 
 
 def timing_of(result: RunResult) -> Timing:

@@ -1,0 +1,22 @@
+"""One candidate measured by the runner, for tests: the sources of programs, their shape and rule, and the result."""
+
+from folders import DATA
+
+from mlir_sched.errors import Failure
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner import Program, Runner, RunResult
+from mlir_sched.runner.verify import Check, InputKind, Rule
+
+SOURCES = DATA / "runner"
+SQUARE = TensorSpec((64, 64), "f32")
+RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
+
+
+def only(runner: Runner, baseline: Program, candidate: Program, rule: Rule = RULE) -> RunResult:
+    _, (result,) = runner.measure(baseline, [candidate], rule)
+    return result
+
+
+def failure_of(result: RunResult) -> Failure:
+    assert result.failure is not None
+    return result.failure
