@@ -17,7 +17,7 @@ from iree.compiler.dialects.transform import interpreter
 from mlir_sched.attributes import STRATEGY
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.code_digest import code_digest
-from mlir_sched.compiler.operations import first_function
+from mlir_sched.compiler.operations import first_function, symbol_of
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
@@ -92,7 +92,7 @@ def apply_script(text: str, function: Any) -> None:
 def _strategy(script: Any) -> Any:
     for op in script.body:
         is_sequence = op.operation.name == "transform.named_sequence"
-        if is_sequence and ir.StringAttr(op.operation.attributes["sym_name"]).value == STRATEGY:
+        if is_sequence and symbol_of(op) == STRATEGY:
             return op
     raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script has no transform.named_sequence @{STRATEGY}")
 

@@ -17,7 +17,7 @@ import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer, symbol_of, walk
 from mlir_sched.program.rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import (
     added,
@@ -165,7 +165,7 @@ def _site(op: Any) -> WinogradSite | None:
 def _constant_globals(program: ir.Module) -> set[str]:
     """Return the symbols of the globals that are never written."""
     found = [op for op in walk(program.operation) if op.name == "util.global" and "is_mutable" not in op.attributes]
-    return {ir.StringAttr(op.attributes["sym_name"]).value for op in found}
+    return set(map(symbol_of, found))
 
 
 def _is_constant(value: Any, globals_: set[str]) -> bool:
