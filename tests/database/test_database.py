@@ -588,18 +588,11 @@ def test_a_store_can_be_copied_once_it_is_closed(path: Path) -> None:
         assert len(store.records(TASK.key, CONTEXT)) == 5
 
 
-# Speed
-
-
-def test_a_thousand_records_are_added_in_batches_of_16_within_two_seconds(store: RecordStore) -> None:
+def test_a_thousand_records_added_in_batches_come_back_in_their_order(store: RecordStore) -> None:
     records = [make_record(f"{index:x}", script="x" * 6000) for index in range(1000)]
-    began = time.perf_counter()
     for start in range(0, len(records), 16):
         store.add(records[start : start + 16])
-    assert time.perf_counter() - began < 2
-    began = time.perf_counter()
     assert store.records(TASK.key, CONTEXT) == tuple(records)
-    assert time.perf_counter() - began < 0.5
 
 
 def fill_store(path: Path, count: int) -> None:
