@@ -1,14 +1,13 @@
-"""The side of a peer: a process that answers requests, one JSON object per line, and times its framework's calls.
+"""The side of a peer: a process that answers requests and times its framework's calls.
 
-This file is imported in the environments of all frameworks, so it needs Python and numpy only. Every framework's calls
+This file is imported in the environments of all frameworks, so it needs Python and numpy only, and of mlir-sched what
+needs no more. Every framework's calls
 are timed by the same code, in a process that is pinned before the framework is loaded.
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import json
 import math
 import os
 import signal
@@ -17,6 +16,7 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.operators.tuning import Tuning
+from mlir_sched.processes.frames import read_frame, write_frame
 
 MAX_WALL_OVER_CPU = 1.03
 """A sample on one thread with more wall time per CPU time was interrupted by other work."""
@@ -172,20 +173,20 @@ def _timed(run: Callable[[int], None], calls: int, threads: int) -> tuple[float,
 
 
 def serve(make: Callable[[Sequence[int]], Peer]) -> None:
-    """Answer the requests on the standard input until it ends.
+    """Answer the requests on the connection until it closes.
 
-    What the framework prints goes to the standard error. The process ends with its parent, even while it is stopped.
+    The process ends with its parent, even while it is stopped.
+
+    Args:
+        make: From the cores that the process is pinned to: the peer.
     """
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cores", required=True)
-    cores = tuple(int(core) for core in parser.parse_args().cores.split(","))
+    connection, cores = int(sys.argv[1]), tuple(int(core) for core in sys.argv[3].split(","))
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     os.sched_setaffinity(0, cores)
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
     server = Server(make(cores))
-    for line in sys.stdin:
-        print(json.dumps(server.answer(json.loads(line))), file=replies, flush=True)
+    with suppress(EOFError, ConnectionError):
+        while True:
+            write_frame(connection, server.answer(read_frame(connection)))
     sys.stderr.flush()
     os._exit(0)  # IREE's runtime crashes when the interpreter takes it down
 

@@ -18,8 +18,9 @@ from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatc
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.processes.exit_status import signal_name
+from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.program import LimitError, run_program
+from mlir_sched.processes.program import run_program
 from mlir_sched.processes.temporary import temporary_folder
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
@@ -128,8 +129,8 @@ def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path 
     of_library = () if library is None else library_flags(library)
     command = [str(iree_compile_path()), *flags, *of_library, _as_file(model_path), *arguments]
     try:
-        done = run_program(command, timeout_s=_TIMEOUT_S, memory_bytes=child_memory_bytes())
-    except LimitError as error:
+        done = run_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes()))
+    except ChildError as error:
         raise ModelLimitError(f"iree-compile {model_path}: {error}") from None
     messages = done.errors.decode(errors="replace")
     if done.code != 0 or _ERROR.search(messages):

@@ -10,7 +10,8 @@ from types import TracebackType
 
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.errors import FailureClass
-from mlir_sched.processes.child import POLL_S, ChildCrashError, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.child import POLL_S, ChildCrashError
+from mlir_sched.processes.limits import ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.workers import JobError, Worker, WorkerLimits, candidate_limits
 
 _MESSAGE_CHARACTERS = 600

@@ -11,17 +11,17 @@ import os
 import select
 import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.errors import MlirSchedError
 from mlir_sched.processes.exit_status import SAID_BYTES, describe_exit, last_words
 from mlir_sched.processes.frames import FrameError, Wait, is_ready, read_frame, write_frame
-from mlir_sched.processes.memory import mebibytes, resident_bytes
+from mlir_sched.processes.limits import ChildError, ChildLimits
+from mlir_sched.processes.memory import resident_bytes
 from mlir_sched.processes.program import kill_group
 from mlir_sched.processes.python_child import child_environment, python_command
 from mlir_sched.processes.temporary import temporary_folder
@@ -32,52 +32,37 @@ END_S = 5.0
 """Seconds that a child may take to end after it closed its connection."""
 
 
-class ChildError(MlirSchedError):
-    """The child is lost; the message says how."""
-
-
 class ChildCrashError(ChildError):
     """The child died, or what it wrote is no message."""
-
-
-class ChildTimeoutError(ChildError):
-    """The child did not answer in time, and was killed."""
-
-
-class ChildMemoryError(ChildError):
-    """The child went over its memory limit, and was killed."""
-
-
-@dataclass(frozen=True)
-class ChildLimits:
-    """The time and memory that one message and its answer may take.
-
-    Attributes:
-        timeout_s: Seconds, > 0.
-        memory_bytes: Resident memory in bytes, that of processes that the child starts included.
-    """
-
-    timeout_s: float
-    memory_bytes: int
 
 
 class Child:
     """A running child process.
 
-    The child's module finds the descriptor of its connection and that of its lifeline in ``sys.argv[1:3]``. Both of its
-    output streams are kept for :meth:`said`.
+    The child's module finds the descriptor of its connection and that of its lifeline in ``sys.argv[1:3]``, and further
+    arguments behind them. Both of its output streams are kept for :meth:`said`.
 
     Attributes:
         name: The words for it in messages, e.g. ``the runner process``.
     """
 
-    def __init__(self, name: str, module: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        environment: Mapping[str, str] | None = None,
+        *,
+        arguments: Sequence[str] = (),
+        python: str | Path = sys.executable,
+    ) -> None:
         """Start the child.
 
         Args:
             name: The words for it in messages.
             module: Its main program, e.g. ``mlir_sched.runner.process.server``.
             environment: Variables beside those of this process.
+            arguments: What the program finds behind the descriptors.
+            python: The interpreter; another one than this process's may lack the packages that this one needs.
         """
         self.name = name
         self._folder = temporary_folder()
@@ -86,7 +71,7 @@ class Child:
         self._socket.setblocking(False)
         lifeline, self._lifeline = os.pipe()
         self._process = subprocess.Popen(
-            python_command(module, str(theirs.fileno()), str(lifeline)),
+            python_command(module, str(theirs.fileno()), str(lifeline), *arguments, python=python),
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,
@@ -106,6 +91,10 @@ class Child:
     def folder(self) -> Path:
         """Folder of its temporary files; removed with the child."""
         return Path(self._folder.name)
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, e.g. ``SIGSTOP``; nothing happens when it has ended."""
+        self._process.send_signal(number)
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when there is something to receive."""
@@ -157,20 +146,11 @@ class Child:
         Raises:
             ChildTimeoutError, ChildMemoryError: It was killed.
         """
-        if time.monotonic() - since_s >= limits.timeout_s:
+        try:
+            limits.check(self.pid, since_s)
+        except ChildError:
             self.kill()
-            raise ChildTimeoutError(f"stopped after {limits.timeout_s:.4g} s")
-        self.enforce_memory(limits.memory_bytes)
-
-    def enforce_memory(self, most_bytes: int) -> None:
-        """Kill the child when it takes more memory than so many bytes.
-
-        Raises:
-            ChildMemoryError: It was killed.
-        """
-        if self.memory_bytes() > most_bytes:
-            self.kill()
-            raise ChildMemoryError(f"stopped: it used more than {mebibytes(most_bytes)} of memory")
+            raise
 
     def memory_bytes(self) -> int:
         """Return its resident memory in bytes, that of what it has started included; 0 once it is dead."""

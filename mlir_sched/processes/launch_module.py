@@ -1,4 +1,4 @@
-"""First code of a Python child (see ``python_child.py``): makes this package importable and runs a module of it.
+"""First code of a Python child (see ``python_child.py``): makes this package importable and runs a module.
 
 Started as a file with ``python -P``, so that neither the working directory nor this folder is on the import path.
 SIGTERM is ignored, as Ctrl-C does not reach a child: a service manager sends it to every process, and the parent

@@ -12,18 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir_sched.errors import MlirSchedError
-from mlir_sched.processes.memory import mebibytes, resident_bytes
+from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.python_child import child_environment
 from mlir_sched.processes.temporary import temporary_folder
 
 POLL_S = 0.05
 """Seconds between two looks at a running program's deadline and memory."""
 _LAUNCHER = Path(__file__).resolve().parent / "launch_program.py"
-
-
-class LimitError(MlirSchedError):
-    """The program took more time or memory than it may, and was killed; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class Ended:
     errors: bytes
 
 
-def run_program(command: Sequence[str], *, timeout_s: float, memory_bytes: int) -> Ended:
+def run_program(command: Sequence[str], limits: ChildLimits) -> Ended:
     """Run a program to its end and return how it ended.
 
     Neither Ctrl-C nor SIGTERM reaches it. It is killed with all that it started when this function is left, and when
@@ -48,13 +43,12 @@ def run_program(command: Sequence[str], *, timeout_s: float, memory_bytes: int) 
 
     Args:
         command: Path of the program and its arguments.
-        timeout_s: Seconds that it may take.
-        memory_bytes: Resident memory, in bytes, that it may take together with what it starts.
+        limits: The time and the memory that it may take.
 
     Raises:
-        LimitError: It took more.
+        ChildTimeoutError, ChildMemoryError: It took more, and was killed.
     """
-    deadline = time.monotonic() + timeout_s
+    since_s = time.monotonic()
     launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
     with temporary_folder() as folder:
         process = subprocess.Popen(
@@ -70,10 +64,7 @@ def run_program(command: Sequence[str], *, timeout_s: float, memory_bytes: int) 
                 with suppress(subprocess.TimeoutExpired):
                     output, errors = process.communicate(timeout=POLL_S)
                     return Ended(process.returncode, output, errors)
-                if time.monotonic() > deadline:
-                    raise LimitError(f"stopped after {timeout_s:g} s")
-                if resident_bytes(process.pid) > memory_bytes:
-                    raise LimitError(f"stopped: it used more than {mebibytes(memory_bytes)} of memory")
+                limits.check(process.pid, since_s)
         finally:
             if process.returncode is None:
                 kill_group(process)

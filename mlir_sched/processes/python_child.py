@@ -15,14 +15,15 @@ from pathlib import Path
 _LAUNCHER = Path(__file__).resolve().parent / "launch_module.py"
 
 
-def python_command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module of this package as a program.
+def python_command(module: str, *arguments: str, python: str | Path = sys.executable) -> list[str]:
+    """Return the command that runs a module as a program which can import this package.
 
     Args:
         module: Its full name, e.g. ``mlir_sched.runner.process.server``.
         arguments: What it finds in ``sys.argv[1:]``.
+        python: The interpreter.
     """
-    return [sys.executable, "-P", str(_LAUNCHER), module, *arguments]
+    return [str(python), "-P", str(_LAUNCHER), module, *arguments]
 
 
 def child_environment(temporary: str | Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from mlir_sched.errors import MlirSchedError, UserError
-from mlir_sched.processes.child import POLL_S, Child, ChildCrashError, ChildLimits
+from mlir_sched.processes.child import POLL_S, Child, ChildCrashError
+from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 
 LEAST_CANDIDATE_BYTES, MOST_CANDIDATE_BYTES = 1 << 30, 4 << 30

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.errors import MlirSchedError
+from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.program import run_program
 from mlir_sched.processes.temporary import temporary_folder
@@ -143,7 +144,7 @@ def _device_flags(driver: str, threads: int) -> tuple[str, ...]:
 
 
 def _run(*command: str) -> bytes:
-    done = run_program(command, timeout_s=TIMEOUT_S, memory_bytes=child_memory_bytes())
+    done = run_program(command, ChildLimits(TIMEOUT_S, child_memory_bytes()))
     if done.code != 0:
         tail = done.errors.decode(errors="replace").strip().splitlines()[-1:]
         raise MlirSchedError(f"{Path(command[0]).name} ended with {done.code}: {' '.join(tail)}")

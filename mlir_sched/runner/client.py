@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
-from mlir_sched.processes.child import (
-    Child,
-    ChildCrashError,
-    ChildError,
-    ChildLimits,
-    ChildMemoryError,
-    ChildTimeoutError,
-)
+from mlir_sched.processes.child import Child, ChildCrashError
+from mlir_sched.processes.limits import ChildError, ChildLimits, ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.runner import protocol
 from mlir_sched.runner.protocol import RequestFailed
@@ -124,7 +118,7 @@ class RunnerClient:
         try:
             child.send(request, limits)
             reply = child.receive(limits, since_s)
-            child.enforce_memory(self._memory_bytes)
+            child.enforce(limits, since_s)
         except ChildError as lost:
             self.kill()
             raise RequestFailed(Failure(FAILURES[type(lost)], str(lost))) from None

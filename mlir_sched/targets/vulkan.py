@@ -9,8 +9,9 @@ from typing import Any
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
+from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.program import LimitError, run_program
+from mlir_sched.processes.program import run_program
 from mlir_sched.processes.python_child import python_command
 from mlir_sched.targets.kind import DEFAULT, TargetKind, integer, resolve
 from mlir_sched.targets.machine import cpu_identity, runtime_version
@@ -124,8 +125,8 @@ def devices() -> list[VulkanDevice]:
     """
     command = python_command("mlir_sched.targets.vulkan_driver")
     try:
-        done = run_program(command, timeout_s=_TIMEOUT_S, memory_bytes=child_memory_bytes())
-    except LimitError:
+        done = run_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes()))
+    except ChildError:
         return []
     return [VulkanDevice.from_json(data) for data in json.loads(done.output)] if done.code == 0 else []
 

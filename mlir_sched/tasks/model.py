@@ -9,7 +9,8 @@ from typing import Any
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import ParameterFile, require_scopes
 from mlir_sched.payload import TensorSpec
-from mlir_sched.processes.child import ChildCrashError, ChildError, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.child import ChildCrashError
+from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.processes.workers import WorkerLimits, run_isolated

@@ -21,7 +21,7 @@ from mlir_sched.compiler.binary_hash import machine_code
 from mlir_sched.compiler.result import CompileResult
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.processes import child
-from mlir_sched.processes.child import ChildTimeoutError
+from mlir_sched.processes.limits import ChildTimeoutError
 from mlir_sched.processes.workers import Worker, candidate_limits
 from mlir_sched.tasks.task import Task
 
@@ -288,7 +288,7 @@ def test_an_interrupt_from_the_keyboard_does_not_reach_the_workers() -> None:
 
 def test_a_worker_that_does_not_finish_its_message_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     program = "import os, sys, time; os.write(int(sys.argv[1]), bytes([5])); time.sleep(600)"
-    monkeypatch.setattr(child, "python_command", lambda _, *arguments: [sys.executable, "-c", program, *arguments])
+    monkeypatch.setattr(child, "python_command", lambda _, *rest, python: [python, "-c", program, *rest])
     with Worker(cases.FLAGS) as worker:
         worker.submit("time:sleep", 0)
         with pytest.raises(ChildTimeoutError, match="stopped after 1 s"):

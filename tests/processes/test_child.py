@@ -1,4 +1,3 @@
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -7,7 +6,8 @@ import psutil
 import pytest
 
 from mlir_sched.processes import child
-from mlir_sched.processes.child import Child, ChildCrashError, ChildLimits, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.child import Child, ChildCrashError
+from mlir_sched.processes.limits import ChildLimits, ChildMemoryError, ChildTimeoutError
 
 LIMITS = ChildLimits(timeout_s=60.0, memory_bytes=1 << 30)
 PRELUDE = """
@@ -24,7 +24,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Child]]:
 
     def run(text: str) -> Child:
         program = PRELUDE + textwrap.dedent(text)
-        monkeypatch.setattr(child, "python_command", lambda _, *rest: [sys.executable, "-c", program, *rest])
+        monkeypatch.setattr(child, "python_command", lambda _, *rest, python: [python, "-c", program, *rest])
         started.append(Child("the test process", "none"))
         return started[-1]
 

@@ -21,8 +21,9 @@ import mlir_sched
 from mlir_sched.errors import UserError
 from mlir_sched.processes import memory, temporary
 from mlir_sched.processes.frames import FrameError, is_ready, read_frame, write_frame
+from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, resident_bytes
-from mlir_sched.processes.program import LimitError, run_program
+from mlir_sched.processes.program import run_program
 
 PLANTED = ("psutil", "queue", "numpy", "mlir_sched", "trace", "pickle", "mlir_sched.errors")
 CHILDREN = {
@@ -117,10 +118,11 @@ def test_a_child_finds_this_very_package_and_the_standard_library(tmp_path: Path
 
 PARENT = """
 import subprocess, sys, threading, time
+from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.program import run_program
 from mlir_sched.processes.temporary import temporary_folder
 folder = temporary_folder()
-run_program(["/bin/sh", "-c", "echo $$ > %s; exec sleep 600"], timeout_s=600, memory_bytes=1 << 30)
+run_program(["/bin/sh", "-c", "echo $$ > %s; exec sleep 600"], ChildLimits(600, 1 << 30))
 """
 
 
@@ -177,9 +179,9 @@ def test_folders_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_program_ends_with_its_output_and_its_exit_code() -> None:
-    ended = run_program(["/bin/sh", "-c", "echo out; echo error >&2; exit 3"], timeout_s=10, memory_bytes=1 << 30)
+    ended = run_program(["/bin/sh", "-c", "echo out; echo error >&2; exit 3"], ChildLimits(10, 1 << 30))
     assert (ended.code, ended.output, ended.errors) == (3, b"out\n", b"error\n")
-    assert run_program(["/bin/sh", "-c", "kill -9 $$"], timeout_s=10, memory_bytes=1 << 30).code == -signal.SIGKILL
+    assert run_program(["/bin/sh", "-c", "kill -9 $$"], ChildLimits(10, 1 << 30)).code == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(
@@ -194,8 +196,8 @@ def test_a_program_over_a_limit_is_killed_with_what_it_started(
 ) -> None:
     before = set(psutil.Process().children(recursive=True))
     shell = ["/bin/sh", "-c", script.format(python=sys.executable)]
-    with pytest.raises(LimitError, match=message):
-        run_program(shell, timeout_s=timeout_s, memory_bytes=memory_bytes)
+    with pytest.raises(ChildError, match=message):
+        run_program(shell, ChildLimits(timeout_s, memory_bytes))
     assert_gone(*set(psutil.Process().children(recursive=True)) - before)
 
 

@@ -335,7 +335,7 @@ def test_a_process_that_does_not_finish_its_message_is_given_up(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, said: str, message: str
 ) -> None:
     program = f"import os, sys, time; os.write(int(sys.argv[1]), {said}); time.sleep(600)"
-    monkeypatch.setattr(child, "python_command", lambda _, *arguments: [sys.executable, "-c", program, *arguments])
+    monkeypatch.setattr(child, "python_command", lambda _, *rest, python: [python, "-c", program, *rest])
     monkeypatch.setattr(client, "START_TIMEOUT_S", 1.0)
     broken = client.RunnerClient(runner._client._setup)
     with pytest.raises(client.RunnerStartError, match=message):

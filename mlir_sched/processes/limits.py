@@ -1,0 +1,49 @@
+"""The time and the memory that a child process may take."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from mlir_sched.errors import MlirSchedError
+from mlir_sched.processes.memory import mebibytes, resident_bytes
+
+
+class ChildError(MlirSchedError):
+    """The child is lost; the message says how."""
+
+
+class ChildTimeoutError(ChildError):
+    """The child took more time than it may, and was killed."""
+
+
+class ChildMemoryError(ChildError):
+    """The child took more memory than it may, and was killed."""
+
+
+@dataclass(frozen=True)
+class ChildLimits:
+    """The limits of a child, or of one message to it and its answer.
+
+    Attributes:
+        timeout_s: Seconds, > 0.
+        memory_bytes: Resident memory in bytes, that of processes that the child starts included.
+    """
+
+    timeout_s: float
+    memory_bytes: int
+
+    def check(self, process: int, since_s: float) -> None:
+        """Look at a running child.
+
+        Args:
+            process: Its process id.
+            since_s: When its time began, by ``time.monotonic``.
+
+        Raises:
+            ChildTimeoutError, ChildMemoryError: It is over a limit; the caller kills it.
+        """
+        if time.monotonic() - since_s >= self.timeout_s:
+            raise ChildTimeoutError(f"stopped after {self.timeout_s:.4g} s")
+        if resident_bytes(process) > self.memory_bytes:
+            raise ChildMemoryError(f"stopped: it used more than {mebibytes(self.memory_bytes)} of memory")
