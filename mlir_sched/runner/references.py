@@ -30,7 +30,8 @@ def why_unverifiable(outputs: Sequence[TensorSpec], checks: Sequence[Check], fou
     """Say why no wrong result could be told from a right one, or return an empty text when it could.
 
     Every output needs a finite element in some check. One output at least has to differ, by more than the tolerance,
-    from zeros and from its own result in another check or, where there is one check only, at another place.
+    from zeros and from its own result in another check or, where there is one check only, at another place; a single
+    number has none.
 
     Args:
         outputs: The outputs of the program.
@@ -55,7 +56,7 @@ def _others(of_output: Sequence[Reference]) -> Iterator[tuple[Reference, Array]]
         yield first, second
     if len(of_output) == 1:
         ((_, array),) = of_output
-        yield of_output[0], np.roll(array, array.size // 2 + 1)
+        yield of_output[0], np.roll(array, array.size // 2 + 1) if array.size > 1 else np.zeros_like(array)
 
 
 def _differ(reference: Reference, wrong: Array, spec: TensorSpec) -> bool:

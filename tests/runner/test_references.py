@@ -12,6 +12,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.inputs import fan
 from mlir_sched.runner.process.workspace import Workspace
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.references import why_unverifiable
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, Rule
 
@@ -171,3 +172,20 @@ def test_a_rule_of_one_check_looks_for_differences_within_a_result() -> None:
     rule = Rule((Check(InputKind.RANDOM, 1, tolerance=1e-5),))
     with pytest.raises(RuntimeError, match="the same, whatever"):
         Workspace(device, Program(b"", "main", (spec,), (spec,), True), rule)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("shape", "value", "reason"),
+    [
+        ((4,), np.arange(4.0), ""),
+        ((4,), np.full(4, 3.0), "output 0 is the same, whatever the inputs"),
+        ((), np.array(3.0), ""),
+        ((), np.array(0.0), "output 0 is not to be told from zeros"),
+    ],
+)
+def test_with_one_check_a_result_has_to_differ_in_itself_unless_it_is_a_single_number(
+    shape: tuple[int, ...], value: Array, reason: str
+) -> None:
+    spec = TensorSpec(shape, "f32")
+    check = next(check for check in rule_for_model((spec,)).checks if check.kind == InputKind.RANDOM)
+    assert why_unverifiable([spec], [check], [[value.astype(np.float32)]]) == reason
