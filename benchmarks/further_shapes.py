@@ -22,12 +22,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.operators import roofline
 from benchmarks.operators.client import PeerError
 from benchmarks.operators.comparison import Comparison, Setting
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.report import duration
-from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.rows import CALLS, KERNELS, Against, Row, row_of
 from benchmarks.operators.table import operator_of_file
 from benchmarks.shapes import SHAPES, Shape
@@ -126,7 +124,7 @@ def tune_shape(shape: Shape, setting: Setting, folder: Path) -> Found:
     path.write_text(shape.text)
     (seed,) = setting.seeds
     session = Comparison(operator_of_file(path), setting, folder, seed).run()
-    return found_in(row_of(shape.name, [session], setting.roofline), folder / f"tuned-{shape.name}")
+    return found_in(row_of(shape.name, [session]), folder / f"tuned-{shape.name}")
 
 
 def found_in(row: Row, tuned: Path) -> Found:
@@ -209,18 +207,18 @@ def notes_of(rows: Sequence[Found]) -> list[str]:
     return [*notes, f"{len(rows)} shapes, {tried} candidates, {failed} failed; {len(verdicts)} shapes are not well"]
 
 
-def write_json(path: Path, rows: Sequence[Found], ceiling: Roofline, setting: Mapping[str, Any]) -> None:
+def write_json(path: Path, rows: Sequence[Found], setting: Mapping[str, Any]) -> None:
     """Write everything that was found."""
-    data = {"version": VERSION, "setting": dict(setting), "roofline": ceiling.to_json()}
+    data = {"version": VERSION, "setting": dict(setting)}
     path.write_text(json.dumps(data | {"shapes": [asdict(row) for row in rows]}, indent=1))
 
 
-def read_json(path: Path, setting: Mapping[str, Any]) -> tuple[list[Found], Roofline | None]:
-    """Return what an earlier run with the same setting found, and its roofline."""
+def read_json(path: Path, setting: Mapping[str, Any]) -> list[Found]:
+    """Return what an earlier run with the same setting found."""
     data = json.loads(path.read_text()) if path.exists() else {}
     if data.get("version") != VERSION or data["setting"] != dict(setting):
-        return [], None
-    return [Found.from_json(row) for row in data["shapes"]], Roofline.from_json(data["roofline"])
+        return []
+    return [Found.from_json(row) for row in data["shapes"]]
 
 
 def main() -> None:
@@ -235,11 +233,8 @@ def main() -> None:
     except (UserError, ValueError) as error:
         sys.exit(f"error: {error}")
     asked = {name: getattr(arguments, name) for name in ("trials", "threads", "seed", "rounds")}
-    known, ceiling = read_json(arguments.json, asked) if arguments.json else ([], None)
-    ceiling = ceiling or roofline.measure(cores)
-    setting = Setting(
-        target, cores, ceiling, (), arguments.trials, (arguments.seed,), arguments.rounds, 0.02, 60.0, 300.0
-    )
+    known = read_json(arguments.json, asked) if arguments.json else []
+    setting = Setting(target, cores, (), arguments.trials, (arguments.seed,), arguments.rounds, 0.02, 60.0, 300.0)
     rows = {row.name: row for row in known}
     by_name = {shape.name: shape for shape in SHAPES}
     chosen = [by_name[name] for name in arguments.only or by_name]
@@ -254,7 +249,7 @@ def main() -> None:
                 row = Found(shape.name, str(error), 0.0, 0.0, "", None, None, "", 0, {}, 0.0, "")
             rows[shape.name] = row
             if arguments.json:
-                write_json(arguments.json, list(rows.values()), ceiling, asked)
+                write_json(arguments.json, list(rows.values()), asked)
     found = [rows[shape.name] for shape in chosen]
     console.print(table_of(found))
     for note in notes_of(found):

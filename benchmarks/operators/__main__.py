@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.operators import results, roofline
+from benchmarks.operators import results
 from benchmarks.operators.client import PeerError
 from benchmarks.operators.comparison import Setting, compare_operator
 from benchmarks.operators.make_peer import FOLDER, REQUIREMENTS, peer_spec
@@ -39,7 +39,6 @@ def main() -> None:
     setting = Setting(
         target,
         cores,
-        roofline.measure(cores),
         tuple(peer_spec(name, arguments.peers_folder) for name in arguments.peers),
         arguments.trials,
         tuple(range(arguments.seed, arguments.seed + arguments.seeds)),
@@ -62,7 +61,7 @@ def main() -> None:
         _write(arguments, rows, setting)  # so that an interrupted run leaves what it has
     if not rows:
         sys.exit("error: no operator could be compared")
-    results.print_results(console, rows, setting.roofline)
+    results.print_results(console, rows)
 
 
 def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting) -> None:
@@ -74,11 +73,11 @@ def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting)
             "sample_s": setting.sample_s,
         }
         processor = {"processor": setting.target.processor, "compiler": setting.target.compiler}
-        results.write_json(arguments.json, rows, setting.roofline, chosen | processor)
+        results.write_json(arguments.json, rows, chosen | processor)
     if arguments.chart:
         results.write_chart(arguments.chart, rows)
     if arguments.markdown:
-        results.write_markdown(arguments.markdown, rows, setting.roofline)
+        results.write_markdown(arguments.markdown, rows)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.operators import roofline
 from benchmarks.operators.client import PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import missing
 from benchmarks.operators.programs import TUNED, Built, build, build_empty
-from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.rows import IREE, PLAIN, SYNC, Row, row_of
 from benchmarks.operators.sampling import Contender, interleave
 from benchmarks.operators.session import Session, keep_session, kept_session
@@ -48,7 +48,6 @@ class Setting:
     Attributes:
         target: What IREE compiles for; its ``cores`` are the threads.
         cores: Where everything runs.
-        roofline: Their ceilings.
         peers: Frameworks besides IREE.
         trials: For mlir-sched per program and for TVM per operator; 0 tunes nothing.
         seeds: One session each: seeds of the searches and of the order of samples.
@@ -63,7 +62,6 @@ class Setting:
 
     target: Target
     cores: tuple[int, ...]
-    roofline: Roofline
     peers: tuple[PeerSpec, ...]
     trials: int
     seeds: tuple[int, ...]
@@ -79,7 +77,8 @@ class Setting:
         """Return what has to be the same for samples that were kept to count."""
         names = ("trials", "rounds", "sample_s", "plain_caller")
         there = [spec.name for spec in self.peers if missing(spec) is None]
-        return {name: getattr(self, name) for name in names} | {"cores": list(self.cores), "peers": there}
+        machine = {"processor": self.target.processor, "compiler": self.target.compiler, "cores": list(self.cores)}
+        return {name: getattr(self, name) for name in names} | machine | {"peers": there}
 
 
 class Comparison:
@@ -114,7 +113,8 @@ class Comparison:
                 rng=np.random.default_rng(self._seed),
             )
         notes = tuple(dict.fromkeys(self._notes))
-        return Session(self._seed, samples, self._tuning, notes, built.flops, built.moved_bytes)
+        ceilings = roofline.measure(setting.cores)
+        return Session(self._seed, samples, self._tuning, notes, built.flops, built.moved_bytes, ceilings)
 
     def _start(self, built: Built, stack: ExitStack) -> None:
         """Start every framework that is there and prepare it; those that fail become notes."""
@@ -206,7 +206,7 @@ class Comparison:
 def compare_operator(operator: Operator, setting: Setting) -> Row:
     """Return what was found for one operator with all seeds; see :class:`Comparison`."""
     sessions = [_session(operator, setting, seed) for seed in setting.seeds]
-    return row_of(operator.name, sessions, setting.roofline)
+    return row_of(operator.name, sessions)
 
 
 def _session(operator: Operator, setting: Setting, seed: int) -> Session:

@@ -32,6 +32,9 @@ MATMULS = {"MM1024": (1024, 1024, 1024), "FFN": (128, 3072, 768)}
 BUILD_TIMEOUT_S = 60.0
 """Patience for a candidate's build; MetaSchedule's own 30 s are too few for some on a slow machine."""
 
+POPULATION_PER_TRIAL = 16
+"""Traces in the population per trial of a round; by default MetaSchedule has 8, 512 for a round of 64."""
+
 LABEL = "TVM MetaSchedule"
 ONE_CORE_PER_THREAD = -2
 """TVM's ``kSpecifyOneCorePerThread``: the thread pool's mode that puts every thread on a core that is named."""
@@ -63,8 +66,9 @@ class TvmPeer(Peer):
         module = tvm.compile(schedule.mod, target=self._target)
         way = self._way(module["main"], _adapted(name, inputs), request["shape"])
         _pin_threads(self.cores)
-        rounds = f"rounds of {request['batch']} trials; its model is fitted after each, and used from the first on"
-        note = f"{LABEL}: {rounds}. Its own rounds of 64 take less tuning time"
+        batch = request["batch"]
+        rounds = f"rounds of {batch} trials from populations of {POPULATION_PER_TRIAL * batch}"
+        note = f"{LABEL}: {rounds}; its model is fitted after each, and ranks from the first on"
         return Prepared((way,), {"": self._empty_call()}, {LABEL: took}, (note,))
 
     def _tuned(self, function: Any, request: Mapping[str, Any]) -> tuple[Any, Tuning]:
@@ -73,7 +77,7 @@ class TvmPeer(Peer):
         MetaSchedule does not go on where it was: what it did before it was killed is thrown away and does not count.
         """
         trials, batch = request["trials"], request["batch"]
-        work = Path(request["work"]) / f"rounds-of-{batch}"
+        work = Path(request["work"]) / f"rounds-of-{batch}-from-{POPULATION_PER_TRIAL * batch}"
         if took := kept_tuning(work):
             return ms.database.JSONDatabase(work_dir=str(work)), took
         shutil.rmtree(work, ignore_errors=True)
@@ -88,6 +92,7 @@ class TvmPeer(Peer):
                 num_trials_per_iter=min(batch, trials),
                 builder=WarmBuilder(popen_pool.PopenPoolExecutor(count, BUILD_TIMEOUT_S)),
                 cost_model=_eager_model(batch, count),
+                strategy=ms.search_strategy.EvolutionarySearch(population_size=POPULATION_PER_TRIAL * batch),
                 num_tuning_cores=count,
                 seed=request["seed"],
             )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import geometric_mean, median
 
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.rows import CALLS, KERNELS, PLAIN_CALLER, Against, Column, Row, View
 from benchmarks.operators.tuning import Tuning
 
@@ -65,17 +64,17 @@ def tuning_of(rows: Sequence[Row]) -> Grid:
     return Grid("tuning", ("operator", *labels), tuple(cells))
 
 
-def lines_of(rows: Sequence[Row], roofline: Roofline) -> list[str]:
+def lines_of(rows: Sequence[Row]) -> list[str]:
     """Return what stands under the tables: the means of all of them, and the notes."""
     means = [line for name in views_of(rows) for line in means_of(rows, name)]
-    return [*means, *tuning_means_of(rows), *notes_of(rows, roofline)]
+    return [*means, *tuning_means_of(rows), *notes_of(rows)]
 
 
-def notes_of(rows: Sequence[Row], roofline: Roofline) -> list[str]:
+def notes_of(rows: Sequence[Row]) -> list[str]:
     """Return what a reader of the tables has to know, one line each."""
     return [
         *_about_the_times(rows),
-        *_about_the_ceiling(rows, roofline),
+        *_about_the_ceiling(rows),
         *(f"empty call of {name}: {low} to {high}" for name, low, high in _empty_calls(rows)),
         *(
             f"{row.name}: no kernel time of {label}: {why}"
@@ -166,12 +165,15 @@ def _about_the_times(rows: Sequence[Row]) -> Iterator[str]:
         yield "~ the two ranges overlap: one bad day of either explains the difference"
 
 
-def _about_the_ceiling(rows: Sequence[Row], roofline: Roofline) -> Iterator[str]:
-    names = dict.fromkeys(level.name for level in roofline.levels)
-    rates = {name: [level.bytes_per_s / 1e9 for level in roofline.levels if level.name == name] for name in names}
+def _about_the_ceiling(rows: Sequence[Row]) -> Iterator[str]:
+    peaks = [row.roofline.flops_per_s / 1e9 for row in rows]
+    rates: dict[str, list[float]] = {}
+    for level in (level for row in rows for level in row.roofline.levels):
+        rates.setdefault(level.name, []).append(level.bytes_per_s / 1e9)
     levels = ", ".join(f"{name} {_range(min(found), max(found))} GB/s" for name, found in rates.items())
-    cores = ", ".join(map(str, roofline.cores))
-    yield f"roofline: measured peaks of cores {cores}: {roofline.flops_per_s / 1e9:.1f} GFLOP/s in f32, {levels}"
+    cores = ", ".join(map(str, rows[0].roofline.cores))
+    peak = _range(min(peaks), max(peaks))
+    yield f"roofline: peaks of cores {cores} as measured beside each row: {peak} GFLOP/s in f32, {levels}"
     for row in rows:
         for name in row.views:
             share = row.of_roofline(name)

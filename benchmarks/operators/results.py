@@ -13,13 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.operators.report import Grid, grids_of, labels_of, lines_of
-from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.rows import Row
 
-VERSION = 2
+VERSION = 3
 
 
-def print_results(console: Console, rows: Sequence[Row], roofline: Roofline) -> None:
+def print_results(console: Console, rows: Sequence[Row]) -> None:
     """Print the tables and what stands under them."""
     for grid in grids_of(rows):
         table = Table(title=grid.title)
@@ -28,23 +27,22 @@ def print_results(console: Console, rows: Sequence[Row], roofline: Roofline) -> 
         for cells in grid.cells:
             table.add_row(*cells)
         console.print(table)
-    for line in lines_of(rows, roofline):
+    for line in lines_of(rows):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def write_markdown(path: Path, rows: Sequence[Row], roofline: Roofline) -> None:
+def write_markdown(path: Path, rows: Sequence[Row]) -> None:
     """Write the same as Markdown."""
     tables = [_markdown(grid) for grid in grids_of(rows)]
-    notes = "\n".join(f"- {line}" for line in lines_of(rows, roofline))
+    notes = "\n".join(f"- {line}" for line in lines_of(rows))
     path.write_text("\n\n".join([*tables, notes]) + "\n")
 
 
-def write_json(path: Path, rows: Sequence[Row], roofline: Roofline, setting: Mapping[str, Any]) -> None:
+def write_json(path: Path, rows: Sequence[Row], setting: Mapping[str, Any]) -> None:
     """Write everything that was found."""
     data = {
         "version": VERSION,
         "setting": dict(setting),
-        "roofline": roofline.to_json(),
         "rows": [row.to_json() for row in rows],
     }
     path.write_text(json.dumps(data, indent=1))

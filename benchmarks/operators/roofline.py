@@ -96,6 +96,16 @@ class Roofline:
         return Roofline(tuple(data["cores"]), data["flops_per_s"], levels)
 
 
+def highest(found: Sequence[Roofline]) -> Roofline:
+    """Return the ceilings of some cores of which each is the highest that was measured."""
+    levels = zip(*(one.levels for one in found), strict=True)
+    return Roofline(
+        found[0].cores,
+        max(one.flops_per_s for one in found),
+        tuple(max(level, key=lambda one: one.bytes_per_s) for level in levels),
+    )
+
+
 def measure(cores: Sequence[int]) -> Roofline:
     """Measure some cores, in a process of its own that uses one BLAS thread per core.
 

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.roofline import Roofline
+from benchmarks.operators.roofline import Roofline, highest
 from benchmarks.operators.sampling import Samples, Unresolved, kernel_time, ratio
 from benchmarks.operators.session import Session
 from benchmarks.operators.tuning import Tuning
@@ -136,13 +136,15 @@ class Row:
     Attributes:
         name: The operator.
         views: By name: :data:`CALLS`, :data:`KERNELS` and, where it was measured, :data:`PLAIN_CALLER`.
-        floor_s: Least seconds by the measured roofline.
+        roofline: The ceilings of the cores: each is the highest of the sessions.
+        floor_s: Least seconds by these.
         bound: What bounds it: FMA or a level of the memory.
         sessions: All that the views are made of.
     """
 
     name: str
     views: Mapping[str, View]
+    roofline: Roofline
     floor_s: float
     bound: str
     sessions: tuple[Session, ...]
@@ -181,20 +183,22 @@ class Row:
             "name": self.name,
             "views": {name: view.to_json() for name, view in self.views.items()},
             "of_roofline": {name: self.of_roofline(name) for name in self.views},
+            "roofline": self.roofline.to_json(),
             "floor_s": self.floor_s,
             "bound": self.bound,
             "sessions": [session.to_json() for session in self.sessions],
         }
 
 
-def row_of(name: str, sessions: Sequence[Session], roofline: Roofline) -> Row:
+def row_of(name: str, sessions: Sequence[Session]) -> Row:
     """Return what the sessions of an operator say together."""
+    roofline = highest([session.roofline for session in sessions])
     floor_s, bound = roofline.seconds(sessions[0].flops, sessions[0].moved_bytes)
     calls = _columns(sessions, without=PLAIN)
     views = {CALLS: View(calls), KERNELS: _kernels(calls, sessions)}
     if any(s.contender.peer == PLAIN for session in sessions for s in session.samples):
         views[PLAIN_CALLER] = View(_columns(sessions, without=IREE))
-    return Row(name, views, floor_s, bound, tuple(sessions))
+    return Row(name, views, roofline, floor_s, bound, tuple(sessions))
 
 
 def _columns(sessions: Sequence[Session], *, without: str) -> dict[str, Column]:

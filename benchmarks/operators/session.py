@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.operators.roofline import Roofline
 from benchmarks.operators.sampling import Samples
 from benchmarks.operators.tuning import Tuning
 
 _FILE = "session.json"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Session:
         tuning: What tuning took, by column.
         notes: What is missing and why, by column or file.
         flops, moved_bytes: What the operator has to do.
+        roofline: The ceilings of the cores, measured right after the samples.
     """
 
     seed: int
@@ -33,6 +35,7 @@ class Session:
     notes: tuple[str, ...]
     flops: int
     moved_bytes: int
+    roofline: Roofline
 
     def empty_of(self, call: Samples) -> Samples:
         """Return the samples of the empty call that a column's calls are compared with."""
@@ -51,6 +54,7 @@ class Session:
             tuple(data["notes"]),
             data["flops"],
             data["moved_bytes"],
+            Roofline.from_json(data["roofline"]),
         )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from payloads import matmul
 
-from benchmarks.operators import comparison, make_peer, programs
+from benchmarks.operators import comparison, make_peer, programs, roofline
 from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec, environment_of
 from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
 from benchmarks.operators.peer import LONG_S, CannotRun, Peer, Prepared, Server, Way, timed
@@ -178,10 +178,9 @@ def setting(tmp_path: Path, here: Target, built: Built, monkeypatch: pytest.Monk
     monkeypatch.setattr(comparison, "build", lambda *_, **__: built)
     monkeypatch.setattr(comparison, "build_empty", lambda *_: program)
     monkeypatch.setattr(comparison, "missing", lambda _: None)
+    monkeypatch.setattr(roofline, "measure", lambda _: ROOFLINE)
     peers = tuple(peer_spec(name, tmp_path) for name in ("torch", "tvm"))
-    return comparison.Setting(
-        here, (0,), ROOFLINE, peers, 4, (5, 6), 8, 1e-3, 10.0, 10.0, tmp_path / "kept", plain_caller=True
-    )
+    return comparison.Setting(here, (0,), peers, 4, (5, 6), 8, 1e-3, 10.0, 10.0, tmp_path / "kept", plain_caller=True)
 
 
 def test_a_reference_that_tells_nothing_is_a_note(setting: comparison.Setting, monkeypatch: pytest.MonkeyPatch) -> None:

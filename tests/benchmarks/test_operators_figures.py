@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from rich.console import Console
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.report import grids_of, means_of, notes_of, tuning_means_of, views_of
 from benchmarks.operators.results import print_results, relative_speed, write_chart, write_json, write_markdown
-from benchmarks.operators.roofline import Level, Roofline, levels_of
+from benchmarks.operators.roofline import Level, Roofline, highest, levels_of
 from benchmarks.operators.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
 from benchmarks.operators.sampling import Contender, Samples, Unresolved, kernel_time, ratio
 from benchmarks.operators.session import Session, keep_session, kept_session
@@ -37,7 +38,9 @@ def empty_call(calls_s: Sequence[float] = (IREE_CALL_S,) * 8, *, peer: str = IRE
 def session(
     *taken: Samples, seed: int = 0, notes: tuple[str, ...] = (), tuning: Mapping[str, Tuning] | None = None
 ) -> Session:
-    return Session(seed, (*taken, empty_call()), {TUNED: Tuning(8, 3.0), **(tuning or {})}, notes, 10_000_000, 100)
+    return Session(
+        seed, (*taken, empty_call()), {TUNED: Tuning(8, 3.0), **(tuning or {})}, notes, 10_000_000, 100, ROOFLINE
+    )
 
 
 def constant(times: Mapping[str, float]) -> tuple[Samples, ...]:
@@ -47,13 +50,13 @@ def constant(times: Mapping[str, float]) -> tuple[Samples, ...]:
 def row(
     name: str, times: dict[str, float], notes: tuple[str, ...] = (), tuning: Mapping[str, Tuning] | None = None
 ) -> Row:
-    return row_of(name, [session(*constant(times), notes=notes, tuning=tuning)], ROOFLINE)
+    return row_of(name, [session(*constant(times), notes=notes, tuning=tuning)])
 
 
 def printed(rows: Sequence[Row]) -> str:
     console = Console(width=200)
     with console.capture() as captured:
-        print_results(console, rows, ROOFLINE)
+        print_results(console, rows)
     return captured.get()
 
 
@@ -74,7 +77,7 @@ def test_a_kernel_is_a_call_without_the_empty_call_of_its_column() -> None:
         empty_call([3e-6] * 6, peer="torch"),
         empty_call([10e-6] * 6, peer="torch", label="torch compile"),
     )
-    found = row_of("A", [session(*taken)], ROOFLINE)
+    found = row_of("A", [session(*taken)])
     times = {
         name: {label: round(c.time_s * 1e6, 6) for label, c in view.columns.items()}
         for name, view in found.views.items()
@@ -96,7 +99,7 @@ def test_a_row_shorter_than_the_empty_call_has_no_kernel_time_and_no_part_in_its
     )
     with pytest.raises(Unresolved, match=r"an empty one 18\.5 us"):
         kernel_time(short.samples[1], short.samples[2])
-    rows = [row_of("short", [short], ROOFLINE), row("long", {"IREE default": 4e-4, TUNED: 2e-4})]
+    rows = [row_of("short", [short]), row("long", {"IREE default": 4e-4, TUNED: 2e-4})]
     assert TUNED not in rows[0].kernels.columns
     assert rows[0].kernels.against(["IREE default"]) is None
     assert rows[0].of_roofline(KERNELS) is None
@@ -105,10 +108,7 @@ def test_a_row_shorter_than_the_empty_call_has_no_kernel_time_and_no_part_in_its
         "kernel time, time relative to the best other: 0.50 (geometric mean; rows: 1, faster on 1, slower on 0)",
         "kernel time, not in the mean, as kernels cannot be told from calls: short",
     ]
-    assert any(
-        note.startswith("short: no kernel time of mlir-sched: a call takes 17.5 us")
-        for note in notes_of(rows, ROOFLINE)
-    )
+    assert any(note.startswith("short: no kernel time of mlir-sched: a call takes 17.5 us") for note in notes_of(rows))
 
 
 def test_noise_of_a_long_call_is_no_reason_to_miss_its_kernel_time() -> None:
@@ -120,7 +120,7 @@ SEEDS = [{TUNED: 2e-4, "TVM": 6e-4}, {TUNED: 3e-4, "TVM": 3.5e-4}, {TUNED: 2.5e-
 
 
 def test_of_three_seeds_the_medians_are_shown_with_least_and_most() -> None:
-    found = row_of("A", [session(*constant(times), seed=seed) for seed, times in enumerate(SEEDS)], ROOFLINE)
+    found = row_of("A", [session(*constant(times), seed=seed) for seed, times in enumerate(SEEDS)])
     own, other = found.calls.columns[TUNED], found.calls.columns["TVM"]
     assert (own.time_s, own.range_s) == (2.5e-4, (2e-4, 3e-4))
     assert (other.time_s, other.range_s) == (4e-4, (3.5e-4, 6e-4))
@@ -129,27 +129,27 @@ def test_of_three_seeds_the_medians_are_shown_with_least_and_most() -> None:
     assert found.tuning == {TUNED: (Tuning(8, 3.0),) * 3}
     assert "8 in 3 s, 8 in 3 s, 8 in 3 s" in printed([found])
     assert "200 to 300 us" in printed([found])
-    assert "3 seeds, each in a session of its own" in " ".join(notes_of([found], ROOFLINE))
+    assert "3 seeds, each in a session of its own" in " ".join(notes_of([found]))
 
 
 def test_a_row_that_one_bad_day_explains_is_marked() -> None:
     sessions = [session(*constant(times)) for times in [*SEEDS[:2], SEEDS[2] | {"TVM": 2.9e-4}]]
-    against = row_of("A", sessions, ROOFLINE).calls.against(["TVM"])
+    against = row_of("A", sessions).calls.against(["TVM"])
     assert against is not None
     assert against.one_day
     assert str(against).endswith(" ~")
-    assert "faster on 0, slower on 0" in means_of([row_of("A", sessions, ROOFLINE)], CALLS)[0]
+    assert "faster on 0, slower on 0" in means_of([row_of("A", sessions)], CALLS)[0]
 
 
 def test_one_seed_says_that_it_is_one() -> None:
-    assert any(note.startswith("one seed: ") for note in notes_of([row("A", {TUNED: 1e-3})], ROOFLINE))
+    assert any(note.startswith("one seed: ") for note in notes_of([row("A", {TUNED: 1e-3})]))
 
 
 def test_the_plain_caller_of_iree_is_a_table_of_its_own() -> None:
     plain = (samples("IREE default", [7e-4] * 8, peer=PLAIN), samples(TUNED, [4e-4] * 8, peer=PLAIN))
     taken = (*constant({"IREE default": 5e-4, TUNED: 2e-4}), samples("TVM", [3e-4] * 8, peer="tvm"), *plain)
     empties = (empty_call(peer=PLAIN), empty_call(peer="tvm"))
-    rows = [row_of("A", [session(*taken, *empties)], ROOFLINE)]
+    rows = [row_of("A", [session(*taken, *empties)])]
     assert views_of(rows) == [CALLS, KERNELS, PLAIN_CALLER]
     ratios = {name: str(rows[0].views[name].against(["TVM"])) for name in views_of(rows)}
     assert ratios == {
@@ -189,10 +189,18 @@ def test_ceilings_fall_with_size_and_hold_for_what_is_a_little_larger() -> None:
     ]
 
 
+def test_every_ceiling_is_the_highest_of_the_sessions() -> None:
+    other = Roofline((0,), 90e9, (Level("L1", 1 << 15, 210e9), Level("L2", 1 << 20, 90e9), Level("DRAM", 0, 21e9)))
+    sessions = [session(*constant({TUNED: 1e-3})), replace(session(*constant({TUNED: 1e-3})), roofline=other)]
+    both = row_of("A", sessions).roofline
+    assert (both, both) == (highest([ROOFLINE, other]), highest([other, ROOFLINE]))
+    assert (both.flops_per_s, [level.bytes_per_s for level in both.levels]) == (100e9, [210e9, 100e9, 21e9])
+
+
 def test_a_row_above_the_roofline_is_reported_as_an_error_of_the_ceiling() -> None:
     rows = [row("A", {TUNED: 1.015e-4}), row("B", {TUNED: 2e-4})]  # 10 MFLOP in 0.1 ms are the peak
     assert rows[0].of_roofline(CALLS) == pytest.approx(0.985, abs=1e-3)
-    notes = notes_of(rows, ROOFLINE)
+    notes = notes_of(rows)
     assert [note for note in notes if note.startswith("!")] == [
         "! A is at 100.5% of the roofline (kernel time): FMA was measured too low"
     ]
@@ -208,17 +216,17 @@ def test_report_names_the_best_peer_and_what_is_missing(tmp_path: Path) -> None:
     assert relative_speed(rows[0], "torch eager") == pytest.approx(2 / 3)
     assert relative_speed(rows[1], "torch eager") == 0.0
     assert [len(grid.cells) for grid in grids_of(rows)] == [2, 2, 2]
-    notes = notes_of(rows, ROOFLINE)
+    notes = notes_of(rows)
     assert "tvm: not installed" in notes
     assert "torch: no equivalent is known (B)" in notes
     write_chart(tmp_path / "chart.png", rows)
     assert (tmp_path / "chart.png").stat().st_size > 1000
-    write_markdown(tmp_path / "all.md", rows, ROOFLINE)
+    write_markdown(tmp_path / "all.md", rows)
     lines = (tmp_path / "all.md").read_text().splitlines()
     assert lines[0] == "### Whole calls"
     assert lines[4].startswith("| A | 100 us FMA | 400 us, 400 to 400 us | 300 us, 300 to 300 us | 200 us,")
     assert "- tvm: not installed" in lines
-    write_json(tmp_path / "all.json", rows, ROOFLINE, {"trials": 8})
+    write_json(tmp_path / "all.json", rows, {"trials": 8})
     data = json.loads((tmp_path / "all.json").read_text())
     assert data["rows"][0]["views"][CALLS]["columns"]["torch eager"]["time_s"] == pytest.approx(3e-4)
     assert data["rows"][0]["sessions"][0]["tuning"][TUNED] == {"trials": 8, "seconds": 3.0}

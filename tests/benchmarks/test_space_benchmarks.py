@@ -25,7 +25,6 @@ from benchmarks.composition.spaces import PARTS, growing_spaces
 from benchmarks.enumeration import Size, enumerate_traces, size_of
 from benchmarks.further_shapes import Found, candidates_of
 from benchmarks.operators.client import ROOT
-from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.operators.rows import Against
 from benchmarks.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
@@ -240,9 +239,6 @@ def test_what_is_no_operator_is_refused() -> None:
         assert "operators are C1D, C2D" in done.stderr
 
 
-CEILING = Roofline((0,), 100e9, (Level("DRAM", 0, 20e9),))
-
-
 def found(name: str, ratio: tuple[float, float, float] | None, problem: str = "", failed: int = 0) -> Found:
     best = None if ratio is None else Against("IREE O3", *ratio, one_day=False)
     failures = {"wrong_result": [failed, "differs"]} if failed else {}
@@ -264,10 +260,10 @@ def test_further_shapes_are_judged_by_failures_and_losses() -> None:
 
 def test_further_shapes_are_read_back_under_the_same_setting_only(tmp_path: Path) -> None:
     rows = [found("a", (1.2, 1.1, 1.3), failed=1), found("b", None, "no")]
-    further_shapes.write_json(tmp_path / "all.json", rows, CEILING, {"trials": 8})
-    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 8}) == (rows, CEILING)
-    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 9}) == ([], None)
-    assert further_shapes.read_json(tmp_path / "none.json", {}) == ([], None)
+    further_shapes.write_json(tmp_path / "all.json", rows, {"trials": 8})
+    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 8}) == rows
+    assert further_shapes.read_json(tmp_path / "all.json", {"trials": 9}) == []
+    assert further_shapes.read_json(tmp_path / "none.json", {}) == []
     assert further_shapes.table_of(rows).row_count == 2
     notes = further_shapes.notes_of(rows)
     assert notes[:2] == ["b: no", "a: 1 times wrong_result: differs"]
@@ -277,11 +273,11 @@ def test_further_shapes_are_read_back_under_the_same_setting_only(tmp_path: Path
 def test_a_run_of_one_further_shape_goes_on_where_it_was(tmp_path: Path) -> None:
     asked = {"trials": 2, "threads": 1, "seed": 0, "rounds": 6}
     path = tmp_path / "all.json"
-    further_shapes.write_json(path, [], CEILING, asked)
+    further_shapes.write_json(path, [], asked)
     options = ("--only", "matmul_tiny", "--trials", 2, "--rounds", 6, "--json", path, "--store", tmp_path / "store")
     done = run("further_shapes", *options)
     assert done.returncode == 0, done.stdout + done.stderr
-    (row,), _ = further_shapes.read_json(path, asked)
+    (row,) = further_shapes.read_json(path, asked)
     assert (row.name, row.tried, row.failed, row.problem) == ("matmul_tiny", 2, 0, "")
     assert row.best is not None
     assert 0 < row.of_roofline < 1
