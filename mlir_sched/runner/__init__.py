@@ -1,16 +1,20 @@
 """Checks compiled programs and times them against a baseline, in a process of their own."""
 
-from mlir_sched.runner.options import RunnerOptions
+from mlir_sched.runner.options import CheckOptions, RacingOptions, RunnerOptions, SampleOptions, TimeoutOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.runner import BaselineError, Noise, Runner, RunResult, UnverifiableError, choose_cores
 
 __all__ = [
     "BaselineError",
+    "CheckOptions",
     "Noise",
     "Program",
+    "RacingOptions",
     "RunResult",
     "Runner",
     "RunnerOptions",
+    "SampleOptions",
+    "TimeoutOptions",
     "UnverifiableError",
     "choose_cores",
 ]

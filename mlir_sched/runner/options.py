@@ -2,10 +2,98 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from mlir_sched.targets.target import LOCAL
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """The options of one sample: a block of calls that is timed as a whole.
+
+    Attributes:
+        least_s: Seconds that a sample takes at least: short programs are called often enough to fill them.
+        min_calls, max_calls: Calls of a sample, however long or short they are.
+        overhead_s: Rough seconds that a sample takes besides its calls.
+        pairs_per_baseline: Most pairs that one sample of the baseline serves where a call takes 0.1 s or more.
+        calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
+    """
+
+    least_s: float = 2e-3
+    min_calls: int = 1
+    max_calls: int = 1_000_000
+    overhead_s: float = 0.0
+    pairs_per_baseline: int = 16
+    calibration_tolerance: float = 0.08
+
+    def calls(self, call_s: float) -> int:
+        """Return how many calls make a sample of a program that takes so long per call."""
+        return min(max(self.min_calls, ceil(self.least_s / call_s)), self.max_calls)
+
+
+@dataclass(frozen=True)
+class RacingOptions:
+    """The options of racing: which candidates get how many pairs of samples, a pair with one sample of the baseline.
+
+    Attributes:
+        budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
+        min_pairs: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
+        patience_s: Seconds that these pairs may take; a slower candidate gets fewer of them.
+        min_slow_pairs: Pairs that a slower candidate gets at least.
+        precision: Relative width of the interval of the ratio at which a candidate is known well enough.
+        fixed: Every candidate that is no clear loser gets as many pairs as its budget holds by its first calls, however
+            narrow its interval is by then: an interval that ends the sampling may cover less than it says.
+        slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
+    """
+
+    budget_s: float = 0.15
+    min_pairs: int = 6
+    patience_s: float = 5.0
+    min_slow_pairs: int = 2
+    precision: float = 0.015
+    fixed: bool = False
+    slow_factor: float = 2.0
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """The options of the numeric checks beside the rule of the program.
+
+    Attributes:
+        data_race_threads: Where programs run on one thread, candidates are also checked on this many to expose data
+            races, or on all cores where those are fewer; 1 is off.
+        data_race_calls: Calls of that check, or with several threads further calls of the first check; a data race
+            shows in only some of them.
+        data_race_patience_s: Seconds of these calls after which no further one starts.
+        hopeless_factor: A candidate whose first check shows it this many times slower than the baseline is checked no
+            further and timed by one pair: it cannot win (baselines below 2 ms are too short to tell). Where that pair
+            shows it faster than that, it is checked in full.
+    """
+
+    data_race_threads: int = 4
+    data_race_calls: int = 4
+    data_race_patience_s: float = 5.0
+    hopeless_factor: float = 4.0
+
+
+@dataclass(frozen=True)
+class TimeoutOptions:
+    """The options of how long the runner process may take for an answer.
+
+    Attributes:
+        call_s: Shortest patience for one call, seconds; a slower baseline raises it.
+        factor: Times the baseline's seconds per call that a candidate may take.
+        baseline_s: Patience for preparing a task, seconds: inputs, the baseline's results and their repetition.
+    """
+
+    call_s: float = 1.0
+    factor: float = 20.0
+    baseline_s: float = 120.0
+
+    def of_call(self, baseline_call_s: float) -> float:
+        """Return how many seconds one call of a candidate may take."""
+        return max(self.call_s, self.factor * baseline_call_s)
 
 
 @dataclass(frozen=True)
@@ -16,54 +104,17 @@ class RunnerOptions:
         driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan`` or ``vulkan://GPU-<uuid>``.
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core. Devices choose for themselves.
-        race_threads: With ``threads=1``, candidates are also checked on this many threads to expose races, or on all
-            cores where those are fewer; 1 is off.
-        race_calls: Calls of that check, or with several threads further calls of the first check, fewer where they take
-            longer than ``patience_s``; a race shows in only some.
-        call_timeout_s: Shortest patience for one call; a slower baseline raises it.
-        timeout_factor: A candidate may take this many times the baseline's time per call.
-        baseline_timeout_s: Patience for preparing a task: inputs, the baseline's results and their repetition.
-        sample_s: Shortest sample: short programs are called often enough to fill it.
-        fewest_calls, most_calls: Calls of a sample, however long or short they are.
-        sample_overhead_s: Rough seconds that a sample takes besides its calls.
-        min_samples: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
-        fewest_samples: The same where min_samples would take longer than ``patience_s``.
-        patience_s: Seconds that the pairs of a candidate may take before fewer will do.
-        pairs_per_baseline: Most pairs that one sample of the baseline serves where a call takes 0.1 s or more.
-        budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
-        precision: Relative width of the interval of the ratio at which a candidate is known well enough.
-        fixed: Every candidate that is no clear loser gets as many pairs as its budget holds by its first calls, however
-            narrow its interval is by then: an interval that ends the sampling may cover less than it says.
-        slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
-        hopeless_factor: A candidate whose first check shows it this many times slower than the baseline is checked no
-            further and timed by one pair: it cannot win (baselines below 2 ms are too short to tell). Where that pair
-            shows it faster than that, it is checked in full.
-        calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
         seed: Decides the order inside pairs and of candidates.
+        samples, racing, checks, timeouts: The options of each of these.
     """
 
     driver: str = LOCAL
     threads: int = 1
-    race_threads: int = 4
-    race_calls: int = 4
-    call_timeout_s: float = 1.0
-    timeout_factor: float = 20.0
-    baseline_timeout_s: float = 120.0
-    sample_s: float = 2e-3
-    fewest_calls: int = 1
-    most_calls: int = 1_000_000
-    sample_overhead_s: float = 0.0
-    min_samples: int = 6
-    fewest_samples: int = 2
-    patience_s: float = 5.0
-    pairs_per_baseline: int = 16
-    budget_s: float = 0.15
-    precision: float = 0.015
-    fixed: bool = False
-    slow_factor: float = 2.0
-    hopeless_factor: float = 4.0
-    calibration_tolerance: float = 0.08
     seed: int = 0
+    samples: SampleOptions = field(default_factory=SampleOptions)
+    racing: RacingOptions = field(default_factory=RacingOptions)
+    checks: CheckOptions = field(default_factory=CheckOptions)
+    timeouts: TimeoutOptions = field(default_factory=TimeoutOptions)
 
     @classmethod
     def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
@@ -72,22 +123,16 @@ class RunnerOptions:
         On a device shaders have to be compiled, and a sample is a few processes: a pair takes about a second, and
         two pairs have to be enough for most candidates.
         """
-        options = cls(driver=driver, threads=threads, seed=seed)
-        if options.is_local:
-            return options
-        return replace(
-            options,
-            call_timeout_s=30.0,
-            sample_s=0.06,
-            fewest_calls=24,
-            most_calls=64,
-            sample_overhead_s=0.3,
-            min_samples=3,
-            patience_s=10.0,
-            budget_s=2.5,
-            precision=0.02,
-            slow_factor=1.5,
-            hopeless_factor=8.0,
+        if driver == LOCAL:
+            return cls(driver, threads, seed)
+        return cls(
+            driver,
+            threads,
+            seed,
+            SampleOptions(least_s=0.06, min_calls=24, max_calls=64, overhead_s=0.3),
+            RacingOptions(budget_s=2.5, min_pairs=3, patience_s=10.0, precision=0.02, slow_factor=1.5),
+            CheckOptions(hopeless_factor=8.0),
+            TimeoutOptions(call_s=30.0),
         )
 
     @classmethod
@@ -98,21 +143,14 @@ class RunnerOptions:
         pair has a sample of the baseline of its own.
         """
         options = cls.for_device(driver, threads=threads, seed=seed)
-        if options.is_local:
-            options = replace(options, budget_s=1.0, min_samples=20)
-        else:
-            options = replace(options, budget_s=8.0, min_samples=8)
-        return replace(options, fixed=True, fewest_samples=6, patience_s=30.0, pairs_per_baseline=1)
+        budget_s, min_pairs = (1.0, 20) if options.is_local else (8.0, 8)
+        racing = replace(
+            options.racing, budget_s=budget_s, min_pairs=min_pairs, patience_s=30.0, min_slow_pairs=6, fixed=True
+        )
+        checks = replace(options.checks, data_race_patience_s=30.0)
+        return replace(options, samples=replace(options.samples, pairs_per_baseline=1), racing=racing, checks=checks)
 
     @property
     def is_local(self) -> bool:
         """Whether programs run on the CPU, in the runner process."""
         return self.driver == LOCAL
-
-    def calls(self, call_s: float) -> int:
-        """Return how many calls make a sample of a program that takes so long per call."""
-        return min(max(self.fewest_calls, ceil(self.sample_s / call_s)), self.most_calls)
-
-    def timeout_s(self, baseline_call_s: float) -> float:
-        """Return how long one call of a candidate may take."""
-        return max(self.call_timeout_s, self.timeout_factor * baseline_call_s)

@@ -83,19 +83,19 @@ class Race:
     ) -> None:
         self._ask_pairs = ask_pairs
         self._warm = warm
-        self._options = options
-        self._baseline_calls = options.calls(baseline_call_s)
+        self._samples, self._racing = options.samples, options.racing
+        self._baseline_calls = self._samples.calls(baseline_call_s)
         self._baseline_call_s = baseline_call_s
         self._rng = np.random.default_rng([options.seed, seed])
 
     def run(self, contenders: Sequence[Contender], *, decide: bool) -> None:
         """Fill the contenders with pairs, or with a failure where one hangs or crashes on the way."""
         self._round(contenders, lambda c: 1 if c.once else FIRST_PAIRS)
-        pool_s = self._options.budget_s * len(contenders)
-        limit_s = self._options.budget_s
+        pool_s = self._racing.budget_s * len(contenders)
+        limit_s = self._racing.budget_s
         while active := self._active(contenders, limit_s):
             self._round(active, self._pairs_of_round)
-        while decide and not self._options.fixed and sum(c.spent_s for c in contenders) < pool_s:
+        while decide and not self._racing.fixed and sum(c.spent_s for c in contenders) < pool_s:
             ties = self._near_ties(contenders)
             if len(ties) < 2:
                 return
@@ -115,14 +115,14 @@ class Race:
         if not contender.call_s:
             contender.call_s = self._warm(contender)
         if not contender.planned:
-            contender.planned = max(self._enough(contender), int(self._options.budget_s / self._pair_s(contender)))
+            contender.planned = max(self._enough(contender), int(self._racing.budget_s / self._pair_s(contender)))
         request = SamplePairs(
             handle=contender.handle,
             pairs=pairs_of(contender),
             baseline_calls=self._baseline_calls,
-            calls=self._options.calls(contender.call_s),
+            calls=self._samples.calls(contender.call_s),
             seed=int(self._rng.integers(2**32)),
-            pairs_per_baseline=self._options.pairs_per_baseline,
+            pairs_per_baseline=self._samples.pairs_per_baseline,
         )
         pairs = self._ask_pairs(contender, request)
         contender.pairs += pairs
@@ -130,18 +130,18 @@ class Race:
 
     def _pairs_of_round(self, contender: Contender) -> int:
         """Return the pairs that fit a round of the budget, >= 1, and no more than are planned."""
-        pairs = max(1, int(self._options.budget_s / ROUNDS / self._pair_s(contender)))
-        return min(pairs, contender.planned - contender.quiet) if self._options.fixed else pairs
+        pairs = max(1, int(self._racing.budget_s / ROUNDS / self._pair_s(contender)))
+        return min(pairs, contender.planned - contender.quiet) if self._racing.fixed else pairs
 
     def _pair_s(self, contender: Contender) -> float:
         """Return about how long one pair takes, in seconds."""
-        calls_s = self._options.calls(contender.call_s) * contender.call_s
-        return calls_s + self._baseline_calls * self._baseline_call_s + 2 * self._options.sample_overhead_s
+        calls_s = self._samples.calls(contender.call_s) * contender.call_s
+        return calls_s + self._baseline_calls * self._baseline_call_s + 2 * self._samples.overhead_s
 
     def _enough(self, contender: Contender) -> int:
         """Return the pairs below which a contender is not ranked."""
-        affordable = int(self._options.patience_s / self._pair_s(contender))
-        return max(self._options.fewest_samples, min(self._options.min_samples, affordable))
+        affordable = int(self._racing.patience_s / self._pair_s(contender))
+        return max(self._racing.min_slow_pairs, min(self._racing.min_pairs, affordable))
 
     def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
         """Return those that need more pairs of their own budget."""
@@ -153,11 +153,11 @@ class Race:
 
     def _is_known(self, contender: Contender, limit_s: float) -> bool:
         """Say whether it has enough undisturbed pairs, or has spent its budget on too few."""
-        if self._options.fixed:
+        if self._racing.fixed:
             spent = contender.spent_s >= 2 * max(limit_s, contender.planned * self._pair_s(contender))
             return contender.quiet >= contender.planned or (spent and len(contender.pairs) >= contender.planned)
         enough = contender.quiet >= self._enough(contender)
-        precise = enough and contender.ratio().relative_width() <= self._options.precision
+        precise = enough and contender.ratio().relative_width() <= self._racing.precision
         spent = contender.spent_s >= (limit_s if enough else 2 * limit_s)
         return precise or (spent and len(contender.pairs) >= self._enough(contender))
 
@@ -168,7 +168,7 @@ class Race:
         if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._enough(contender):
             return False
         own, top = contender.ratio(), best.ratio()
-        if max(top.median, 1.0) > self._options.slow_factor * own.high:
+        if max(top.median, 1.0) > self._racing.slow_factor * own.high:
             return True
         return own.median < top.median and is_decided(own, top)
 
@@ -179,8 +179,8 @@ class Race:
             return []
         best = self._best(alive)
         ties = [c for c in alive if c is best or not self._is_lost(c, best)]
-        limit_s = MAX_BUDGETS * self._options.budget_s
-        known = all(c.ratio().relative_width() <= self._options.precision for c in ties)
+        limit_s = MAX_BUDGETS * self._racing.budget_s
+        known = all(c.ratio().relative_width() <= self._racing.precision for c in ties)
         return ties if not known and all(c.spent_s < limit_s for c in ties) else []
 
     def _best(self, alive: Sequence[Contender]) -> Contender:

@@ -43,7 +43,7 @@ class RunResult:
         timing: Its time.
         failure: What is wrong.
         verified: Whether it passed every check of the rule. A hopeless one is timed after the first; its ratio is at
-            most 1 / ``RunnerOptions.hopeless_factor``.
+            most 1 / ``CheckOptions.hopeless_factor``.
     """
 
     timing: Timing | None
@@ -96,7 +96,7 @@ class Runner:
             baseline: The program that is right by definition.
             candidates: Programs that take and make the same tensors.
             rule: The numeric checks; a candidate that fails one is never timed. A hopeless one, which cannot win, is
-                timed after the first (:attr:`RunnerOptions.hopeless_factor`).
+                timed after the first (:attr:`CheckOptions.hopeless_factor`).
             decide: Spend what the clear losers left of the time budget on ranking the near-ties for the best.
 
         Returns:
@@ -144,7 +144,7 @@ class Runner:
         """
         if not self.options.is_local:
             raise ValueError(f"noise is measured on the CPU; this runner's driver is {self.options.driver}")
-        times = self._client.ask(protocol.MeasureNoise(seconds), seconds + self.options.call_timeout_s)
+        times = self._client.ask(protocol.MeasureNoise(seconds), seconds + self.options.timeouts.call_s)
         ordered = sorted(times)
         low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
         lost = max(0.0, 1 - low * len(times) / sum(times))
@@ -175,7 +175,7 @@ class Runner:
         assert self._task is not None
         start = time.monotonic()
         try:
-            self._prepared = self._client.ask_again(self._task, self.options.baseline_timeout_s)
+            self._prepared = self._client.ask_again(self._task, self.options.timeouts.baseline_s)
         except RequestFailed as failed:
             raise BaselineError(f"the baseline fails ({failed.failure.kind}): {failed}") from failed
         if self._prepared.error is not None:
@@ -197,7 +197,7 @@ class Runner:
 
     def _load_timeout_s(self, program: Program) -> float:
         """Return the patience for handing a program over: models carry their weights with them."""
-        return self.options.call_timeout_s + len(program.vmfb) / LOADED_BYTES_PER_S
+        return self.options.timeouts.call_s + len(program.vmfb) / LOADED_BYTES_PER_S
 
     def _check_fairly(self, handle: int, program: Program) -> Failure | None:
         """Check a program, and once more in a new process if one that ran before may be to blame for its failure."""
@@ -231,7 +231,7 @@ class Runner:
         try:
             self._ensure_loaded(handle, program)
             for number, request in enumerate([*checks, *self._race_checks(handle)]):
-                if races_s > self.options.patience_s:
+                if races_s > self.options.checks.data_race_patience_s:
                     break
                 start = time.monotonic()
                 if message := self._client.ask(request, self._check_timeout_s(request)):
@@ -249,14 +249,16 @@ class Runner:
         """Return the calls that look for races: none on a single core, and none on devices, which use all they have."""
         if not self._check_races:
             return []
-        return [protocol.Verify(handle, 0, races=len(self.cores) == 1)] * self.options.race_calls
+        return [protocol.Verify(handle, 0, races=len(self.cores) == 1)] * self.options.checks.data_race_calls
 
     def _is_hopeless(self, handle: int, check_s: float) -> bool:
         """Say whether a check, and then a call, took so long that the program cannot win: one pair will time it."""
-        limit_s = self.options.hopeless_factor * self._prepared.call_s
+        limit_s = self.options.checks.hopeless_factor * self._prepared.call_s
         if self._prepared.call_s < SHORT_CALL_S or check_s - self._prepared.check_s < limit_s:
             return False
-        call_s: float = self._client.ask(protocol.Warm(handle, 0.0), 4 * self.options.timeout_s(self._prepared.call_s))
+        call_s: float = self._client.ask(
+            protocol.Warm(handle, 0.0), 4 * self.options.timeouts.of_call(self._prepared.call_s)
+        )
         return call_s > limit_s
 
     def _check_once_more(self, contender: Contender) -> Failure | None:
@@ -265,7 +267,7 @@ class Runner:
         A hopeless program has passed one check and cannot win; one that looked so and is not gets all of its checks.
         """
         if contender.once:
-            if contender.ratio().median * self.options.hopeless_factor <= 1.0:
+            if contender.ratio().median * self.options.checks.hopeless_factor <= 1.0:
                 return None
             self._hopeless.discard(contender.handle)
             return self._check(contender.handle, contender.program, whole=True)
@@ -279,20 +281,20 @@ class Runner:
 
     def _check_timeout_s(self, request: protocol.Verify) -> float:
         """Return the patience for one check: a call, the comparison, and for races a second workspace once."""
-        patience = self.options.timeout_s(self._prepared.call_s) + 3 * self._prepared.check_s
+        patience = self.options.timeouts.of_call(self._prepared.call_s) + 3 * self._prepared.check_s
         return patience + 3 * self._prepare_s if request.races else patience
 
     def _warm(self, contender: Contender) -> float:
         self._ensure_loaded(contender.handle, contender.program)
-        timeout_s = 4 * self.options.timeout_s(self._prepared.call_s)
-        seconds: float = self._client.ask(protocol.Warm(contender.handle, self.options.sample_s / 2), timeout_s)
+        timeout_s = 4 * self.options.timeouts.of_call(self._prepared.call_s)
+        seconds: float = self._client.ask(protocol.Warm(contender.handle, self.options.samples.least_s / 2), timeout_s)
         return seconds
 
     def _ask_pairs(self, contender: Contender, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         self._ensure_loaded(contender.handle, contender.program)
         calls_s = (request.calls + 1) * contender.call_s + (request.baseline_calls + 1) * self._prepared.call_s
-        pair_s = calls_s + 2 * self.options.sample_overhead_s
-        timeout_s = self.options.timeout_s(0.0) + 20 * request.pairs * pair_s
+        pair_s = calls_s + 2 * self.options.samples.overhead_s
+        timeout_s = self.options.timeouts.of_call(0.0) + 20 * request.pairs * pair_s
         pairs: tuple[protocol.Pair, ...] = self._client.ask(request, timeout_s)
         return pairs
 
@@ -300,7 +302,7 @@ class Runner:
         if self._prepared_in == self._client.generation and self._client.pid is not None:
             for handle in range(1, count + 1):
                 if self._loaded.pop(handle, None) is not None:
-                    self._client.ask(protocol.Drop(handle), self.options.call_timeout_s)
+                    self._client.ask(protocol.Drop(handle), self.options.timeouts.call_s)
 
     def _result(self, failure: Failure | None, contender: Contender | None) -> RunResult:
         failure = failure or (contender.failure if contender else None)
@@ -312,8 +314,8 @@ class Runner:
 def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:
     if not options.is_local:
         return protocol.DeviceSetup(options.driver, *find_tools())
-    race_cores = tuple(sorted(os.sched_getaffinity(0)))[: options.race_threads]
-    return protocol.LocalSetup(cores, race_cores, options.calibration_tolerance)
+    race_cores = tuple(sorted(os.sched_getaffinity(0)))[: options.checks.data_race_threads]
+    return protocol.LocalSetup(cores, race_cores, options.samples.calibration_tolerance)
 
 
 def choose_cores(threads: int) -> tuple[int, ...]:

@@ -12,14 +12,14 @@ from payloads import matmul
 
 from mlir_sched.emission.interim import interim_times
 from mlir_sched.program.variants import BuiltVariant, build_variants
-from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
 
-QUICK = RunnerOptions(budget_s=0.02, min_samples=2)
+QUICK = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
 
 
 class Found:

@@ -16,7 +16,7 @@ from mlir_sched.cli.tune import summary_lines
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
 from mlir_sched.program.variants import BuiltVariants, build_variants
 from mlir_sched.program.whole_program import CompiledModel
-from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tuned_folder.result import TuneResult
 
@@ -35,7 +35,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
 
 def variants(path: Path, here: Target, *, local_sync: bool) -> BuiltVariants:
     path.write_text(SHORT)
-    with Runner(RunnerOptions(threads=2, budget_s=0.02, min_samples=2)) as runner:
+    with Runner(RunnerOptions(threads=2, racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
         return build_variants(
             path, replace(here, cores=2), runner, (), lambda name: name == "O3", local_sync=local_sync
         )

@@ -21,7 +21,15 @@ from vulkan import require_vulkan
 
 from mlir_sched.errors import FailureClass
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner import BaselineError, Program, Runner, RunnerOptions
+from mlir_sched.runner import (
+    BaselineError,
+    Program,
+    RacingOptions,
+    Runner,
+    RunnerOptions,
+    SampleOptions,
+    TimeoutOptions,
+)
 from mlir_sched.runner.benchmark_module import Block, arguments_of, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.process.device import RemoteDevice
@@ -33,7 +41,11 @@ from mlir_sched.runner.verify import DTYPES, Check, InputKind, poison_bits
 
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")
 CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
-FAST = replace(RunnerOptions.for_device("vulkan"), budget_s=0.1, min_samples=1, fewest_calls=4, most_calls=4)
+FAST = replace(
+    RunnerOptions.for_device("vulkan"),
+    samples=SampleOptions(least_s=0.06, min_calls=4, max_calls=4, overhead_s=0.3),
+    racing=RacingOptions(budget_s=0.1, min_pairs=1, patience_s=10.0, precision=0.02, slow_factor=1.5),
+)
 
 TWO_DISPATCHES = """
 func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
@@ -294,7 +306,8 @@ def test_benchmark_program_that_hangs_is_a_timeout_and_is_killed(
     tools = hanging_when_timed(tmp_path, tmp_path / "runs", 1), find_tools()[1]
     monkeypatch.setattr("mlir_sched.runner.runner.find_tools", lambda: tools)
     monkeypatch.setenv("MLIR_SCHED_TEST", str(tmp_path))
-    options = replace(FAST, call_timeout_s=1.0, timeout_factor=1.0, sample_overhead_s=0.02)
+    samples, timeouts = replace(FAST.samples, overhead_s=0.02), TimeoutOptions(call_s=1.0, factor=1.0)
+    options = replace(FAST, samples=samples, timeouts=timeouts)
     with Runner(options) as runner, pytest.raises(BaselineError, match="stopped after"):
         runner.measure(matmul("right"), [], RULE)
     assert not sleeping(tmp_path)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.runner.options import RunnerOptions
+from mlir_sched.runner.options import RacingOptions, RunnerOptions, SampleOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
 from mlir_sched.runner.race import Contender, Race, baseline_timing, independent_ratios, kept_pairs
@@ -82,7 +83,7 @@ def test_ranking_of_the_best_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_time_spent_is_bounded(monkeypatch: pytest.MonkeyPatch, busy: float) -> None:
     machine = Machine(dict.fromkeys(range(1, 17), 0.001), monkeypatch, busy=busy)
     run(machine)
-    assert machine.now <= 16 * RunnerOptions().budget_s * 2.5
+    assert machine.now <= 16 * RacingOptions().budget_s * 2.5
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -94,9 +95,9 @@ def test_disturbed_pairs_do_not_make_a_loser(monkeypatch: pytest.MonkeyPatch, se
 
 
 def test_without_decide_nobody_gets_more_than_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = RunnerOptions(precision=1e-9)
+    options = RunnerOptions(racing=RacingOptions(precision=1e-9))
     contenders = run(Machine(dict.fromkeys(range(1, 5), 0.001), monkeypatch), decide=False, options=options)
-    assert all(c.spent_s <= 1.5 * options.budget_s for c in contenders.values())
+    assert all(c.spent_s <= 1.5 * options.racing.budget_s for c in contenders.values())
 
 
 def test_contender_that_fails_while_timed_keeps_its_failure_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,10 +122,10 @@ def test_equal_seeds_take_equal_samples(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_short_programs_are_called_often_enough_to_fill_a_sample() -> None:
-    options = RunnerOptions(sample_s=2e-3)
+    options = SampleOptions(least_s=2e-3)
     assert options.calls(3e-6) == 667
     assert options.calls(0.3) == 1
-    bounded = RunnerOptions(sample_s=2e-3, fewest_calls=12, most_calls=200)
+    bounded = SampleOptions(least_s=2e-3, min_calls=12, max_calls=200)
     assert [bounded.calls(s) for s in (3e-6, 1e-4, 0.3)] == [200, 20, 12]
 
 
@@ -133,6 +134,12 @@ def test_disturbed_pairs_count_only_where_quiet_ones_are_too_few() -> None:
     assert kept_pairs([quiet] * 6 + [disturbed] * 20, 6) == [quiet] * 6
     assert kept_pairs([quiet] * 5 + [disturbed], 6) == [quiet] * 5 + [disturbed]
     assert baseline_timing([quiet] * 6 + [disturbed] * 20).disturbed == 20
+
+
+def final(**changes: Any) -> RunnerOptions:
+    """Return the options of a final measurement with other ones of its racing."""
+    options = RunnerOptions.final("local")
+    return replace(options, racing=replace(options.racing, **changes))
 
 
 def coverage(monkeypatch: pytest.MonkeyPatch, options: RunnerOptions, runs: int = 400) -> float:
@@ -149,12 +156,12 @@ def coverage(monkeypatch: pytest.MonkeyPatch, options: RunnerOptions, runs: int 
 def test_intervals_of_a_fixed_number_of_pairs_cover_95_percent(
     monkeypatch: pytest.MonkeyPatch, budget_s: float
 ) -> None:
-    options = replace(RunnerOptions.final("local"), budget_s=budget_s, min_samples=6)
+    options = final(budget_s=budget_s, min_pairs=6)
     assert 0.94 <= coverage(monkeypatch, options) <= 0.99
 
 
 def test_the_number_of_pairs_is_fixed_before_they_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = replace(RunnerOptions.final("local"), budget_s=0.2)
+    options = final(budget_s=0.2)
     taken = {len(run(Machine({1: 1e-3}, monkeypatch, noise=n), options=options)[1].pairs) for n in (0.0, 0.01, 0.2)}
     assert len(taken) == 1
 

@@ -24,9 +24,12 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.processes import child
 from mlir_sched.runner import (
     BaselineError,
+    CheckOptions,
+    RacingOptions,
     Runner,
     RunnerOptions,
     RunResult,
+    TimeoutOptions,
     UnverifiableError,
     choose_cores,
     client,
@@ -47,7 +50,7 @@ ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
 VECTOR = TensorSpec((1000,), "f32")
 Compiled: TypeAlias = Callable[[str], Program]
 """From the name of a source to its program."""
-FAST = RunnerOptions(budget_s=0.05, race_calls=40)
+FAST = RunnerOptions(racing=RacingOptions(budget_s=0.05), checks=CheckOptions(data_race_calls=40))
 
 
 @pytest.fixture(scope="session")
@@ -143,7 +146,7 @@ def test_race_that_one_thread_hides_is_rejected(runner: Runner, compiled: Callab
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
 def test_race_is_rejected_where_programs_run_on_several_threads(compiled: Callable[[str], bytes]) -> None:
     free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
-    with Runner(RunnerOptions(threads=2, budget_s=0.05, race_calls=40)) as runner:
+    with Runner(replace(FAST, threads=2)) as runner:
         assert only(runner, free, free).failure is None
         assert failure_of(only(runner, free, race)).kind == FailureClass.WRONG_RESULT
 
@@ -152,16 +155,16 @@ def test_race_is_rejected_where_programs_run_on_several_threads(compiled: Callab
 def test_a_program_for_the_calling_thread_runs_there(compiled: Callable[[str], bytes], matmul: Compiled) -> None:
     free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
     right, wrong = (replace(matmul(name), local_sync=True) for name in ("right", "one_wrong_element"))
-    with Runner(RunnerOptions(threads=2, budget_s=0.05, race_calls=40)) as runner:
+    with Runner(replace(FAST, threads=2)) as runner:
         assert only(runner, free, replace(race, local_sync=True)).failure is None, "one thread has no race"
         _, (first, second) = runner.measure(matmul("right"), [right, wrong], RULE)
-    assert timing_of(first).samples >= FAST.min_samples
+    assert timing_of(first).samples >= FAST.racing.min_pairs
     assert failure_of(second).kind == FailureClass.WRONG_RESULT
 
 
 def test_races_are_looked_for_wherever_there_are_two_cores() -> None:
-    many = Runner(RunnerOptions(race_calls=3))
-    few = Runner(RunnerOptions(race_calls=3, race_threads=1))
+    many = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3)))
+    few = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3, data_race_threads=1)))
     several = len(os.sched_getaffinity(0)) > 1
     assert [request.races for request in many._race_checks(1)] == [True] * 3 * several
     assert few._race_checks(1) == []
@@ -234,7 +237,7 @@ def test_a_model_has_time_to_be_handed_over_with_its_weights(monkeypatch: pytest
     small, large = (Program(bytes(size), "main", (VECTOR,), (VECTOR,), False) for size in (10_000, 400_000_000))
     with Runner() as runner:
         runner.check(small, [small, large], rule_for_model((VECTOR,)))
-    assert patience[0] == pytest.approx(RunnerOptions().call_timeout_s, rel=0.01)
+    assert patience[0] == pytest.approx(RunnerOptions().timeouts.call_s, rel=0.01)
     assert patience[-1] >= 20.0
 
 
@@ -250,7 +253,7 @@ def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
     timing = timing_of(result)
     assert 0 < timing.low_s <= timing.median_s <= timing.high_s
     assert timing.ratio_low <= timing.ratio <= timing.ratio_high
-    assert timing.samples >= FAST.min_samples
+    assert timing.samples >= FAST.racing.min_pairs
 
 
 def test_programs_that_hang_or_crash_cost_only_themselves(runner: Runner, matmul: Compiled) -> None:
@@ -259,12 +262,12 @@ def test_programs_that_hang_or_crash_cost_only_themselves(runner: Runner, matmul
     kinds = [result.failure.kind if result.failure else None for result in results]
     assert kinds == [None, FailureClass.RUN_TIMEOUT, None, FailureClass.RUN_CRASH, None]
     assert "SIGSEGV" in failure_of(results[3]).message
-    assert baseline.samples >= FAST.min_samples
+    assert baseline.samples >= FAST.racing.min_pairs
     assert baseline.ratio == 1.0
 
 
 def test_process_killed_while_a_program_runs_is_a_crash_of_that_program(matmul: Compiled) -> None:
-    with Runner(RunnerOptions(call_timeout_s=60.0)) as runner:
+    with Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=60.0))) as runner:
         runner.measure(matmul("right"), [], RULE)
         killer = threading.Timer(0.5, os.kill, (pid_of(runner), signal.SIGKILL))
         killer.start()
@@ -345,7 +348,7 @@ def test_a_process_that_does_not_finish_its_message_is_given_up(
 
 @pytest.mark.parametrize("name", ["missing_fill", "endless_loop", "out_of_bounds", "overwritten_input"])
 def test_baseline_that_cannot_be_a_reference_is_an_error(matmul: Compiled, name: str) -> None:
-    options = RunnerOptions(baseline_timeout_s=2.0)
+    options = RunnerOptions(timeouts=TimeoutOptions(baseline_s=2.0))
     with Runner(options) as runner, pytest.raises(BaselineError):
         runner.measure(matmul(name), [], RULE)
 
@@ -353,12 +356,12 @@ def test_baseline_that_cannot_be_a_reference_is_an_error(matmul: Compiled, name:
 def test_baseline_alone_is_timed(runner: Runner, matmul: Compiled) -> None:
     baseline, results = runner.measure(matmul("right"), [], RULE)
     assert results == ()
-    assert baseline.samples >= FAST.min_samples
+    assert baseline.samples >= FAST.racing.min_pairs
 
 
 def test_equal_programs_are_about_equally_fast(matmul: Compiled) -> None:
     """A busy machine widens the intervals; what must not happen is a confident wrong ranking of most copies."""
-    with Runner(RunnerOptions(budget_s=0.1)) as runner:
+    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.1))) as runner:
         _, results = runner.measure(matmul("right"), [matmul("right")] * 8, RULE)
     containing = sum(timing_of(r).ratio_low <= 1.02 and timing_of(r).ratio_high >= 0.98 for r in results)
     assert containing >= 5
@@ -368,7 +371,7 @@ def test_program_runs_on_several_pinned_threads(matmul: Compiled) -> None:
     threads = len(os.sched_getaffinity(0))
     if threads < 2:
         pytest.skip("needs two cores")
-    with Runner(RunnerOptions(threads=2, budget_s=0.05)) as runner:
+    with Runner(RunnerOptions(threads=2, racing=RacingOptions(budget_s=0.05))) as runner:
         assert only(runner, matmul("right"), matmul("right")).failure is None
         workers = [t.id for t in psutil.Process(runner._client.pid).threads()]
         pinned = [tuple(os.sched_getaffinity(w)) for w in workers if _name(runner, w).startswith("iree-worker")]
@@ -401,7 +404,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.verify import *
 square = TensorSpec((64, 64), "f32")
 right, hang = (Program(pathlib.Path(p).read_bytes(), "task", (square,) * 2, (square,), True) for p in sys.argv[1:])
-runner = Runner(RunnerOptions(call_timeout_s=1e3))
+runner = Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=1e3)))
 rule = Rule((Check(InputKind.EXACT, 1),))
 runner.measure(right, [], rule)
 print(runner._client.pid, flush=True)
