@@ -18,7 +18,7 @@ from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites import SingleDispatch, TransposedConvolution
 from mlir_sched.program.rewrites.axis import Axis, Block
-from mlir_sched.program.rewrites.inserted_zeros import find_sites
+from mlir_sched.program.rewrites.input_dilation import find_sites
 from mlir_sched.transform_scripts.script_form import script_context
 
 NORM = (ROOT / "benchmarks" / "models" / "norm.mlir").read_text()

@@ -1,7 +1,7 @@
 """Transposed convolutions that are written as a convolution over an image with zeros between its pixels.
 
 That form multiplies by every inserted zero and reads a mirrored copy of the filter. The rewrite multiplies pixels with
-taps: a batched matrix product, over the taps, of the image with each tap's matrix as it is stored. An overlap-add then
+taps: a batched matrix product, over the taps, of the image with each tap's matrix as it is stored. A col2im then
 sums the products where they meet in the result.
 """
 
@@ -17,9 +17,9 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.axis import Block
-from mlir_sched.program.rewrites.inserted_zeros import TransposedSite, extraction, find_sites
+from mlir_sched.program.rewrites.col2im import Products, col2im
+from mlir_sched.program.rewrites.input_dilation import TransposedSite, extraction, find_sites
 from mlir_sched.program.rewrites.linalg_ops import collapse, expand, product_and_sum, slice_of
-from mlir_sched.program.rewrites.overlap_add import Products, overlap_add
 from mlir_sched.program.rewrites.replacement import match_dag, only_op, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 
@@ -27,7 +27,7 @@ _TAPS, _ROWS = "tuv", "mnop"
 
 
 class TransposedConvolution(SiteRewrite[TransposedSite]):
-    """Products of pixels and taps, then their overlap-add.
+    """Products of pixels and taps, then their col2im.
 
     Args:
         split: How many of the spatial dimensions, the first ones, have their taps in blocks, so that products beyond
@@ -70,7 +70,7 @@ class TransposedConvolution(SiteRewrite[TransposedSite]):
         image, taps, init = inputs
         along = [a.blocks() if d < self.split else [a.whole()] for d, a in enumerate(site.axes)]
         parts = [Products(blocks, _products(blocks, self.split, image, taps)) for blocks in product(*along)]
-        return overlap_add(site.axes, parts, init)
+        return col2im(site.axes, parts, init)
 
 
 def _products(blocks: Sequence[Block], split: int, image: Any, taps: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Finds transposed convolutions in a program: convolutions over an image with zeros inserted between its pixels."""
+"""Transposed convolutions of a program: convolutions over an image that is dilated with zeros between its pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The overlap-add of a transposed convolution: products of pixels and taps, summed where they meet in the result."""
+"""The col2im of a transposed convolution: products of pixels and taps, summed where they meet in the result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Operand:
     conditions: tuple[Any, ...]
 
 
-def overlap_add(axes: Sequence[Axis], products: Sequence[Products], init: Any) -> Any:
+def col2im(axes: Sequence[Axis], products: Sequence[Products], init: Any) -> Any:
     """Return ``init`` plus, for every result, the sum of the products that belong to it.
 
     A result gathers its at most ``ceil(taps / stride)`` terms per dimension, so that every element is written once.
