@@ -26,7 +26,7 @@ def make_record(index: int, rng: np.random.Generator) -> Record:
         recorder.decide(f"cache_{name}", PerfectTile(1024, 2, max_innermost=64))
         recorder.decide(f"unroll_{name}", IntRange(1, 8))
     recorder.decide("order", Permutation(("i", "j", "k")))
-    for name in ("pattern", "edges", "epilogue"):
+    for name in ("pattern", "tail", "epilogue"):
         recorder.decide(name, Categorical(("a", "b", "c")))
     median, ratio = (float(value) for value in rng.random(2))
     outcome = Outcome(Timing(median, median, median, 24, ratio, ratio, ratio), None, "ab" * 32)

@@ -249,7 +249,7 @@ class Schedule(Draws):
             self._emit.peel(loop.handle)
 
     def copies(self, *ops: LinalgOp) -> Iterator[LinalgOp]:
-        """Yield ops once per copy of their tile that :meth:`peel` made, edges first; the full tiles come last.
+        """Yield ops once per copy of their tile that :meth:`peel` made, tails first; the full tiles come last.
 
         Between two steps of the iteration, the schedule's verbs act on the copy that was yielded.
         """

@@ -37,7 +37,7 @@ PARTS = (
     Part("fusion in registers", {"contraction": Contraction(tails=())}),
     Part("split reductions", {"reduction": None}),
     Part("convolutions", {"convolution": Convolution(peel=False)}),
-    Part("edges", {"contraction": None, "convolution": None}),
+    Part("tails", {"contraction": None, "convolution": None}),
 )
 """Every other module of the whole space follows as a part of its own, in their order."""
 

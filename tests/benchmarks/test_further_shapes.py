@@ -75,22 +75,22 @@ def test_no_shape_is_there_twice() -> None:
 def test_a_prime_reduction_keeps_whole_vectors_of_partial_sums(space_for: SpaceFor) -> None:
     space, rng = space_for(SMALL["dot_odd"]), np.random.default_rng(0)  # 1003 = 17 * 59
     drawn = [space.sample(rng).values for _ in range(40)]
-    lanes = {values["edges"]: values["lanes_1003"] for values in drawn}
+    lanes = {values["tail"]: values["lanes_1003"] for values in drawn}
     assert set(lanes) == {"divisor", "peel"}
-    assert {v["lanes_1003"] for v in drawn if v["edges"] == "peel"} == {16, 32, 64, 128}
-    assert {v["lanes_1003"] for v in drawn if v["edges"] == "divisor"} <= {(1,), (17,), (59,)}
+    assert {v["lanes_1003"] for v in drawn if v["tail"] == "peel"} == {16, 32, 64, 128}
+    assert {v["lanes_1003"] for v in drawn if v["tail"] == "divisor"} <= {(1,), (17,), (59,)}
 
 
-def test_even_reductions_have_no_edges(space_for: SpaceFor) -> None:
+def test_even_reductions_have_no_tail(space_for: SpaceFor) -> None:
     space = space_for("row_sum")
-    assert all("edges" not in space.sample(np.random.default_rng(seed)).values for seed in range(10))
+    assert all("tail" not in space.sample(np.random.default_rng(seed)).values for seed in range(10))
 
 
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("sum_first", {"workgroup_0": (33,), "edges": "peel", "rows": 16}),
-        ("maximum", {"workgroup_0": (31,), "edges": "peel", "rows": (1,), "lanes_77": 16}),
+        ("sum_first", {"workgroup_0": (33,), "tail": "peel", "rows": 16}),
+        ("maximum", {"workgroup_0": (31,), "tail": "peel", "rows": (1,), "lanes_77": 16}),
     ],
 )
 def test_golden_script_of_peeled_reductions(

@@ -7,7 +7,7 @@ module attributes {transform.with_named_sequence} {
     %workgroup_1_0 = transform.param.constant 48 : i64 {mlir_sched.distribution = {extent = 48 : i64, kind = "perfect_tile", levels = 1 : i64, multiple_of = 16 : i64, size_powers = [5.000000e-01]}, mlir_sched.element = 0 : i64, mlir_sched.name = "workgroup_1"} -> !transform.param<i64>
     %tiled, %tiled_0 = transform.structured.tile_using_forall %op#1 tile_sizes [%workgroup_0_0, %workgroup_1_0, 0](mapping = [#iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>]) : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused, %fused_1 = transform.structured.fuse_into_containing_op %op#0 into %tiled_0 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %edges = transform.param.constant "divisor" {mlir_sched.distribution = {choice_weights = [8.000000e+00, 4.000000e+00], choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "edges"} -> !transform.any_param
+    %tail = transform.param.constant "divisor" {mlir_sched.distribution = {choice_weights = [8.000000e+00, 4.000000e+00], choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "tail"} -> !transform.any_param
     %columns_0 = transform.param.constant 48 : i64 {mlir_sched.distribution = {extent = 48 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 64 : i64, multiple_of = 16 : i64, power_of_two = true, size_powers = [5.000000e-01, 0.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
     %columns_1 = transform.param.constant 16 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
     %rows_0 = transform.param.constant 32 : i64 {mlir_sched.distribution = {extent = 64 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 24 : i64, size_powers = [5.000000e-01, 1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
@@ -46,7 +46,7 @@ module attributes {transform.with_named_sequence} {
     %function_18 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_17 : (!transform.any_op) -> !transform.any_op
     %value = transform.param.constant #translation -> !transform.any_param
     transform.annotate %function_18 "translation_info" = %value : !transform.any_op, !transform.any_param
-    %value_19 = transform.param.constant "2a6fb44fa288df5a" -> !transform.any_param
+    %value_19 = transform.param.constant "53f2119fa63a5ba6" -> !transform.any_param
     transform.annotate %function_18 "mlir_sched.applied" = %value_19 : !transform.any_op, !transform.any_param
     transform.yield 
   }

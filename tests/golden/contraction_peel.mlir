@@ -7,7 +7,7 @@ module attributes {transform.with_named_sequence} {
     %workgroup_1_0 = transform.param.constant 33 : i64 {mlir_sched.distribution = {extent = 33 : i64, kind = "perfect_tile", levels = 1 : i64, size_powers = [1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "workgroup_1"} -> !transform.param<i64>
     %tiled, %tiled_0 = transform.structured.tile_using_forall %op#1 tile_sizes [%workgroup_0_0, %workgroup_1_0, 0](mapping = [#iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>]) : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused, %fused_1 = transform.structured.fuse_into_containing_op %op#0 into %tiled_0 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %edges = transform.param.constant "peel" {mlir_sched.distribution = {choice_weights = [1.000000e+00, 4.000000e+00, 5.000000e-01], choices = ["divisor", "peel", "mask"], kind = "categorical"}, mlir_sched.name = "edges"} -> !transform.any_param
+    %tail = transform.param.constant "peel" {mlir_sched.distribution = {choice_weights = [1.000000e+00, 4.000000e+00, 5.000000e-01], choices = ["divisor", "peel", "mask"], kind = "categorical"}, mlir_sched.name = "tail"} -> !transform.any_param
     %columns_0 = transform.param.constant 33 : i64 {mlir_sched.distribution = {extent = 33 : i64, kind = "perfect_tile", levels = 1 : i64, size_powers = [1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
     %register_columns = transform.param.constant 16 : i64 {mlir_sched.distribution = {choices = [16, 32], kind = "categorical"}, mlir_sched.name = "register_columns"} -> !transform.param<i64>
     %rows_0 = transform.param.constant 17 : i64 {mlir_sched.distribution = {extent = 17 : i64, kind = "perfect_tile", levels = 1 : i64, size_powers = [1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
@@ -61,7 +61,7 @@ module attributes {transform.with_named_sequence} {
     %function_20 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_19 : (!transform.any_op) -> !transform.any_op
     %value = transform.param.constant #translation -> !transform.any_param
     transform.annotate %function_20 "translation_info" = %value : !transform.any_op, !transform.any_param
-    %value_21 = transform.param.constant "fa734db2450202a2" -> !transform.any_param
+    %value_21 = transform.param.constant "387d56a61e983002" -> !transform.any_param
     transform.annotate %function_20 "mlir_sched.applied" = %value_21 : !transform.any_op, !transform.any_param
     transform.yield 
   }

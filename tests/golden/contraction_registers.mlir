@@ -8,7 +8,7 @@ module attributes {transform.with_named_sequence} {
     %tiled, %tiled_0 = transform.structured.tile_using_forall %op#2 tile_sizes [%workgroup_0_0, %workgroup_1_0](mapping = [#iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>]) : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused, %fused_1 = transform.structured.fuse_into_containing_op %op#1 into %tiled_0 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %fused_2, %fused_3 = transform.structured.fuse_into_containing_op %op#0 into %fused_1 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %edges = transform.param.constant "divisor" {mlir_sched.distribution = {choice_weights = [8.000000e+00, 4.000000e+00], choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "edges"} -> !transform.any_param
+    %tail = transform.param.constant "divisor" {mlir_sched.distribution = {choice_weights = [8.000000e+00, 4.000000e+00], choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "tail"} -> !transform.any_param
     %columns_0 = transform.param.constant 96 : i64 {mlir_sched.distribution = {extent = 96 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 64 : i64, multiple_of = 16 : i64, power_of_two = true, size_powers = [5.000000e-01, 0.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
     %columns_1 = transform.param.constant 32 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
     %rows_0 = transform.param.constant 24 : i64 {mlir_sched.distribution = {extent = 48 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 12 : i64, size_powers = [5.000000e-01, 1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
@@ -54,7 +54,7 @@ module attributes {transform.with_named_sequence} {
     %function_18 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_17 : (!transform.any_op) -> !transform.any_op
     %value = transform.param.constant #translation -> !transform.any_param
     transform.annotate %function_18 "translation_info" = %value : !transform.any_op, !transform.any_param
-    %value_19 = transform.param.constant "200df9f6d92b9c0f" -> !transform.any_param
+    %value_19 = transform.param.constant "e9c4bdca1a2082cd" -> !transform.any_param
     transform.annotate %function_18 "mlir_sched.applied" = %value_19 : !transform.any_op, !transform.any_param
     transform.yield 
   }

@@ -9,7 +9,7 @@ module attributes {transform.with_named_sequence} {
     %tiled, %tiled_0 = transform.structured.tile_using_forall %op#2 tile_sizes [%workgroup_0_0, %workgroup_1_0, %workgroup_2_0](mapping = [#iree_codegen.workgroup_mapping<z>, #iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>]) : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused, %fused_1 = transform.structured.fuse_into_containing_op %op#1 into %tiled_0 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %fused_2, %fused_3 = transform.structured.fuse_into_containing_op %op#0 into %fused_1 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %edges = transform.param.constant "peel" {mlir_sched.distribution = {choice_weights = [1.000000e-01, 2.000000e+00], choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "edges"} -> !transform.any_param
+    %tail = transform.param.constant "peel" {mlir_sched.distribution = {choice_weights = [1.000000e-01, 2.000000e+00], choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "tail"} -> !transform.any_param
     %vector = transform.param.constant 16 : i64 {mlir_sched.distribution = {choices = [16], kind = "categorical"}, mlir_sched.name = "vector"} -> !transform.param<i64>
     %rows_1 = transform.param.constant 8 : i64 {mlir_sched.distribution = {high = 16 : i64, kind = "int_range", low = 1 : i64}, mlir_sched.name = "rows_1"} -> !transform.param<i64>
     %rows_0 = transform.param.constant 1 : i64 {mlir_sched.distribution = {high = 16 : i64, kind = "int_range", low = 1 : i64}, mlir_sched.name = "rows_0"} -> !transform.param<i64>
@@ -103,7 +103,7 @@ module attributes {transform.with_named_sequence} {
     %function_68 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_67 : (!transform.any_op) -> !transform.any_op
     %value = transform.param.constant #translation -> !transform.any_param
     transform.annotate %function_68 "translation_info" = %value : !transform.any_op, !transform.any_param
-    %value_69 = transform.param.constant "34721d522a0ab1fb" -> !transform.any_param
+    %value_69 = transform.param.constant "627a6dff7eed89a7" -> !transform.any_param
     transform.annotate %function_68 "mlir_sched.applied" = %value_69 : !transform.any_op, !transform.any_param
     transform.yield 
   }

@@ -6,7 +6,7 @@ module attributes {transform.with_named_sequence} {
     %workgroup_0_0 = transform.param.constant 33 : i64 {mlir_sched.distribution = {extent = 33 : i64, kind = "perfect_tile", levels = 1 : i64, size_powers = [1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "workgroup_0"} -> !transform.param<i64>
     %tiled, %tiled_0 = transform.structured.tile_using_forall %op#1 tile_sizes [%workgroup_0_0, 0](mapping = [#iree_codegen.workgroup_mapping<x>]) : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused, %fused_1 = transform.structured.fuse_into_containing_op %op#0 into %tiled_0 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %edges = transform.param.constant "peel" {mlir_sched.distribution = {choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "edges"} -> !transform.any_param
+    %tail = transform.param.constant "peel" {mlir_sched.distribution = {choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "tail"} -> !transform.any_param
     %rows = transform.param.constant 16 : i64 {mlir_sched.distribution = {choices = [16, 32], kind = "categorical"}, mlir_sched.name = "rows"} -> !transform.param<i64>
     %fused_2, %fused_3 = transform.structured.fuse %tiled tile_sizes [%rows, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.apply_patterns to %arg0 {

@@ -90,7 +90,7 @@ def test_a_pooling_is_a_convolution_without_a_filter(space_for: SpaceFor) -> Non
 def test_a_channel_count_without_good_divisors_is_mostly_peeled(space_for: SpaceFor) -> None:
     space, rng = space_for(named(NHWC, (1, 6, 10, 8), (3, 3, 8, 41), (1, 4, 8, 41))), np.random.default_rng(0)
     drawn = [space.sample(rng).values for _ in range(50)]
-    assert sum(values.get("edges") == "peel" for values in drawn) > 35
+    assert sum(values.get("tail") == "peel" for values in drawn) > 35
     assert sum(values["workgroup_2"] == (41,) for values in drawn) > 35
 
 
@@ -130,7 +130,7 @@ def test_vectors_are_powers_of_two_or_less_than_a_register() -> None:
 REFUSED: list[tuple[str, dict[str, Value], str]] = [
     ("2d_bias_relu", {"vector": (32,), "rows_0": (16,), "rows_1": (1,)}, "32 accumulators are more than 24 registers"),
     ("2d_bias_relu", {"vector": (24,)}, "not in the support"),
-    ("2d_odd", {"edges": "peel", "vector": 24}, "not in the support"),
+    ("2d_odd", {"tail": "peel", "vector": 24}, "not in the support"),
 ]
 
 
@@ -148,7 +148,7 @@ def test_rule_refuses(space_for: SpaceFor, name: str, values: dict[str, Value], 
 
 HALVES = named(NHWC, (1, 26, 32, 22), (1, 7, 22, 38), (1, 26, 26, 38))
 ONE_ITERATION: dict[str, Value] = {
-    "workgroup_1": (26,), "workgroup_2": (38,), "edges": "peel", "vector": 32, "rows_0": (1,), "rows_1": (1,),
+    "workgroup_1": (26,), "workgroup_2": (38,), "tail": "peel", "vector": 32, "rows_0": (1,), "rows_1": (1,),
     "innermost": "filter", "unrolled_loops": 0,
 }  # fmt: skip
 """One iteration over 32 of the 38 channels of :data:`HALVES`; the other six are peeled."""
@@ -163,7 +163,7 @@ ACROSS: dict[str, Value] = {
 }  # fmt: skip
 """Vectors across the channels of :data:`SCATTERED`, whose image lies row by row: 36,864 bytes of 73,728."""
 UNEVEN_ACROSS: dict[str, Value] = {
-    "workgroup_0": (44,), "workgroup_1": (5,), "workgroup_2": (27,), "edges": "peel", "vector": 32, "rows_1": (1,),
+    "workgroup_0": (44,), "workgroup_1": (5,), "workgroup_2": (27,), "tail": "peel", "vector": 32, "rows_1": (1,),
     "order": ("0", "2", "1"), "innermost": "filter", "unrolled_loops": 0,
 }  # fmt: skip
 """The same with 32 of 44 channels: copies of the tile of 23,760 bytes and of the 17,280 in front of what is peeled."""
@@ -224,7 +224,7 @@ def test_golden_script(space_for: SpaceFor, golden: Callable[[str, str], None]) 
         "workgroup_0": (23,),
         "workgroup_1": (19,),
         "workgroup_2": (19,),
-        "edges": "peel",
+        "tail": "peel",
         "vector": 16,
         "rows_1": 8,
         "rows_0": 1,

@@ -76,7 +76,7 @@ def test_module_options_narrow_the_space(task_for: TaskFor) -> None:
     narrow = DesignSpace(space, dispatch, FIXED)
     assert set(narrow.sketches) == {"contraction.registers", "lowering_config"}
     trace = narrow.sample(np.random.default_rng(0), "contraction.registers")
-    assert "edges" not in trace.values
+    assert "tail" not in trace.values
 
 
 REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
@@ -87,7 +87,7 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         "contraction.registers",
         {
             "workgroup_1": (100,),
-            "edges": "peel",
+            "tail": "peel",
             "columns": (5,),
             "register_columns": 16,
             "rows": (50,),
@@ -100,7 +100,7 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         "contraction.cache",
         {
             "workgroup_0": (50,),
-            "edges": "mask",
+            "tail": "mask",
             "columns": (100,),
             "register_columns": 16,
             "rows": (2,),
@@ -196,7 +196,7 @@ def test_first_draws_of_a_contraction_use_the_registers(space_for: SpaceFor) -> 
 def test_register_tiles_hold_whole_vectors(space_for: SpaceFor) -> None:
     space, rng = space_for(matmul(96, 96, 64)), np.random.default_rng(4)
     traces = [space.sample(rng, "contraction.registers") for _ in range(100)]
-    widths = {t.values["columns"][-1] for t in traces if t.values.get("edges", "divisor") == "divisor"}  # type: ignore[index]
+    widths = {t.values["columns"][-1] for t in traces if t.values.get("tail", "divisor") == "divisor"}  # type: ignore[index]
     assert widths == {16, 32}  # 48 and 96 divide as well: LLVM moves such vectors element by element
 
 
@@ -204,7 +204,7 @@ PANEL: list[tuple[str, dict[str, Value], bool]] = [
     ("strided columns", {}, True),
     ("one tile of rows", {"rows": (16, 16)}, False),
     ("rows are not innermost", {"register_order": ("rows", "columns")}, False),
-    ("peeled edges", {"edges": "peel", "rows": (32,)}, False),
+    ("peeled tail", {"tail": "peel", "rows": (32,)}, False),
 ]
 
 
@@ -213,7 +213,7 @@ PANEL: list[tuple[str, dict[str, Value], bool]] = [
 def test_panel_where_one_copy_serves_several_rows(
     space_for: SpaceFor, sketch: str, values: dict[str, Value], possible: bool
 ) -> None:
-    given: dict[str, Value] = {"workgroup_1": (32,), "edges": "divisor", "rows": (32, 8), "reduction": (64, 16)}
+    given: dict[str, Value] = {"workgroup_1": (32,), "tail": "divisor", "rows": (32, 8), "reduction": (64, 16)}
     given |= {"register_order": ("columns", "rows")} | values
     space = space_for("batch_matmul_bt")
     found = {"columns_operand" in _drawn(space, sketch, given, seed).values for seed in range(20)}
@@ -221,7 +221,7 @@ def test_panel_where_one_copy_serves_several_rows(
 
 
 def test_no_panel_for_contiguous_columns_one_step_or_above_the_stack(space_for: SpaceFor) -> None:
-    given: dict[str, Value] = {"edges": "divisor", "register_order": ("columns", "rows"), "rows": (32, 8)}
+    given: dict[str, Value] = {"tail": "divisor", "register_order": ("columns", "rows"), "rows": (32, 8)}
     assert "columns_operand" not in _drawn(space_for("matmul"), "contraction.registers", given, 0).values
     one_step = given | {"reduction": (16, 16), "workgroup_1": (32,)}
     assert "columns_operand" not in _drawn(space_for("batch_matmul_bt"), "contraction.cache", one_step, 0).values
@@ -247,7 +247,7 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         {
             "workgroup_0": (48,),
             "workgroup_1": (96,),
-            "edges": "divisor",
+            "tail": "divisor",
             "columns": (96, 32),
             "rows": (24, 8),
             "cache_order": ("rows", "columns"),
@@ -261,7 +261,7 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         {
             "workgroup_0": (64,),
             "workgroup_1": (48,),
-            "edges": "divisor",
+            "tail": "divisor",
             "columns": (48, 16),
             "rows": (32, 8),
             "reduction": (40, 4),
@@ -276,7 +276,7 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
             "workgroup_0": (1,),
             "workgroup_1": (32,),
             "workgroup_2": (48,),
-            "edges": "divisor",
+            "tail": "divisor",
             "columns": (48, 16),
             "rows": (32, 16),
             "cache_order": ("columns", "rows"),
@@ -291,7 +291,7 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         {
             "workgroup_0": (17,),
             "workgroup_1": (33,),
-            "edges": "peel",
+            "tail": "peel",
             "columns": (33,),
             "register_columns": 16,
             "rows": (17,),
@@ -307,7 +307,7 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         {
             "workgroup_0": (17,),
             "workgroup_1": (33,),
-            "edges": "mask",
+            "tail": "mask",
             "columns": (33,),
             "register_columns": 16,
             "rows": (17,),
@@ -357,9 +357,9 @@ def test_golden_script(space_for: SpaceFor, name: str, golden: Callable[[str, st
     golden(name, script)
 
 
-@pytest.mark.parametrize("edges", ["peel", "mask"])
+@pytest.mark.parametrize("tail", ["peel", "mask"])
 @pytest.mark.parametrize("sketch", ["contraction.registers", "contraction.cache"])
-def test_edges_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketch: str, edges: str) -> None:
+def test_tails_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketch: str, tail: str) -> None:
     tasks = [task_for(matmul(100, 100, 100)), task_for(matmul(17, 33, 65)), task_for(matmul_bias_gelu(41, 61, 13))]
     rng = np.random.default_rng(5)
     with Runner(RunnerOptions()) as runner, CompilerPool(tasks[0].flags) as pool:
@@ -369,7 +369,7 @@ def test_edges_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketc
             traces: list[Trace] = []
             while len(traces) < 4:
                 try:
-                    traces.append(space.run(sketch, Recorder({"edges": edges}, rng))[0])
+                    traces.append(space.run(sketch, Recorder({"tail": tail}, rng))[0])
                 except IllegalTraceError:
                     continue
             assert check_candidates(task, space, traces, pool, runner) == [None] * len(traces)

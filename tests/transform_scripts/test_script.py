@@ -96,7 +96,7 @@ def test_edited_number_outside_its_support_is_refused(space: DesignSpace, trace:
 
 def test_edited_number_that_breaks_a_rule_is_refused(space: DesignSpace) -> None:
     peeled = trace_with(
-        space, "contraction.registers", workgroup_0=(64,), edges="peel", rows=(64,), register_rows=10
+        space, "contraction.registers", workgroup_0=(64,), tail="peel", rows=(64,), register_rows=10
     )  # fmt: skip
     with pytest.raises(IllegalTraceError, match="rows: register tile 10 > 8"):
         space.trace_of(edited(space.script(peeled), "rows", 8))

@@ -41,7 +41,7 @@ FEW_ROWS = 6
 TAIL_WEIGHTS = {PEEL: 4.0, MASK: 0.5}
 """Chances of the tail strategies; sizes that divide have 8, or 1 where no good register tile does."""
 CACHE_POWER, UNEVEN_CACHE_POWER, REGISTER_POWER = 0.5, 1.0, 1.0
-"""Powers of tile sizes in the chances of a draw: large tiles load less per multiply-add, and have fewer edges."""
+"""Powers of tile sizes in the chances of a draw: large tiles load less per multiply-add, and have fewer tails."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> ContractionTile
     for loop in reversed(mm.tiled):
         small, large = register_sizes[loop], cache_sizes[loop]
         s.require(small <= large, f"{loop.name}: register tile {small} > {large}")
-    s.notes["edges_peel"] = tail == PEEL
-    s.notes["edges_mask"] = tail == MASK
+    s.notes["tail_peel"] = tail == PEEL
+    s.notes["tail_mask"] = tail == MASK
     return ContractionTile(_in_order(mm.tiled, cache_sizes), _in_order(mm.tiled, register_sizes), tail)
 
 
@@ -210,7 +210,7 @@ def _draw_divisors(
 def _draw_vectors(
     s: Schedule, mm: Found, ways: Ways, widest: int, most: int
 ) -> tuple[dict[Loop, int], dict[Loop, int]]:
-    """Draw register tiles of whole vectors, which leave edges: (cache tile, register tile)."""
+    """Draw register tiles of whole vectors, which leave tails: (cache tile, register tile)."""
     lanes, columns = s.lanes(mm.op), s.extent(mm.columns)
     cache_sizes, register_sizes = {loop: s.extent(loop) for loop in mm.tiled}, dict[Loop, int]()
     if ways.cache_levels:
@@ -254,7 +254,7 @@ def _sample_tail(s: Schedule, rows: int, columns: int, lanes: int, tails: tuple[
         return DIVIDE
     good_rows = rows == 1 or any(rows % r == 0 for r in range(4, MAX_ROWS + 1))
     divides = 8.0 if whole_columns and good_rows else 1.0
-    return s.sample_choice("edges", (DIVIDE, *ways), weights=[divides, *(TAIL_WEIGHTS[way] for way in ways)])
+    return s.sample_choice("tail", (DIVIDE, *ways), weights=[divides, *(TAIL_WEIGHTS[way] for way in ways)])
 
 
 def _temporary_bytes(s: Schedule, mm: Found) -> int:

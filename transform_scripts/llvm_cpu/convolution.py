@@ -144,7 +144,7 @@ def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> ConvolutionTile:
     most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
     s.require(registers <= most, f"{registers} accumulators are more than {most} registers")
     s.notes["accumulator_registers"] = registers
-    s.notes["edges_peel"] = tail == PEEL
+    s.notes["tail_peel"] = tail == PEEL
     order = s.sample_order("order", (*rows, vector)) if rows else (vector,)
     _check_single_iterations(s, op, [(s.extent(loop), sizes[loop]) for loop in order])
     peeled = sum(s.extent(loop) % size != 0 for loop, size in sizes.items())
@@ -205,7 +205,7 @@ def _sample_tail(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> s
     uneven = (vector > lanes and vector % lanes != 0) or not all(map(_divides_well, rows))
     longest = max(chunk(size, lanes) for size in range(1, lanes * MAX_VECTORS_PER_ROW + 1) if vector % size == 0)
     divisors = 1.0 if 2 * longest >= min(vector, lanes) else 0.1
-    return s.sample_choice("edges", (DIVIDE, PEEL), weights=(divisors, 2.0)) if uneven else DIVIDE
+    return s.sample_choice("tail", (DIVIDE, PEEL), weights=(divisors, 2.0)) if uneven else DIVIDE
 
 
 def _divides_well(extent: int) -> bool:

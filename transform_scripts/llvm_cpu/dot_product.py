@@ -50,7 +50,7 @@ class DotProduct(ScheduleModule):
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
         """Match [fill,] contraction [, element-wise ops on its result] where whole instructions cover the contraction.
 
-        There are no edges then, and groups of the reduction lie side by side in the rows.
+        There are no tails then, and groups of the reduction lie side by side in the rows.
         """
         mm, instruction = matchers.contraction(op, dispatch), instruction_for(op, target)
         if mm is None or instruction is None or mm.rows is None or mm.rows.extent < MIN_ROWS:

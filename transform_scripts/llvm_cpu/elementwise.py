@@ -47,7 +47,7 @@ def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
             tile[loop] = s.sample_tile(f"tile_{loop.name}", loop, most=MAX_STRIDED if position in strided else 4)
             continue
         if extent % width and extent > width:
-            tail = s.sample_choice("edges", (DIVIDE, PEEL), weights=(1.0, 3.0))
+            tail = s.sample_choice("tail", (DIVIDE, PEEL), weights=(1.0, 3.0))
         if tail == PEEL:
             tile[loop] = s.sample_number("vector", [width * v for v in (1, 2, 4) if width * v <= extent])
         else:
@@ -56,7 +56,7 @@ def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
     vectors = product(list(tile.values())) / width
     s.require(vectors <= MAX_VECTORS, f"a tile of {vectors:.0f} vectors is above {MAX_VECTORS}")
     check_instructions(s, vectors)
-    s.notes["edges_peel"] = tail == PEEL
+    s.notes["tail_peel"] = tail == PEEL
     return tile, tail
 
 

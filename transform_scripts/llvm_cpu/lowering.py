@@ -1,4 +1,4 @@
-"""The tail of every llvm-cpu script: from vectorized tensors to vector-lowered loops on buffers."""
+"""The last stages of every llvm-cpu script: from vectorized tensors to vector-lowered loops on buffers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Lowering(LoweringModule):
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
     def lower(self, s: Schedule) -> None:
-        """Emit the tail."""
+        """Emit these stages."""
         s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
         s.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
         s.raw("transform.iree.eliminate_empty_tensors")

@@ -88,7 +88,7 @@ def configure(s: Schedule, op: LinalgOp) -> None:
     peel = any(loop.extent % size for loop, size in registers.items())
     if peel:
         peel = s.sample_choice("peel", ("yes", "no"), weights=(2.0, 1.0)) == "yes"
-    s.notes["edges_peel"] = peel
+    s.notes["tail_peel"] = peel
     config = {
         "distribution": distribution,
         "vector_common_parallel": registers,

@@ -75,7 +75,7 @@ class Reduction(ScheduleModule):
         inlined = _sample_inlined(s, found)
         computed = [op for op in found.ops if op.kind is not OpKind.FILL and op not in inlined]
         rows = Rows(found, tuple(computed), _sample_tail(s, found, computed))
-        s.notes["edges_peel"] = rows.tail == PEEL
+        s.notes["tail_peel"] = rows.tail == PEEL
         _tile_rows(s, rows)
         s.clean(inline=inlined)
         later = _tile_later_ops(s, rows)
@@ -149,7 +149,7 @@ def _sample_tail(s: Schedule, found: Found, computed: Sequence[LinalgOp]) -> str
     if found.rows and any(reduces(op) and _runs_along_columns(op) for op in found.ops):
         extents.append(s.extent(found.rows[-1]))
     uneven = any(_is_uneven(extent, s.lanes(found.root)) for extent in extents)
-    return s.sample_choice("edges", (DIVIDE, PEEL)) if uneven else DIVIDE
+    return s.sample_choice("tail", (DIVIDE, PEEL)) if uneven else DIVIDE
 
 
 def _is_uneven(extent: int, width: int) -> bool:
