@@ -43,13 +43,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was examined.
 
     Attributes:
-        name: What it is.
+        name: What was examined.
         value: What was found.
-        status: What it means; with a problem, tuning is not possible; a target that is unavailable leaves the others.
-        advice: What to do about it.
+        status: What the finding means: a problem makes tuning impossible, an unavailable target rules out only itself.
+        advice: What to do about the finding.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Everything that was found."""
+    """All findings on this machine."""
 
     findings: tuple[Finding, ...]
 
@@ -75,7 +75,7 @@ class Diagnosis:
 
 
 def diagnose(noise_s: float = NOISE_S) -> Diagnosis:
-    """Look at everything that tuning depends on; nothing is raised.
+    """Examine everything that tuning depends on; never raise.
 
     Args:
         noise_s: Seconds for which the machine's noise is measured.

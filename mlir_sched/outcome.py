@@ -1,4 +1,4 @@
-"""The outcome of one candidate after it was compiled, run and checked: plain data, and the record of it."""
+"""The outcome of one candidate after it was compiled, run and checked, as plain data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Timing:
         low_s, high_s: 95 % confidence interval of the median, seconds.
         samples: Number of samples kept.
         ratio: Median of baseline time / own time over paired samples; above 1 is faster than the baseline.
-        ratio_low, ratio_high: 95 % confidence interval of ``ratio`` (``RunnerOptions.final``); that of a search, whose
-            sampling stops when it is narrow or after few pairs, covers less.
+        ratio_low, ratio_high: 95 % confidence interval of ``ratio`` (``RunnerOptions.final``); an interval of a search,
+            whose sampling stops when the interval is narrow or after few pairs, covers less.
         disturbed: Samples thrown away because the machine was busy.
     """
 
@@ -48,7 +48,7 @@ class Outcome:
 
     Attributes:
         timing: Present when the candidate is applied, right and timed.
-        failure: Present when it is not.
+        failure: Present when the candidate is not.
         binary_hash: SHA-256 of the compiled executable code, empty when it was not compiled. Two candidates with
             equal hashes are the same program.
     """
@@ -63,5 +63,5 @@ class Outcome:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether later runs need not try again: a timing, or a failure that the script is to blame for."""
+        """Whether later runs need no new try: a timing, or a failure for which the script is to blame."""
         return self.failure is None or self.failure.kind.is_lasting

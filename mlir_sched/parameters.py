@@ -35,7 +35,7 @@ def parameter_files(texts: Iterable[str]) -> tuple[ParameterFile, ...]:
     """Return the files that a user names, with absolute paths.
 
     Raises:
-        UserError: One does not exist.
+        UserError: A file does not exist.
     """
     files = []
     for text in texts:
@@ -50,9 +50,9 @@ def require_scopes(model: str, scopes: Iterable[str], files: Sequence[ParameterF
     """Refuse a program whose weights are missing.
 
     Args:
-        model: Its file, for the message.
-        scopes: The scopes that it reads.
-        files: What there is.
+        model: The program's file, for the message.
+        scopes: The scopes that the program reads.
+        files: The files that were given.
 
     Raises:
         UserError: A scope has no file.

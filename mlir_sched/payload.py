@@ -121,7 +121,7 @@ class Operand:
         return any(loop in self.indexing_map[dim].dims for dim in self.padded)
 
     def step(self, loop: int) -> int:
-        """Return how far one iteration of a loop moves in it, in elements of the dimension it moves along."""
+        """Return the largest step of one iteration of a loop along any dimension, in elements."""
         return max((abs(expr.coefficients[loop]) for expr in self.indexing_map), default=0)
 
 
@@ -140,13 +140,13 @@ class ConvolutionDims:
     """The loops of a convolution by role, each ascending (as MLIR's ``inferConvolutionDims``).
 
     Attributes:
-        batch: Walk the image alone, outside of its windows.
-        output_image: Place the window on the image.
-        output_channel: Walk the filter alone.
-        filter_loop: Walk the window: summed, in the filter and in the image's sums of loops.
-        input_channel: Summed outside of the windows.
-        depth: Walk image, filter and result: groups, the channel of a depthwise convolution, and the phases of a
-            transposed one, which MLIR does not name.
+        batch: Loops over the image alone, outside of its windows.
+        output_image: Loops that place the window on the image.
+        output_channel: Loops over the filter alone.
+        filter_loop: Loops over the window: summed, in the filter and in the image's sums of loops.
+        input_channel: Loops that are summed outside of the windows.
+        depth: Loops over image, filter and result: groups, the channel of a depthwise convolution, and the phases of a
+            transposed convolution, which MLIR does not name.
     """
 
     batch: tuple[int, ...]
@@ -219,7 +219,7 @@ class LinalgOp:
 
     @cached_property
     def image_and_filter(self) -> tuple[Operand, Operand]:
-        """The inputs of a convolution: the one read through windows, and the other."""
+        """The two inputs of a convolution: the input read through windows (the image), and the filter."""
         first, second = self.inputs[:2]
         return (second, first) if first.is_projected_permutation else (first, second)
 
@@ -248,7 +248,7 @@ class Dispatch:
         ops: All its linalg ops.
         results: Indices of the ops whose results the dispatch stores.
         other_ops: Names of the remaining tensor ops that are neither linalg, loads, stores, constants nor empties
-            (``tensor.extract_slice`` and the like); transform modules that do not know them leave such a dispatch.
+            (``tensor.extract_slice`` and the like); transform modules that do not know them skip the dispatch.
     """
 
     ops: tuple[LinalgOp, ...]
@@ -276,7 +276,7 @@ class Dispatch:
 def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], producer: LinalgOp) -> list[tuple[int, ...]]:
     """Return the producer's iterations that each tile of a direct consumer needs.
 
-    Loops that the consumer does not reach (reductions) are whole.
+    Loops that the consumer does not reach (reductions) keep their full extent.
     """
     operands = (*consumer.inputs, *consumer.outputs)
     operand = next((o for o in operands if o.producer == producer.index), None)

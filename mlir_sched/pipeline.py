@@ -119,7 +119,7 @@ def tune(
 
 
 def default_store(folder: Path | None) -> Path:
-    """Return where records go when the user did not say."""
+    """Return the path of the record store when the user names none."""
     return (folder or Path.cwd()) / "records.sqlite"
 
 

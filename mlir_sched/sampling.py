@@ -46,7 +46,7 @@ class Distribution(ABC):
         return None
 
     def contains(self, value: Value) -> bool:
-        """Say whether the value is in the support; 4.0 and True are not 4 and 1, which they equal."""
+        """Say whether the support has this value, of the same type: 4.0 is not 4, and True is not 1."""
         member = _support_table(self).get(value)
         return member is not None and _same_types(member, value)
 
@@ -58,7 +58,7 @@ class Distribution(ABC):
         return support[int(np.searchsorted(probabilities, rng.random(), side="right"))]
 
     def repair(self, value: Value) -> Value | None:
-        """Return the value of the support nearest to this one (the first of equals), or None if none compares."""
+        """Return the nearest value of the support (the first of equally near ones), or None if no value compares."""
         distances = [self.distance(value, legal) for legal in self.support()]
         best = min(range(len(distances)), key=distances.__getitem__)
         return None if math.isinf(distances[best]) else self.support()[best]
@@ -91,7 +91,7 @@ class PerfectTile(Distribution):
         extent: Loop extent, >= 1.
         levels: Number of sizes, >= 1.
         max_innermost: Upper bound of the innermost size; 0 for none.
-        multiple_of: The innermost size is a multiple of it, unless no divisor of the extent is.
+        multiple_of: The innermost size is a multiple of this number, unless no divisor within the bounds is.
         max_outermost: Upper bound of the outermost size; 0 for none.
         power_of_two: Whether the innermost size is a power of two.
         size_powers: The chance of a value is proportional to the product of its sizes, each to its power; one power
@@ -156,7 +156,7 @@ class Categorical(Distribution):
         return self.choice_weights or None
 
     def distance(self, first: Value, second: Value) -> float:
-        """Return the |log2| ratio of numbers, 0 or 1 for words; infinite for what is no choice at all."""
+        """Return the |log2| ratio of numbers, 0 or 1 for words; infinite for a ``first`` that is no choice."""
         if isinstance(first, int) and isinstance(second, int):
             return _log_distance((first,), (second,))
         return 0.0 if first == second else (1.0 if first in self.choices else math.inf)
@@ -351,5 +351,5 @@ def _log_distance(first: Value, second: Value) -> float:
 
 
 def _log_position(number: int) -> float:
-    """Return log2 of a positive number; 0, -1, -2 follow below 1 in steps of one."""
+    """Return log2 of a positive number; the numbers 0, -1, -2, ... get -1, -2, -3, ..."""
     return math.log2(number) if number > 0 else number - 1.0

@@ -39,7 +39,7 @@ ATTEMPTS = 100
 SCRIPTS = 5
 """Scripts per sketch that are printed and read back; about 20 ms each."""
 REFUSALS = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.COMPILE_ERROR)
-"""Failures of legal candidates that a module may have a few of: the compiler refuses what no rule foresees."""
+"""Failures that a few legal candidates may have: the compiler refuses candidates that no rule of a module foresees."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Case:
         program: Name of the program.
         task: The dispatch.
         space: Its design space.
-        traces: The legal ones of :data:`ATTEMPTS` draws of the sketch.
+        traces: The legal traces among :data:`ATTEMPTS` draws of the sketch.
         sketch: Name of the sketch.
     """
 
@@ -166,7 +166,7 @@ def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Ta
 def check_candidates(
     task: Task, space: DesignSpace, traces: Sequence[Trace], pool: CompilerPool, runner: Runner
 ) -> list[Failure | None]:
-    """Return why candidates fail, in their order: they are compiled, proven applied and checked; None for right ones.
+    """Return why each candidate fails, None for a right one: it is compiled, proven applied and checked.
 
     Args:
         task: The task.
@@ -190,7 +190,7 @@ def check_candidates(
 
 
 def _legal(space: DesignSpace, sketch: str) -> list[Trace]:
-    """Return what so many attempts with fixed seeds draw, without those that break a rule."""
+    """Return the legal traces among :data:`ATTEMPTS` draws with fixed seeds."""
     traces: dict[Trace, None] = {}
     for seed in range(ATTEMPTS):
         try:

@@ -56,7 +56,7 @@ def duration(value: float) -> str:
 
 
 def durations(process_s: float, run_s: float) -> str:
-    """Return the duration of a process, and that of its run where earlier processes worked on it, too."""
+    """Return the duration of a process, and of its run where earlier processes worked on the run, too."""
     earlier = run_s - process_s >= 1
     return duration(process_s) + (f" ({duration(run_s)} with earlier processes)" if earlier else "")
 

@@ -25,7 +25,7 @@ class Decision:
 
     Attributes:
         name: Unique within the trace.
-        distribution: What the value was drawn from.
+        distribution: The distribution that the value was drawn from.
         value: A member of the distribution's support.
     """
 
@@ -120,7 +120,7 @@ def _hashable(value: Any) -> Any:
 
 @lru_cache(maxsize=65536, typed=True)
 def _decision(name: str, value: Value, *distribution: tuple[str, Any]) -> Decision:
-    """Return the decision of JSON data; the same few come back in thousands of stored traces."""
+    """Return the decision of JSON data; thousands of stored traces share the same few decisions."""
     return Decision(name, distribution_from_json(dict(distribution)), value)
 
 

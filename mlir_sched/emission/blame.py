@@ -1,4 +1,4 @@
-"""The script of a library that is at fault: found by its dispatches, or by what the compiler printed."""
+"""Finds the scripts of a library that are at fault, by the dispatches they reach or by the compiler's diagnostics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Fault:
 
     Attributes:
         reason: What is wrong, for people.
-        elsewhere: Whether it only has to be kept from other dispatches, by the name of its own.
+        elsewhere: Whether the script only has to be restricted to its own dispatch, by name.
     """
 
     reason: str
@@ -32,11 +32,11 @@ def faults_in(
 ) -> dict[str, Fault]:
     """Return what is wrong with the scripts of a program, by task key; empty when each is where it was measured.
 
-    A dispatch that is none of ``names`` is one that IREE keeps apart and whose code is the same as that of one of them.
+    A dispatch that is not in ``names`` is one that IREE keeps apart although its code equals that of a task's dispatch.
 
     Args:
         strategies: The scripts of the library, by task key.
-        dispatches: The dispatches of the program that have one.
+        dispatches: The dispatches of the program that have a script.
         names: Every dispatch of the program that is a task.
     """
     keys = {strategy.symbol: key for key, strategy in strategies.items()}
@@ -64,11 +64,11 @@ def faults_named(
 ) -> dict[str, Fault]:
     """Return the scripts that the compiler's diagnostics blame, by task key; empty when they name none.
 
-    They name a line of the library, the dispatch that is compiled, or both.
+    Diagnostics name a line of the library, the dispatch that is compiled, or both.
 
     Args:
         strategies: The scripts of the library, by task key.
-        library: Its file.
+        library: The library's file.
         diagnostics: What ``iree-compile`` printed.
         names: Every dispatch of the program that is a task.
     """

@@ -1,6 +1,6 @@
-"""The decision what to emit, taken by intervals: for a script, for flags, for a whole program.
+"""The decision what to emit, by confidence intervals: for a script, for flags, for a whole program.
 
-Every function judges timings of one session. What is reported is measured in another one.
+Every function judges timings of one session. Reported figures are measured in another session.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from mlir_sched.outcome import Timing
 
 PLACEMENT = 1.01
-"""Ratio that programs of equal code reach by the place they are loaded at; an interval does not hold it, because the
-place stays the same for a session."""
+"""Ratio between programs of equal code that the addresses they are loaded at may cause; a confidence interval does not
+cover this effect, because the addresses stay the same during a session."""
 MIN_GAIN = 1.02
 """Least speed-up worth a script."""
 WORTH_IT = PLACEMENT
 """Least speed-up for which flags are emitted in place of none, or scripts in place of flags alone."""
 NO_LOSS = 0.995
-"""Ratio to the untuned program below which an emitted one is slower."""
+"""Ratio to the untuned program below which an emitted program counts as slower."""
 
 
 def why_no_gain(timing: Timing) -> str:
@@ -38,13 +38,13 @@ def loses(timing: Timing) -> bool:
 def plainest_of_fastest(untuned: Mapping[str, Timing], scripted: Timing | None) -> str | None:
     """Return the untuned variant to emit, or None for the scripts.
 
-    A variant comes in place of the default when its whole interval is above :data:`WORTH_IT`; of those that are not
-    shown to be slower than the best such one the first is taken, so that noise chooses between equals as seldom as
-    can be. Scripts come in place of it when their interval clears all untuned variants.
+    A variant replaces the default when its whole interval is above :data:`WORTH_IT`. Of these variants, the first that
+    is not shown to be slower than the best of them is returned, so that noise chooses between equal variants as rarely
+    as possible. Scripts replace the variant when their interval clears all untuned variants.
 
     Args:
-        untuned: Timing of every untuned variant with its ratio to the first of them, the default.
-        scripted: That of the program with scripts; None when there is none.
+        untuned: Timing of every untuned variant with its ratio to the default, which comes first.
+        scripted: Timing of the program with scripts; None without scripts.
     """
     default, *_ = untuned
     worth = {name: timing for name, timing in untuned.items() if timing.ratio_low >= WORTH_IT}
@@ -59,5 +59,5 @@ def shown(timing: Timing) -> str:
 
 
 def _clears(timing: Timing, others: Mapping[str, Timing]) -> bool:
-    """Say whether a program is faster than all others, by their whole intervals and by :data:`WORTH_IT`."""
+    """Say whether a program is faster than all others, by whole intervals and by at least :data:`WORTH_IT`."""
     return all(timing.ratio_low >= max(WORTH_IT * other.ratio, other.ratio_high) for other in others.values())

@@ -1,9 +1,9 @@
 """Emission: the winners become a library, and the library has to prove itself before the tuned folder changes.
 
-The proof goes the way a user goes: ``iree-compile @flags.txt model.mlir`` in another folder, every strategy found where
-it was measured and with the code that was measured (``proof.py``), the numbers checked, the time measured against plain
-``iree-compile`` and the untuned variants. What is emitted is decided in one session; what is reported is measured in
-another one, in a fresh process.
+The proof follows the user's steps: ``iree-compile @flags.txt model.mlir`` runs in another folder, every strategy is
+found where it was measured and with the code that was measured (``proof.py``), the results are checked, and the time is
+measured against plain ``iree-compile`` and the untuned variants. One session decides what is emitted; the reported
+figures come from another session, in a fresh process.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from mlir_sched.version import __version__
 
 @dataclass(frozen=True)
 class Emission:
-    """What is to be written, proven through the public route.
+    """The result to write, proven as a user compiles it.
 
     Attributes:
         program: The end-to-end result.
-        winners: The scripts that are part of it, by task key.
+        winners: The scripts in the emitted program, by task key.
         notes: Why the other tasks stay as they are, by task key.
-        files: What the tuned folder is to hold (``installation.install``).
+        files: The files to put into the tuned folder (``installation.install``).
     """
 
     program: ProgramResult
@@ -57,11 +57,11 @@ def emit(
     options: RunnerOptions,
     target: Target,
 ) -> Emission:
-    """Prove a program with the winners, and fall back to flags, or to nothing, where it is not shown to be faster.
+    """Prove a program with the winners; fall back to flags, or to no change, where it is not shown to be faster.
 
     Args:
         model: The model's path.
-        variants: Every untuned variant, the default first; those that were not timed are no rivals.
+        variants: Every untuned variant, the default first; variants that were not timed do not compete.
         tuned: The variant whose dispatches were tuned.
         finalists: The scripts to emit.
         options: How programs are run and timed.
@@ -83,7 +83,7 @@ class _Emitter:
     target: Target
 
     def run(self) -> Emission:
-        """Decide what is emitted, and report it."""
+        """Decide what is emitted, and measure the figures to report."""
         winners, notes = dict(self.finalists.winners), dict(self.finalists.notes)
         while winners:
             strategies = {key: _strategy(winner, self.target) for key, winner in winners.items()}
@@ -103,10 +103,10 @@ class _Emitter:
         return self._without_scripts(notes)
 
     def _rejected(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[dict[str, str], Mapping[str, Timing]]:
-        """Return why scripts have to go, by task key, and the timings of all variants in the deciding session.
+        """Return why scripts are dropped, by task key, and the timings of all variants in the deciding session.
 
-        Where the whole program is slower with them, the half of the scripts goes that saves least: each won alone, and
-        the time of the whole does not say which is at fault.
+        Where the whole program is slower with the scripts, the half of them that saves least is dropped: each script
+        won alone, and the time of the whole program does not say which script is at fault.
         """
         try:
             timings, ratios = self._decide(proven, winners)
@@ -151,7 +151,7 @@ class _Emitter:
         return Emission(self._result(self._measure_again(proven), ratios, default), {}, notes, proven.files)
 
     def _report(self, proven: Proven) -> ProgramTimings | str:
-        """Return the figures to report for a program, or why it does not hold when it is measured again."""
+        """Return the figures to report for a program, or why it is not emitted after a second measurement."""
         try:
             reported = self._measure_again(proven)
         except ModelCompileError as error:
@@ -181,7 +181,7 @@ def _compiled(proven: Proven) -> CompiledModel:
 
 
 def _ones(timing: Timing) -> Timing:
-    """Return the timing of the default as its own baseline."""
+    """Return the timing of the default relative to itself: every ratio is 1."""
     return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)
 
 

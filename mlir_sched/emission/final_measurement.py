@@ -22,8 +22,8 @@ class ProgramTimings:
 
     Attributes:
         untuned: Timing of plain ``iree-compile``.
-        emitted: Timing of the program, with its ratio to ``untuned``; its numbers are right.
-        others: Timing of every rival with its ratio to ``untuned``, by name; one that is wrong or fails is missing.
+        emitted: Timing of the program, with its ratio to ``untuned``; its results are right.
+        others: Timing of every rival with its ratio to ``untuned``, by name; a rival that is wrong or fails is missing.
         verified: Whether the program passed every numeric check.
     """
 
@@ -49,7 +49,7 @@ def measure_scripts(
 
 
 def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
-    """Return what the untuned code of a task compiles to, then one result per script."""
+    """Compile a task's untuned code and scripts; return the result of the untuned code, then one result per script."""
     compiled = dict(pool.compile(task.source, [None, *scripts]))
     return [compiled[index] for index in range(len(scripts) + 1)]
 
@@ -99,7 +99,7 @@ def measure_program(
         emitted: The program to judge.
 
     Raises:
-        ModelCompileError: The program computes other numbers, or fails.
+        ModelCompileError: The emitted program computes other results, or fails.
     """
     timing, (own, *rivals) = measure_programs(runner, model, untuned, [emitted, *others.values()])
     if own.timing is None:
@@ -114,7 +114,7 @@ def measure_variants(
     """Check and measure compiled variants of a model, by name, interleaved with plain ``iree-compile``.
 
     Returns:
-        The timing of plain ``iree-compile``, and that of every variant that is right.
+        The timing of plain ``iree-compile``, and the timing of every variant whose results are right.
     """
     timing, results = measure_programs(runner, model, untuned, list(variants.values()))
     return timing, _timed(variants, results)

@@ -1,4 +1,4 @@
-"""The finalists: the best candidates of every task, measured afresh to choose one, and that one again to report it.
+"""The finalists: the best candidates of every task, measured again to choose a script, then once more to report it.
 
 A choice and the figures that are reported for it come from different samples: the best of several noisy medians reads
 faster than it is.
@@ -34,9 +34,9 @@ class Winner:
         task: The task.
         space: Its design space.
         trace: The decisions.
-        script: The script as it was compiled and measured; that in the library has to be the same.
+        script: The script as it was compiled and measured; the script in the library has to be the same.
         code: Digest of the code that was measured (``CompileResult.code``).
-        timing: Its time in a session that decided nothing, with the ratio to the untuned code.
+        timing: Its time in a session that took no part in the choice, with the ratio to the untuned code.
         untuned: The untuned code's time in the same session.
         symbol: Name of its strategy in the library.
         seed: Seed of the run that found it.
@@ -106,7 +106,7 @@ class _Choice:
 def _choose(search: TaskSearch, symbol: str, pool: CompilerPool, runner: Runner) -> _Choice | str:
     """Return the fastest of the best candidates of a task, or why none is used.
 
-    The scripts are what the traces give now. A stored one may be of a transform module that has changed since.
+    The scripts are printed from the traces: a stored script may come from a transform module that has changed since.
     """
     records, scripts = _scripts(search, symbol)
     if not records:

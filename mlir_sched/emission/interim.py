@@ -1,4 +1,4 @@
-"""Programs with the best scripts so far, timed as a whole: what decides between variants that are close."""
+"""Times of whole programs with their best scripts so far, which decide between variants that are close."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def interim_times(
     Args:
         path: The model.
         programs: Variants, each with the searches of its tasks.
-        options: How they are run.
+        options: How the programs are run and timed.
 
     Returns:
         Times relative to the first program that can be compiled. A script that is at fault is left out of its program.
-        A program is missing that cannot be compiled without scripts either, that fails, or that computes other numbers
-        than the first one. They are a ranking: what is emitted is checked against the untuned program.
+        A program is missing that cannot be compiled without scripts either, that fails, or that computes other results
+        than the first program. The times are only a ranking: the emitted program is checked against the untuned one.
     """
     compiled: list[tuple[BuiltVariant, bytes]] = []
     for built, searches in programs:

@@ -1,9 +1,9 @@
-"""Compiles a program with its scripts the way a user does, and finds out that each is where it was measured.
+"""Compiles a program with its scripts as a user does, and checks that each script is applied where it was measured.
 
-The library and the flags are written to a scratch folder; what is proven there is later moved as it is. A compilation
-up to the configuration of dispatches, about half of a whole one, tells which dispatch every script was applied to, and
-with what code. That code has to be the one that was measured alone, and no other dispatch may have a script. Then the
-program is compiled.
+The library and the flags are written to a scratch folder; the proven files are later installed unchanged. A compilation
+up to the configuration of dispatches, about half of a whole compilation, tells which dispatch every script was applied
+to, and with what code. This code has to equal the code that was measured alone, and no other dispatch may have a
+script. Then the program is compiled.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ UNNAMED = "the program does not compile with the scripts together, and the compi
 
 @dataclass(frozen=True)
 class Proven:
-    """A program whose scripts are each where they were measured.
+    """A program in which each script is applied where it was measured.
 
     Attributes:
-        variant: The variant that it is of.
+        variant: The variant of the program.
         strategies: Its scripts by task key.
         dropped: Why the other scripts are not in it, by task key.
-        files: What it was compiled with.
+        files: Library and flags that the program was compiled with.
         vmfb: The program.
     """
 
@@ -54,9 +54,9 @@ class Prover:
     folder: Path
 
     def prove(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> Proven:
-        """Compile a variant with scripts, and again without those that are found at fault, until none is.
+        """Compile a variant with scripts, and again without the scripts found at fault, until no script is.
 
-        A script that reaches other dispatches than its own is kept from them by its dispatch's name first.
+        A script that reaches other dispatches than its own is first restricted to its own dispatch, by name.
 
         Raises:
             ModelCompileError: The program without any script does not compile.
@@ -78,7 +78,7 @@ class Prover:
             kept = {key: _kept_apart(strategy, faults.get(key)) for key, strategy in kept.items() if key not in dropped}
 
     def _files(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> EmittedFiles:
-        """Return what a program with these scripts is compiled with: no library without scripts and rewrite."""
+        """Return the files that a program is compiled with; without scripts and rewrite there is no library."""
         flags = variant.model.flags if strategies else variant.untuned_flags
         if not strategies and variant.variant.rewrite is None:
             return EmittedFiles("", flags)
@@ -89,10 +89,10 @@ class Prover:
         )
 
     def _write(self, variant: BuiltVariant, files: EmittedFiles) -> tuple[str, ...]:
-        """Write library and flags, see that a rewrite is made, and return the argument ``@flags.txt``.
+        """Write library and flags, check that the variant's rewrite is applied, and return the argument ``@flags.txt``.
 
         Raises:
-            ModelCompileError: It is not made, or the compiler fails on its way there.
+            ModelCompileError: The rewrite is not applied, or the compiler fails before that.
         """
         library, response = self.folder / LIBRARY, self.folder / FLAGS
         replace_file(library, files.library.encode())

@@ -8,7 +8,7 @@ from mlir_sched.emission.finalists import Winner
 from mlir_sched.program.variants import BuiltVariant
 
 CLEARLY_SLOWER = 2.0
-"""A variant that took this many times what is expected of the emitted program is not measured again."""
+"""A variant that took this many times the expected time of the emitted program is not measured again."""
 
 
 def rivals_of(
@@ -19,7 +19,7 @@ def rivals_of(
     Args:
         variant: The variant that is emitted; it was timed.
         winners: Its scripts.
-        others: The variants to divide; they were timed, too.
+        others: The variants to divide into the two lists; they were timed, too.
     """
     limit_s = CLEARLY_SLOWER * expected_s(variant, winners)
     slow = [built for built in others if built.timing is not None and built.timing.median_s > limit_s]
@@ -27,7 +27,7 @@ def rivals_of(
 
 
 def expected_s(variant: BuiltVariant, winners: Iterable[Winner]) -> float:
-    """Return what a variant with scripts takes at most: its scripts, and what its untuned program takes besides."""
+    """Return the seconds that a variant with scripts takes at most: its scripts and its other, untuned dispatches."""
     assert variant.timing is not None
     times = [(w.task.weight * w.untuned.median_s, w.task.weight * w.timing.median_s) for w in winners]
     rest = variant.timing.median_s - sum(untuned for untuned, _ in times)

@@ -2,8 +2,8 @@
 
 IREE calls ``@__kernel_config`` with every dispatch's ``func.func`` before it chooses a lowering strategy
 (MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its stores, so that a strategy
-never meets an op that other ops were fused with. The first matcher that fits claims the dispatch, so that none is given
-two strategies. Matching is finished before the first strategy runs, because a strategy consumes the function.
+never meets an op that other ops were fused with. The first matcher that fits claims the dispatch, so that no dispatch
+gets two strategies. Matching is finished before the first strategy runs, because a strategy consumes the function.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REWRITE = "mlir_sched.rewrite"
 
 @dataclass(frozen=True)
 class Strategy:
-    """One entry of a library.
+    """The strategy of one tuned dispatch in a library.
 
     Attributes:
         symbol: Name of its sequence, unique in the library; also the value of the annotation that proves application.
@@ -41,10 +41,10 @@ class Strategy:
         trace: The decisions.
         provenance: Attributes kept beside the strategy (``mlir_sched.<name>``), as text.
         dispatch: The dispatch's symbol in the model.
-        script: The script that was measured; empty when none was.
+        script: The script that was measured; empty when no script was measured.
         code: Digest of the code that was measured (``CompileResult.code``); empty when it is not known.
-        only: Names of the dispatches that match, where the program has others that no matcher tells from them; any when
-            empty.
+        only: Names of the dispatches that may match, where no matcher tells them from other dispatches of the program;
+            when empty, every name may match.
     """
 
     symbol: str
@@ -62,13 +62,13 @@ def build_library(strategies: Sequence[Strategy], rewrite: RewriteScript | None 
     """Return the text of a library that applies each strategy to the dispatch it was tuned for.
 
     Args:
-        strategies: What is done to dispatches; where several match one, the first is taken.
-        rewrite: What is done to the program before its dispatches are formed.
-        emission: Name of the emission that the library is of.
+        strategies: The strategies; where several match a dispatch, the first applies.
+        rewrite: The rewrite of the program before its dispatches are formed.
+        emission: Name of the emission that the library belongs to.
 
     Raises:
         MlirSchedError: A task's program has no store to match from.
-        ScriptError: A trace gives another script now than the one that was measured.
+        ScriptError: A trace no longer gives the script that was measured.
     """
     with script_context(), ir.Location.unknown():
         module = ir.Module.parse(rewrite.text) if rewrite else new_library()
@@ -126,7 +126,7 @@ def _trial(symbol: str) -> str:
 
 
 def _append_entry(module: Any, name: str, use: str) -> Any:
-    """Append a named sequence with one handle, and return it; ``use`` is what becomes of the handle."""
+    """Append a named sequence with one handle, and return it; ``use`` says whether the handle is consumed."""
     with ir.InsertionPoint(module.body):
         return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=[{use: ir.UnitAttr.get()}])
 
@@ -137,7 +137,7 @@ def _propagate() -> Any:
 
 
 def _suppress() -> Any:
-    """Return the failure propagation mode in which what fails returns nothing."""
+    """Return the failure propagation mode in which a failing sequence returns empty handles."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)  # FailurePropagationMode::Suppress
 
 

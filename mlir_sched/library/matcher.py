@@ -2,10 +2,10 @@
 
 ``transform.iree.match.cast_compatible_dag_from_root`` compares ops, attributes, types and bodies, but no body that uses
 a value from outside, such as a constant of the function (found in IREE 3.13: such bodies never compare equal). An op
-with such a body is taken apart: its attributes and types are compared, then what its body yields, which is a DAG like
-any other and ends at the constants, whose values count. Of the arguments of such a body the matcher sees the types and
-which uses are the same one, and not their positions: ``x - y`` is taken for ``y - x``. The proof of the emitted program
-(``emission/proof.py``) finds that out.
+with such a body is taken apart: the matcher compares its attributes and types, then the DAG of the values that its body
+yields, down to the constants and their values. Of the arguments and the ``linalg.index`` ops of such a body the matcher
+sees the types and which uses belong to the same value, but not the positions: it takes ``x - y`` for ``y - x``. The
+proof of the emitted program (``emission/proof.py``) finds such a mistake.
 
 Source: IREE, Preprocessing/TransformExtensions/PreprocessingExtensions.cpp and Utils/EquivalenceUtils.cpp.
 """
@@ -34,14 +34,14 @@ _SEGMENTS = "operandSegmentSizes"
 def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only: Sequence[str] = ()) -> None:
     """Append a matcher to a transform library (in the current context).
 
-    It takes a dispatch's function and returns it, or fails silently.
+    The matcher takes a dispatch's function and returns it, or fails silently.
 
     Args:
         module: The library.
         symbol: Name of the matcher's sequence.
         source: The task's program (``Task.source``).
-        claimed: Attribute of functions that another strategy was chosen for: they do not match.
-        only: Names of the functions that match; any when empty.
+        claimed: Attribute of functions that another strategy was chosen for, which do not match.
+        only: Names of the functions that may match; when empty, every name may match.
 
     Raises:
         MlirSchedError: The dispatch has no store to match from.
@@ -70,7 +70,7 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
 
 
 class _Matcher:
-    """Emits matches; what two stores have in common is matched once."""
+    """Emits matches; ops that two stores share are matched once."""
 
     def __init__(self) -> None:
         self._matched: set[Any] = set()
@@ -109,7 +109,7 @@ class _Matcher:
 
 
 def _needed_by(root: Any) -> list[Any]:
-    """Return the root and everything it depends on, each op behind those that it uses; a leaf hides what it uses."""
+    """Return the root and everything it depends on, each op behind those that it uses; a leaf ends the search."""
     ordered: dict[Any, None] = {}
 
     def visit(op: Any) -> None:
@@ -133,7 +133,7 @@ def _prepared_module(source: str) -> Any:
 
 
 def _find(name: str, within: Any, **filters: Any) -> Any:
-    """Emit the search for ops of a name at or below an op; ``attributes`` have to be equal."""
+    """Emit the search for ops with a name, and with equal ``attributes``, at or below an op."""
     attributes = filters.pop("attributes", None)
     if attributes:
         filters["op_attrs"] = ir.DictAttr.get(attributes)
@@ -141,7 +141,7 @@ def _find(name: str, within: Any, **filters: Any) -> Any:
 
 
 def _find_like(op: Any, handle: Any) -> Any:
-    """Emit a search that finds an op only if its name, attributes and types are those of ``op``."""
+    """Emit a search at or below a handle for an op that has the name, attributes and types of ``op``."""
     attributes = {a.name: a.attr for a in _named_attributes(op) if a.name != _SEGMENTS}
     filters: dict[str, Any] = {}
     if len(op.results) == 1:
@@ -154,7 +154,7 @@ def _find_like(op: Any, handle: Any) -> Any:
 
 
 def _require_count(handle: Any, count: int) -> None:
-    """Emit a check of how many ops a handle stands for; it fails silently."""
+    """Emit a check that a handle refers to exactly ``count`` ops; it fails silently."""
     i64 = ir.IntegerType.get_signless(64)
     param = transform.ParamType.get(i64)
     with ir.Location.name("count"):
@@ -173,7 +173,7 @@ def _split(handle: Any, count: int) -> Sequence[Any]:
 
 
 def _emit_dag(handle: Any, needed: Sequence[Any]) -> None:
-    """Emit a comparison of the last op, and of all others up to leaves and arguments, with clones of them."""
+    """Emit a comparison of the last op, and of the other ops up to leaves and arguments, with clones of all of them."""
     inner = [op for op in needed if op.name not in _LEAVES]
     made = {result for op in inner for result in op.results}
     leaves = dict.fromkeys(value for op in inner for value in _used(op) if value not in made)

@@ -1,4 +1,4 @@
-"""The script of a rewrite of the whole program, and the sign that it was made: plain data."""
+"""The script of a rewrite of the whole program, as plain data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class RewriteScript:
     """A rewrite made for one program.
 
     Attributes:
-        name: The rewrite.
+        name: Name of the rewrite.
         symbol: The named sequence that rewrites the program; it consumes the program's module and returns it.
-        text: A transform library with that sequence and all that it needs.
-        flags: Compiler flags that go with it.
+        text: A transform library with this sequence and all sequences that it needs.
+        flags: Compiler flags to use with the rewrite.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The profile of a compiled program: seconds per dispatch in real runs of the whole program.
 
-IREE records every dispatch of a run on the CPU (``host-execution``) and on devices (``dispatch-events``). The cost is
-within noise on one thread (measured on IREE 3.13). A dispatch that is timed alone stands for the one in the program
-only when both take about as long.
+IREE records every dispatch of a run on the CPU (``host-execution``) and on devices (``dispatch-events``). The cost of
+recording is within noise on one thread (measured on IREE 3.13). A dispatch timed alone represents the dispatch in the
+program only when both take about as long.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from mlir_sched.targets.target import LOCAL, iree_device
 PROFILED_S = 0.5
 """Seconds of calls that a profile is taken from."""
 CALLS = (4, 40)
-"""Fewest and most calls of a profile; the first one is left out."""
+"""Fewest and most calls of a profile; the first call is left out."""
 TIMEOUT_S = 300.0
 _EVENTS = ("host_dispatch_event", "dispatch_event")
 
 
 @dataclass(frozen=True)
 class ProgramProfile:
-    """Seconds that the dispatches of a program take in one run of it, by the dispatch's symbol.
+    """Seconds that each dispatch of a program takes in one run of the program, by the dispatch's symbol.
 
     Attributes:
-        seconds: All calls of a dispatch in one run, summed; the median over the runs.
-        calls: How often one run calls it.
+        seconds: Seconds of all calls of a dispatch in one run, summed; the median over the runs.
+        calls: Number of calls of a dispatch in one run.
     """
 
     seconds: Mapping[str, float]
@@ -55,9 +55,9 @@ class ProgramProfile:
     def shares(self, names: Iterable[str]) -> dict[str, float]:
         """Return the part of the dispatches' time, 0 to 1, that each of a program's dispatches takes.
 
-        IREE numbers dispatches in the order of the program, and leaves out numbers of those that equal an earlier one.
-        A program compiled with other flags may leave out fewer: what runs under an unknown name counts for the dispatch
-        of the lowest number that computes the same.
+        IREE numbers dispatches in program order, and skips the number of a dispatch that equals an earlier one. A
+        program compiled with other flags may skip fewer numbers: the time of a dispatch that is not in ``names`` counts
+        for the dispatch in ``names`` that computes the same; if several do, for the one with the lowest number.
 
         Args:
             names: Symbols of all dispatches, in the order of the program.
@@ -71,7 +71,7 @@ class ProgramProfile:
         return shares
 
     def call_s(self, name: str) -> float | None:
-        """Return the seconds of one call of a dispatch, None for one that did not run under this name."""
+        """Return the seconds of one call of a dispatch; None when no dispatch ran under this name."""
         return self.seconds[name] / self.calls[name] if name in self.seconds else None
 
 
@@ -89,9 +89,9 @@ def profile_program(program: Program, check: Check, *, driver: str, threads: int
 
     Args:
         program: The program.
-        check: How its inputs are filled.
+        check: How the program's inputs are filled.
         driver: ``local``, or the URI of a device.
-        threads: Threads that it may use on the CPU.
+        threads: Threads that the program may use on the CPU.
         call_s: About how long one call takes, seconds.
 
     Raises:
@@ -117,11 +117,11 @@ def read_profile(listing: bytes, runs: int) -> ProgramProfile:
     """Return the profile that ``iree-profile dispatch --format=jsonl --dispatch_events`` lists.
 
     Args:
-        listing: Its standard output, one JSON object per line, in the order of execution.
-        runs: Runs of the program that were recorded, >= 2; the first one does not count.
+        listing: Standard output of the command, one JSON object per line, in the order of execution.
+        runs: Runs of the program that were recorded, >= 2; the first run does not count.
 
     Raises:
-        MlirSchedError: There are no events, or the runs differ in their number.
+        MlirSchedError: No event was recorded, or the runs differ in their number of events.
     """
     rows = (json.loads(line) for line in listing.splitlines() if line.strip())
     events = sorted((row for row in rows if row.get("type") in _EVENTS), key=lambda row: int(row["event_id"]))

@@ -14,9 +14,9 @@ class Variant:
     Attributes:
         name: Unique among the variants of a program.
         flags: Compiler flags.
-        rewrite: What happens to the program before dispatches are formed; None for nothing.
-        local_sync: Whether the program runs in the thread that calls (IREE's ``local-sync``) also in a run on several
-            threads: waking IREE's workers may take longer than they save a short program.
+        rewrite: The rewrite of the program before dispatches are formed; None for no rewrite.
+        local_sync: Whether the program runs in the calling thread (IREE's ``local-sync``) even in a run on several
+            threads: waking IREE's workers may take longer than the time that they save a short program.
     """
 
     name: str
@@ -25,5 +25,5 @@ class Variant:
     local_sync: bool = False
 
     def threads(self, threads: int) -> int:
-        """Return the threads that the program runs on, given those of the run."""
+        """Return the number of threads that the program runs on, given the number of threads of the run."""
         return 1 if self.local_sync else threads

@@ -1,7 +1,8 @@
 """Program variants: the same model under other compiler flags, or rewritten, without any script for a dispatch.
 
-A variant decides which dispatches a model has, so it is chosen for the program as a whole: those that have dispatches
-of their own are tuned (``tuning/variant_search.py``), and all of them compete with the tuned program at the end.
+A variant decides which dispatches a model has, so a variant is chosen for the program as a whole: variants with
+different dispatches are tuned (``tuning/variant_search.py``), and all variants compete with the tuned program at the
+end.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ from mlir_sched.tasks.model import EXTRACTION_LIMITS
 from mlir_sched.tasks.task import Task
 
 SHORT_S = 5e-3
-"""Seconds per call from which a program is not tried on ``local-sync``: waking the workers is little of that."""
+"""Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
 SAVED_S = 50e-6
-"""Most seconds per call that several threads may save an untuned program whose variant on ``local-sync`` is tuned:
-scripts make the saving smaller, and a call of IREE's task system costs 10 to 30 us anyhow (IREE 3.13, two workers)."""
+"""Most seconds per call that an untuned variant on ``local-sync`` may be slower than the fastest variant and still be
+tuned: scripts make the difference smaller, and a call of IREE's task system costs 10 to 30 us anyhow (IREE 3.13, two
+workers)."""
 NO_TIME = "no time was left to compile it"
-"""Why a variant is no rival in a short run by time."""
+"""Why a variant is left out of a run with a short time budget."""
 CLEARLY_FASTER = 1.02
-"""A variant comes before the default only when its ratio is above this, beyond what noise explains."""
+"""Ratio above which a variant comes before the default: a gain that noise does not explain."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class BuiltVariant:
         vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes.
         timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails.
         untuned_flags: Compiler flags of the program as long as no dispatch has a script.
-        profile: Where its time goes without scripts; None when IREE does not tell.
+        profile: Where its time goes without scripts; None when IREE records no profile.
     """
 
     variant: Variant
@@ -63,11 +65,11 @@ class BuiltVariant:
     profile: ProgramProfile | None = None
 
     def compiled(self, vmfb: bytes | None = None) -> CompiledModel:
-        """Return the program without scripts, or another one that was compiled from the variant, as it is run."""
+        """Return the program without scripts, or another program compiled from the variant, as a compiled model."""
         return CompiledModel(self.vmfb if vmfb is None else vmfb, self.variant.local_sync)
 
     def on(self, target: Target) -> Target:
-        """Return the target of a run with the threads that the variant runs on."""
+        """Return the target of a run with the number of threads that the variant runs on."""
         return replace(target, cores=self.variant.threads(target.cores))
 
 
@@ -76,8 +78,9 @@ class BuiltVariants:
     """The variants of one model.
 
     Attributes:
-        built: Those that IREE compiles, the default first.
-        left_out: Why the others are no rivals, by name, in one short sentence each.
+        built: The variants that IREE compiles, the default first.
+        left_out: Why variants that do not compile or that cannot be timed do not compete, by name, in one short
+            sentence each.
     """
 
     built: tuple[BuiltVariant, ...]
@@ -95,8 +98,8 @@ def build_variants(
 ) -> BuiltVariants:
     """Compile the model under every variant of the target and time all of them, interleaved with the default.
 
-    A variant that compiles to the same code as an earlier one is left out without a word. On several threads a short
-    program is also timed in the thread that calls, under every variant.
+    A variant that compiles to the same code as an earlier variant is neither in ``built`` nor in ``left_out``. On
+    several threads a short program is also timed in the calling thread, under every variant.
 
     Args:
         path: The model.
@@ -104,7 +107,7 @@ def build_variants(
         runner: Times the programs.
         parameters: Files with the model's weights.
         wants: Asked before each variant but the default one, by name, whether there is time to compile it.
-        local_sync: Whether programs may run in the thread that calls where the target has several.
+        local_sync: Whether programs may run in the calling thread when the target has several threads.
 
     Raises:
         UserError: The default variant cannot be compiled or run.
@@ -141,10 +144,10 @@ def rewritten_variants(path: Path, target: Target) -> list[Variant]:
 def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
     """Return the variants that are worth tuning, the fastest untuned one first.
 
-    They have a dispatch to tune; of several with the same dispatches the fastest is taken. The default comes before
-    those that are not clearly faster. Rewrites come before other flags: they were found to suit the program, and
-    IREE's own code for what they make may be many times slower than a script's. A variant in the thread that calls is
-    among them where several threads save it :data:`SAVED_S` at most.
+    Each has a dispatch to tune; of several variants with the same dispatches only the fastest is returned. The default
+    comes before variants that are not clearly faster. After the first variant, rewrites come before other flags: they
+    were found to suit the program, and IREE's own code for the ops that they make may be many times slower than a
+    script's. A variant in the calling thread is returned only where several threads save it :data:`SAVED_S` at most.
     """
 
     def rank(variant: BuiltVariant) -> float:
@@ -163,14 +166,14 @@ def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) ->
 
 
 def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
-    """Return a variant of a run for a target, which was timed, with its profile."""
+    """Return a variant with its profile; unchanged when it has one already or was not timed."""
     if built.profile is not None or built.timing is None:
         return built
     return replace(built, profile=profile(built.model, built.vmfb, built.on(target), built.timing.median_s))
 
 
 def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | None:
-    """Return the part of a variant's untuned time, 0 to 1, in dispatches that the space has a program for."""
+    """Return the share of a variant's untuned time, 0 to 1, in tunable dispatches; None without a profile."""
     if built.profile is None:
         return None
     shares = built.profile.shares(task.name for task in built.model.tasks)
@@ -200,7 +203,7 @@ def _build(path: Path, target: Target, variant: Variant, parameters: tuple[Param
 def _time_in_calling_thread(
     timed: Sequence[BuiltVariant], runner: Runner
 ) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
-    """Return short programs once more, as variants on ``local-sync``, and why some have no time, by name."""
+    """Return the short programs as variants on ``local-sync``, timed, and why some could not be timed, by name."""
     short = [b for b in timed if b.timing is not None and b.timing.median_s <= SHORT_S]
     if timed[0] not in short:
         return (), {}
@@ -214,7 +217,7 @@ def _in_calling_thread(built: BuiltVariant) -> BuiltVariant:
 
 
 def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
-    """Return the variants with their times, and why some have none, by name."""
+    """Return the variants with their times, and why some could not be timed, by name."""
     default, *others = built
     try:
         timing, results = measure_programs(runner, default.model, default.compiled(), [b.compiled() for b in others])

@@ -22,7 +22,7 @@ class CompiledModel:
 
     Attributes:
         vmfb: IREE's compiled module.
-        local_sync: Whether it runs in the thread that calls, also where the runner has several threads.
+        local_sync: Whether it runs in the calling thread even when the runner has several threads.
     """
 
     vmfb: bytes
@@ -32,15 +32,15 @@ class CompiledModel:
 def measure_programs(
     runner: Runner, model: Model, baseline: CompiledModel, others: Sequence[CompiledModel]
 ) -> tuple[Timing, tuple[RunResult, ...]]:
-    """Check compiled forms of a model against one of them, and time them in turns with it.
+    """Check compiled programs of a model against a baseline program, and time them interleaved with it.
 
     A program's time is that of one call of each public function, one after the other.
 
     Args:
         runner: Runs them.
-        model: What all of them were compiled from.
+        model: The model that all programs were compiled from.
         baseline: The program that is right by definition.
-        others: The programs to judge; one that fails in any function has a failure.
+        others: The programs to judge; a program that fails in any function has a failure.
 
     Returns:
         The baseline's timing (its ratio is 1) and one result per other program, in their order.
@@ -54,12 +54,12 @@ def measure_programs(
 
 
 def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> ProgramProfile | None:
-    """Return where the time of a compiled model goes, all public functions together; None where IREE does not tell.
+    """Return where the time of a compiled model goes, all public functions together; None where IREE has no record.
 
     Args:
-        model: What it was compiled from.
+        model: The model that the program was compiled from.
         vmfb: The compiled model.
-        target: What it runs on.
+        target: The target that the program runs on.
         call_s: About how long a call takes, seconds.
     """
     try:
@@ -82,8 +82,9 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
 def in_sequence(timings: Sequence[Timing]) -> Timing:
     """Return the timing of functions that are called one after the other.
 
-    Medians add up. The bounds of the sum, and of its ratio to the baseline's sum, are those of all functions at once:
-    the interval is at least as wide as a 95 % interval.
+    Medians add up. The low bound of the sum adds the low bounds of all functions, the high bound their high bounds; the
+    bounds of its ratio to the baseline's sum take the bounds of the functions' ratios in the same way. Both intervals
+    are at least as wide as a 95 % interval.
 
     Args:
         timings: One per function, at least one.
@@ -135,7 +136,7 @@ def _rule(model: Model, entry: EntryPoint) -> Rule:
 
 
 def _combined(results: Sequence[RunResult]) -> RunResult:
-    """Return the result of a program from those of its functions: the first failure, or all together."""
+    """Return the result of a program from the results of its functions: the first failure, or all times together."""
     failure = next((result.failure for result in results if result.failure is not None), None)
     timings = [result.timing for result in results if result.timing is not None]
     if failure is not None:

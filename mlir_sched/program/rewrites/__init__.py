@@ -23,7 +23,7 @@ __all__ = [
 
 
 def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
-    """Return every rewrite that is worth a try on so many cores of a CPU."""
+    """Return every rewrite that is worth trying on ``cores`` cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
     padded = (PaddedConvolution(), ReshapedPadding())
     return (SingleDispatch(), SplitReduction(cores), ContiguousFilters(), *padded, Winograd(), *transposed)

@@ -8,16 +8,18 @@ from itertools import groupby
 
 @dataclass(frozen=True)
 class Axis:
-    """One spatial dimension: ``result[o]`` sums ``image[i] * filter[t]`` over all with ``o = stride*i + k(t) - crop``.
+    """One spatial dimension of a transposed convolution.
+
+    ``result[o]`` sums ``image[i] * filter[t]`` over all ``i`` and ``t`` with ``o = stride * i + k(t) - crop``.
 
     Attributes:
         pixels: Size of the image.
         taps: Size of the filter.
         results: Size of the result.
-        stride: Results from one pixel to the next; the inserted zeros and one.
+        stride: Results from one pixel to the next: one more than the zeros inserted between two pixels.
         crop: Results left out at the low end; negative when zeros are added there.
-        mirrored: Whether ``k(t)`` is ``taps - 1 - t``, else ``t``: the filter is stored in the order in which the
-            convolution over the image with inserted zeros reads it.
+        mirrored: Whether ``k(t)`` is ``taps - 1 - t``, else it is ``t``. True for a filter that is stored in the order
+            in which the convolution over the image with inserted zeros reads it.
     """
 
     pixels: int
@@ -42,7 +44,7 @@ class Axis:
         return Block(range(self.taps), range(self.pixels))
 
     def blocks(self) -> list[Block]:
-        """Return the taps in runs of those with the same pixels; taps without any are left out."""
+        """Return the taps as runs of taps with the same pixels; taps without pixels are left out."""
         runs = groupby(range(self.taps), key=self.pixels_of)
         blocks = [Block(range((found := list(taps))[0], found[-1] + 1), pixels) for pixels, taps in runs]
         return [block for block in blocks if block.pixels]

@@ -29,7 +29,7 @@ class Products:
 
 @dataclass(frozen=True)
 class _Operand:
-    """What one term of a result's sum reads along one dimension: where in the block, and under which conditions."""
+    """The place in a block that one term of a result's sum reads along one dimension, and the conditions for it."""
 
     tap: Any
     pixel: Any
@@ -39,7 +39,7 @@ class _Operand:
 def col2im(axes: Sequence[Axis], products: Sequence[Products], init: Any) -> Any:
     """Return ``init`` plus, for every result, the sum of the products that belong to it.
 
-    A result gathers its at most ``ceil(taps / stride)`` terms per dimension, so that every element is written once.
+    Every result gathers its terms, at most ``ceil(taps / stride)`` per dimension, so that each element is written once.
 
     Args:
         axes: The spatial dimensions.
@@ -94,7 +94,7 @@ def _shifts(axis: Axis, r: int) -> range:
 
 
 def _within(value: Any, run: range, check: bool) -> tuple[Any, tuple[Any, ...]]:
-    """Return the value counted from the start of a run, and whether it is inside; the start when it is not."""
+    """Return a value's offset from the start of a run, 0 when it is outside, and, if checked, whether it is inside."""
     local = _plus(value, -run.start)
     if not check:
         return local, ()

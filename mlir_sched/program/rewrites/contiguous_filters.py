@@ -1,11 +1,12 @@
-"""Convolutions whose filter is stored with its output channels outside: the filter is transposed once, up front.
+"""Convolutions whose filter's output channels are not contiguous: the filter is transposed once, up front.
 
-A vector over output channels multiplies every pixel of an image in whatever layout, at whatever stride, as a scalar;
-what it needs is a filter whose output channels are contiguous. Of the image nothing is copied. A constant filter is
-transposed at compile time, another one by a small dispatch.
+A vector over output channels multiplies each pixel as a scalar, so the image may have any layout and any stride; only
+the output channels of the filter have to be contiguous. Nothing of the image is copied. A constant filter is transposed
+at compile time, any other filter by a small dispatch.
 
-A depthwise convolution multiplies vectors of channels by vectors of channels, so its image is transposed, too. That is
-done only where its rows are strided: vectors of every second pixel would be put together element by element.
+A depthwise convolution multiplies vectors of channels by vectors of channels, so its image is transposed, too. The
+rewrite does that only where the image's rows are strided: otherwise vectors of every second pixel would be assembled
+element by element.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mlir_sched.program.rewrites.linalg_ops import added, barrier, generic, mult
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_CHANNELS = 16
-"""Channels (of the result, per group) below which vectors over them are not worth it."""
+"""Channels (of the result, per group) below which vectors over channels do not pay."""
 MIN_PIXELS = 32
 """Results per row from which vectors of adjacent pixels are as good (channels first, stride 1, 3x3 taps, given filter:
 5 % slower for rows of 56, 9 % faster for 14, 31 % for 7)."""
@@ -30,10 +31,10 @@ MIN_PIXELS = 32
 
 @dataclass(frozen=True)
 class Layout:
-    """Dimensions of a convolution's operands, a letter each.
+    """Dimensions of a convolution's operands, one letter per dimension.
 
     ``n`` is the batch, ``g`` the groups, ``c`` input and ``f`` output channels, ``s`` one spatial dimension. The
-    channels of a depthwise convolution are groups of one.
+    channels of a depthwise convolution are groups of one channel.
     """
 
     image: str
@@ -63,12 +64,12 @@ LAYOUTS = {
     "linalg.depthwise_conv_2d_nchw_chw": Layout("ngss", "gss", "ngss"),
     "linalg.depthwise_conv_3d_ncdhw_cdhw": Layout("ngsss", "gsss", "ngsss"),
 }
-"""The named convolutions whose filters have their channels outside."""
+"""The named convolutions whose :attr:`Layout.vector` is not innermost in the filter."""
 
 
 @dataclass(frozen=True)
 class FilterSite(OpSite):
-    """One convolution of a program whose filter has its channels outside; operands are image, filter, init."""
+    """One convolution of a program whose filter's channels are not innermost; operands are image, filter, init."""
 
     @property
     def layout(self) -> Layout:
@@ -82,14 +83,14 @@ class ContiguousFilters(OpRewrite[FilterSite]):
     name = "contiguous_filters"
 
     def sites(self, program: ir.Module) -> list[FilterSite]:
-        """Return the convolutions with windows and enough channels whose filter has them outside."""
+        """Return the convolutions of :data:`LAYOUTS` with windows for which vectors over channels pay."""
         return [FilterSite(op) for op in walk(program.operation) if op.name in LAYOUTS and _pays(op)]
 
     def compute(self, site: FilterSite, *inputs: Any) -> Any:
         """Return the convolution with a transposed filter, computed with its channels innermost.
 
-        Its initial value is added at the end, in the op that brings the result back to its own layout: that has to be
-        more than a transpose, which IREE would fold into the convolution.
+        The initial value is added at the end, by the op that restores the result's layout: IREE would fold a plain
+        transpose into the convolution.
         """
         image, taps, init = inputs
         layout = site.layout
@@ -104,12 +105,12 @@ class ContiguousFilters(OpRewrite[FilterSite]):
 
 
 def _order(dims: str, last: str) -> list[int]:
-    """Return the order of dims in which one of them comes last."""
+    """Return the order of dims in which the dim named ``last`` comes last."""
     return sorted(range(len(dims)), key=lambda dim: dims[dim] == last)
 
 
 def _pays(op: Any) -> bool:
-    """Say whether vectors over channels are better than what the convolution offers without them."""
+    """Say whether vectors over channels are faster than the vectors that the convolution allows as it is."""
     kinds = [operand.type for operand in op.operands]
     if not all(map(is_static_f32, op.operands)):
         return False

@@ -1,4 +1,4 @@
-"""Questions of the rewrites about linalg's named convolutions."""
+"""Queries of linalg's named convolutions, for the rewrites."""
 
 from __future__ import annotations
 

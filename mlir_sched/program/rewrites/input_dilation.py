@@ -19,9 +19,9 @@ class TransposedSite:
     """One transposed convolution of a program.
 
     Attributes:
-        convolution: The convolution; its operands are the image with zeros, the filter, and what is added to.
+        convolution: The convolution; its operands are the image with zeros, the filter, and the init.
         insertion: The ``tensor.insert_slice`` of the image into zeros.
-        mirroring: The op that makes the filter from the stored one, None when it is used as stored.
+        mirroring: The op that mirrors the stored filter; None when the filter is used as stored.
         axes: The spatial dimensions.
     """
 
@@ -42,12 +42,12 @@ class TransposedSite:
 
     @property
     def init(self) -> Any:
-        """What the convolution adds to."""
+        """The init, which the convolution adds to."""
         return self.convolution.operands[2]
 
     @property
     def inputs(self) -> list[Any]:
-        """Image, filter and what is added to."""
+        """The image without inserted zeros, the filter as stored, and the init."""
         return [self.image, self.filter, self.init]
 
     @property
@@ -57,28 +57,28 @@ class TransposedSite:
 
     @property
     def unmirrored(self) -> tuple[Any, ...]:
-        """What tells sites apart before their filters are compared."""
+        """What a matcher compares of a site: everything but how its filter is mirrored."""
         types = [str(operand.type) for operand in (*self.convolution.operands, self.image)]
         return self.convolution.name, *types, attributes_of(self.convolution), attributes_of(self.insertion)
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Equal for sites that the same replacement is right for."""
+        """A key, equal for sites that the same replacement is right for."""
         return *self.unmirrored, self.mirroring is None, self.axes
 
 
 def find_sites(program: ir.Module) -> list[TransposedSite]:
-    """Return the transposed convolutions of a program in its order, but for those that no matcher tells from others.
+    """Return the transposed convolutions of a program, in program order, except those that no matcher can tell apart.
 
-    A matcher sees that a filter is made by an op without inputs, and the replacement checks which; where two such ops
-    of one shape differ, neither is returned.
+    A matcher sees that a filter is made by an op without inputs, and the replacement checks which op. Where two such
+    ops of one shape differ, neither of their convolutions is returned.
     """
     sites = [site for op in walk(program.operation) if (site := _site(op)) is not None]
     return told_apart(sites, lambda site: site.unmirrored)
 
 
 def extraction(mirroring: Any) -> Any:
-    """Return the ``tensor.extract`` of an op that mirrors a filter by one, else None."""
+    """Return the only ``tensor.extract`` in the body of an op; None when there is not exactly one."""
     found = [op.operation for op in mirroring.regions[0].blocks[0] if op.operation.name == "tensor.extract"]
     return found[0] if len(found) == 1 else None
 
@@ -134,7 +134,7 @@ def _inserts_into_zeros(insertion: Any) -> bool:
 
 
 def _mirroring(filter_: Any, rank: int) -> tuple[Any, frozenset[int]]:
-    """Return the op that mirrors a filter and the dims that it mirrors; (None, none) when there is no such op."""
+    """Return the op that mirrors a filter and the dims that it mirrors; (None, no dims) when there is no such op."""
     op = producer(filter_)
     none = None, frozenset[int]()
     if op is None or op.name != "linalg.generic" or len(op.operands) != 1 or len(op.regions[0].blocks) != 1:

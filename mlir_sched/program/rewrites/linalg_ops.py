@@ -24,14 +24,14 @@ def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, resul
 
 
 def multiply_add(x: Any, y: Any, total: Any) -> Any:
-    """Return the body of a sum of products."""
+    """Return ``total + x * y``, the body of a sum of products."""
     return arith.addf(total, arith.mulf(x, y))
 
 
 def generic(
     inputs: Sequence[Any], init: Any, maps: Sequence[ir.AffineMap], kinds: Sequence[str], body: Callable[..., Any]
 ) -> Any:
-    """Return the result of a ``linalg.generic`` whose body gets one scalar per operand and returns the result's."""
+    """Return the result of a ``linalg.generic`` whose body gets one scalar per operand and returns one."""
     attributes = {
         "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
         "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]),
@@ -46,7 +46,7 @@ def generic(
 
 
 def dims_map(loops: int, dims: Iterable[int]) -> ir.AffineMap:
-    """Return the indexing map from so many loops to some of them, in the order given."""
+    """Return the indexing map from ``loops`` loops to the loops ``dims``, in their order."""
     return ir.AffineMap.get(loops, 0, [ir.AffineExpr.get_dim(dim) for dim in dims])
 
 
@@ -94,13 +94,13 @@ def added(init: Any, sums: Any, order: Sequence[int]) -> Any:
 
 
 def barrier(value: Any) -> Any:
-    """Return a tensor that IREE makes in its own layout: it does not fold a transpose into what reads it."""
+    """Return a tensor that IREE makes in its own layout: its transpose is not folded into the ops that read it."""
     name = "iree_tensor_ext.compute_barrier.start"
     return ir.Operation.create(name, operands=[value], results=[value.type]).result
 
 
 def collapse(source: Any, groups: Reassociation) -> Any:
-    """Return a tensor with each group of adjacent dims made one."""
+    """Return a tensor with each group of adjacent dims merged into one dim."""
     shape = [prod(source.type.shape[d] for d in group) for group in groups]
     return tensor.collapse_shape(
         ir.RankedTensorType.get(shape, source.type.element_type), source, _reassociation(groups)
@@ -108,7 +108,7 @@ def collapse(source: Any, groups: Reassociation) -> Any:
 
 
 def expand(source: Any, groups: Reassociation, shape: Sequence[int]) -> Any:
-    """Return a tensor of another shape whose groups of adjacent dims are the dims of the source."""
+    """Return a tensor with each dim of the source split into a group of adjacent dims of ``shape``."""
     result = ir.RankedTensorType.get(list(shape), source.type.element_type)
     return tensor.expand_shape(result, source, _reassociation(groups), [], shape)
 

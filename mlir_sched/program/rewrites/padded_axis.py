@@ -1,4 +1,4 @@
-"""One spatial dimension of a convolution over a zero-padded image: which taps of the filter meet the image where."""
+"""One spatial dimension of a convolution over a zero-padded image: which taps meet the image for which result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 MIN_CUT = 0.015
-"""Least share of the products that is left out by one more part: every part is a dispatch of its own, to tune, too."""
+"""Least share of the products that one more part has to leave out: every part is one more dispatch to run and tune."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class PaddedAxis:
         return range(first, end) if first < end else range(0)
 
     def pixels_of(self, run: Run) -> range:
-        """Return the pixels that a run's taps meet, from the first to the last; beyond the image where it is padded."""
+        """Return the pixels that a run's taps meet, from the first to the last, including pixels of the padding."""
         first = self.stride * run.results.start + self.dilation * run.taps.start - self.low
         last = self.stride * (run.results.stop - 1) + self.dilation * (run.taps.stop - 1) - self.low
         return range(first, last + 1)
 
     def runs(self) -> list[Run]:
-        """Return all results in runs with their taps; each cut between two of them saves :data:`MIN_CUT` or more."""
+        """Return all results in runs with their taps; each cut between two runs saves :data:`MIN_CUT` or more."""
         groups = groupby(range(self.results), key=self.taps_of)
         runs = [Run(range((found := list(results))[0], found[-1] + 1), taps) for taps, results in groups]
         while len(runs) > 1:

@@ -22,7 +22,7 @@ from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
 from mlir_sched.program.rewrites.tensor_pad import FUSED_PADDING, only_pad, padded, pads_with_zeros, sides_of
 
 MIN_LEFT_OUT = 0.03
-"""Share of the products from which leaving them out is tried: less does not pay for the parts' further edges."""
+"""Least share of products to leave out for a split to be tried: a smaller share does not pay for the parts' edges."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class PaddedSite:
     """One convolution of a program over a padded image.
 
     Attributes:
-        convolution: The convolution; its operands are the padded image, the filter, and what is added to.
+        convolution: The convolution; its operands are the padded image, the filter, and the init.
         pad: The ``tensor.pad`` of the image.
-        fill: The op that makes what is added to, if that is one number everywhere, else None.
+        fill: The ``linalg.fill`` that makes the init; None when there is no such op.
         dim: The spatial dimension whose taps are left out, counted from 0.
         axis: That dimension.
     """
@@ -45,7 +45,7 @@ class PaddedSite:
 
     @property
     def inputs(self) -> list[Any]:
-        """The image without padding, the filter, and what is added to: a tensor, or the number that it is full of."""
+        """The image without padding, the filter, and the init: a tensor, or the number that a fill writes into it."""
         start = self.fill.operands[0] if self.fill else self.convolution.operands[2]
         return [self.pad.operands[0], self.convolution.operands[1], start]
 
@@ -56,18 +56,18 @@ class PaddedSite:
 
     @property
     def matched(self) -> tuple[Any, ...]:
-        """What a matcher sees: not how much of the padding lies on which side, nor always what makes the init."""
+        """What every matcher compares: neither the padding per side nor whether a fill makes the init."""
         types = (str(value.type) for value in (*self.convolution.operands, self.pad.operands[0]))
         return self.convolution.name, attributes_of(self.convolution), *types
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Equal for sites that the same replacement is right for."""
+        """A key, equal for sites that the same replacement is right for."""
         return *self.matched, attributes_of(self.pad), self.fill is None
 
 
 class PaddedConvolution(SiteRewrite[PaddedSite]):
-    """Splits convolutions over padded images into parts, each with the taps that some of its results need."""
+    """Splits convolutions over padded images into parts, each with the taps that any of its results needs."""
 
     flags = (FUSED_PADDING,)
 
@@ -75,7 +75,7 @@ class PaddedConvolution(SiteRewrite[PaddedSite]):
         self.name = "padded_convolution"
 
     def sites(self, program: ir.Module) -> list[PaddedSite]:
-        """Return the convolutions with enough products to leave out, but for those that no matcher tells apart."""
+        """Return the convolutions with enough products to leave out, except those that no matcher can tell apart."""
         found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
         apart = told_apart(found, lambda site: site.matched)
         return [site for site in apart if MIN_LEFT_OUT <= site.axis.left_out() < 1]
@@ -90,13 +90,13 @@ class PaddedConvolution(SiteRewrite[PaddedSite]):
         match_type(operand_of(pad, 0), site.pad.operands[0].type)
 
     def inputs(self, op: Any, site: PaddedSite) -> list[Any]:
-        """Emit handles on image, filter and start; fail unless the image is padded as the site's, with zeros."""
+        """Emit handles on image, filter and init; fail unless the image is padded with zeros as in the site."""
         pad = only_pad(producer_of(op, 0), site.pad)
         start = operand_of(producer_of(op, 2), 0) if site.fill else operand_of(op, 2)
         return [operand_of(pad, 0), operand_of(op, 1), start]
 
     def compute(self, site: PaddedSite, *inputs: Any) -> Any:
-        """Return the convolution of an image, padded, and taps, plus what it adds to."""
+        """Return the convolution of the padded image with the taps, plus the init."""
         runs = site.axis.runs()
         if len(runs) == 1:
             return _part(site, runs[0], *inputs)
@@ -114,7 +114,7 @@ def _site(op: Any) -> PaddedSite | None:
     pad, shape = producer(op.operands[0]), op.result.type.shape
     if pad is None or not _pads_pixels_with_zeros(pad):
         return None
-    if shape[0] != 1:  # of a batch, the parts would not be contiguous
+    if shape[0] != 1:  # the parts of a batched result would not be contiguous
         return None
     rank = len(shape) - 2
     dim = next((d for d in range(rank) if shape[d + 1] > 1), 0)
@@ -158,7 +158,7 @@ def _part(site: PaddedSite, run: Run, image: Any, taps: Any, start: Any) -> Any:
 
 
 def _sum(left: Any, right: Any) -> Any:
-    """Return the element-wise sum: IREE 3.13 cannot compile a convolution of padding that adds to what it reads."""
+    """Return the element-wise sum: IREE 3.13 cannot compile a padded convolution that adds to a loaded tensor."""
     rank = left.type.rank
     init = tensor.empty(list(left.type.shape), left.type.element_type)
     identity = ir.AffineMap.get_identity(rank)
@@ -174,7 +174,7 @@ def _rows(site: PaddedSite, run: Run) -> tuple[list[int], list[int]]:
 
 
 def _padded(site: PaddedSite, run: Run, image: Any) -> Any:
-    """Return the part of the padded image that a run reads; only what is not all padding is padded."""
+    """Return the part of the padded image that a run reads, padded only as far as it lies outside of the image."""
     needed, dim = site.axis.pixels_of(run), site.dim + 1
     inside = range(max(0, needed.start), min(site.axis.pixels, needed.stop))
     low, high = (list(side) for side in sides_of(site.pad))

@@ -13,7 +13,7 @@ from mlir_sched.transform_scripts.script import append_dag, append_inlined_call
 
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
-    """Append a named sequence from one handle, read-only unless it is consumed, to the one that the body returns."""
+    """Append a named sequence from one handle, consumed or read-only, to the handle that its body returns."""
     any_op = transform.AnyOpType.get()
     use = {"transform.consumed" if consumes else "transform.readonly": ir.UnitAttr.get()}
     with ir.InsertionPoint(library.body):
@@ -39,7 +39,7 @@ def append_function(
 
 
 def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
-    """Emit a comparison of an op, and of all that it is computed from down to the leaves, with clones of them."""
+    """Emit a comparison of an op, and of all ops that it is computed from down to the leaves, with their clones."""
     block = append_dag(handle, [leaf.type for leaf in leaves])
     values = dict(zip(leaves, block.arguments, strict=True))
     with ir.InsertionPoint(block):
@@ -48,7 +48,7 @@ def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
 
 
 def attributes_of(op: Any) -> tuple[str, ...]:
-    """Return the attributes of an op as text; equal for ops with equal ones."""
+    """Return the attributes of an op as text; ops with equal attributes have equal text."""
     named = (op.attributes[number] for number in range(len(op.attributes)))
     return tuple(sorted(f"{attribute.name} = {attribute.attr}" for attribute in named))
 
@@ -60,7 +60,7 @@ def match_type(value: Any, type_: ir.Type) -> None:
 
 
 def require_number(handle: Any, number: int) -> None:
-    """Emit a failure of the sequence unless a handle stands for so many ops."""
+    """Emit a failure of the sequence unless a handle refers to exactly ``number`` ops."""
     param = transform.ParamType.get(ir.IntegerType.get_signless(64))
     found = transform.NumAssociationsOp(param, handle).result
     wanted = transform.ParamConstantOp(param, ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)).result
@@ -69,7 +69,7 @@ def require_number(handle: Any, number: int) -> None:
 
 
 def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
-    """Emit a handle on the one op of a name, and with attributes, in a handle's op, which it may be itself."""
+    """Emit a handle on the only op with a name, and attributes, at or below a handle's op; fail if not exactly one."""
     given: dict[str, ir.Attribute] = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
     if attributes:
         given["op_attrs"] = ir.DictAttr.get(dict(attributes))
@@ -90,7 +90,7 @@ def operand_of(handle: Any, operand: int) -> Any:
 
 
 def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
-    """Emit the replacement of an op's result by the result of a library's function, inlined, of some values."""
+    """Emit the replacement of an op's result by the result of a library function of ``inputs``, inlined."""
     any_op, any_value = transform.AnyOpType.get(), transform.AnyValueType.get()
     symbols = ir.Operation.create("transform.util.get_nearest_symbol_table", operands=[handle], results=[any_op])
     imported = ir.Operation.create(

@@ -1,7 +1,8 @@
-"""Padding that is reshaped before it is read: the tensor is reshaped first, and padded then.
+"""Padded tensors that are reshaped before they are read: the tensor is reshaped first, then padded.
 
-A grouped convolution splits the channels of its padded image into groups, and IREE 3.13 makes a padded copy for it: it
-reads padding where it is only when the convolution reads the ``tensor.pad`` itself. Reshaping the argument is free.
+A grouped convolution splits the channels of its padded image into groups, and IREE 3.13 makes a padded copy for it:
+IREE fuses padding into the convolution only when the convolution reads the ``tensor.pad`` directly. Reshaping the
+tensor before it is padded is free.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ COLLAPSE, EXPAND = "tensor.collapse_shape", "tensor.expand_shape"
 
 @dataclass(frozen=True)
 class ReshapeSite:
-    """A padded tensor of a program behind one or more reshapes that leave the padded dims as they are.
+    """A padded tensor of a program that is read through one or more reshapes, which leave the padded dims as they are.
 
     Attributes:
         pad: The ``tensor.pad``.
-        reshapes: The reshapes, the first one reads the pad.
+        reshapes: The reshapes in order; the first one reads the pad.
         shapes: Per reshape, the shape of its result without padding.
         low, high: Padding in front of and behind every dim of the last result.
     """
@@ -52,24 +53,24 @@ class ReshapeSite:
 
     @property
     def matched(self) -> tuple[Any, ...]:
-        """What a matcher sees: not how much of the padding lies on which side."""
+        """What a matcher compares: not how much of the padding lies on which side."""
         reshapes = ((op.name, attributes_of(op), str(op.result.type)) for op in self.reshapes)
         return *reshapes, str(self.pad.result.type), str(self.pad.operands[0].type)
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Equal for sites that the same replacement is right for."""
+        """A key, equal for sites that the same replacement is right for."""
         return *self.matched, attributes_of(self.pad)
 
 
 class ReshapedPadding(SiteRewrite[ReshapeSite]):
-    """Pads behind the reshapes instead of in front of them."""
+    """Pads after the reshapes instead of before them."""
 
     name = "reshaped_padding"
     flags = (FUSED_PADDING,)
 
     def sites(self, program: ir.Module) -> list[ReshapeSite]:
-        """Return the padded tensors that linalg ops read reshaped, but for those that no matcher tells apart."""
+        """Return the padded tensors that linalg ops read reshaped, except those that no matcher can tell apart."""
         found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
         return told_apart(found, lambda site: site.matched)
 
@@ -82,7 +83,7 @@ class ReshapedPadding(SiteRewrite[ReshapeSite]):
         match_type(operand_of(pad, 0), site.pad.operands[0].type)
 
     def inputs(self, op: Any, site: ReshapeSite) -> list[Any]:
-        """Emit a handle on the tensor; fail unless it is padded as the site's."""
+        """Emit a handle on the tensor; fail unless it is padded as in the site."""
         return [operand_of(only_pad(_pad_of(op, site), site.pad), 0)]
 
     def compute(self, site: ReshapeSite, *inputs: Any) -> Any:
@@ -102,7 +103,7 @@ def _pad_of(last: Any, site: ReshapeSite) -> Any:
 
 
 def _site(op: Any) -> ReshapeSite | None:
-    """Return the site that ends in a reshape, if it is one that linalg ops read."""
+    """Return the site that ends in a reshape whose readers are all linalg ops; None when there is none."""
     if op.name not in (COLLAPSE, EXPAND) or not all(
         use.owner.operation.name.startswith("linalg.") for use in op.result.uses
     ):
@@ -130,9 +131,9 @@ def _site(op: Any) -> ReshapeSite | None:
 
 
 def _places(reshape: Any, is_padded: Sequence[bool]) -> dict[int, int] | None:
-    """Return where a reshape puts the padded dims of what it reads; None if it merges or splits one.
+    """Return where a reshape puts the padded dims of its source; None if it merges or splits a padded dim.
 
-    A dim that is merged with dims of size 1, or split into itself and such, stays what it is.
+    A dim that is merged with dims of size 1, or split into itself and dims of size 1, counts as unchanged.
     """
     groups, places = _groups(reshape), {}
     longer = reshape.operands[0] if reshape.name == COLLAPSE else reshape.result
@@ -148,5 +149,5 @@ def _places(reshape: Any, is_padded: Sequence[bool]) -> dict[int, int] | None:
 
 
 def _groups(reshape: Any) -> list[list[int]]:
-    """Return the dims of the longer shape that make one of the shorter, in order."""
+    """Return, for each dim of the shorter shape, the dims of the longer shape that make it."""
     return [[ir.IntegerAttr(dim).value for dim in group] for group in reshape.attributes["reassociation"]]

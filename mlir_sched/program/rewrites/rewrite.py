@@ -11,8 +11,8 @@ class ProgramRewrite(ABC):
     """Rewrites a whole program, as it enters IREE's preprocessing phase, by ops of the transform dialect.
 
     Attributes:
-        name: What the rewrite is called in records and reports; also the value of the attribute that proves it.
-        flags: What ``iree-compile`` needs besides to make the best of the rewritten program.
+        name: Name of the rewrite in records and reports; also the value of the attribute that proves the rewrite.
+        flags: Further flags of ``iree-compile`` that the rewritten program needs to be fast.
     """
 
     name: str
@@ -31,9 +31,9 @@ class ProgramRewrite(ABC):
         """Append the rewrite to a transform library and return the symbol of its named sequence.
 
         The sequence consumes one handle, the program's ``builtin.module``, and returns it. It fails (with an error of
-        ``iree-compile``) unless it rewrites as much as was found in the program given here.
+        ``iree-compile``) unless it finds as much to rewrite as there is in ``program``.
 
         Args:
             library: A module with ``transform.with_named_sequence``, in the current context.
-            program: As in :meth:`applies`, in the same context; it applies.
+            program: As in :meth:`applies`, in the same context; the rewrite applies to it.
         """

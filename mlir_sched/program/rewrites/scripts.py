@@ -1,4 +1,4 @@
-"""The rewrites that a program has, as text (the worker's side of ``program/variants.py``)."""
+"""The rewrites that apply to a program, as text (the worker's side of ``program/variants.py``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlir_sched.transform_scripts.script import new_library, print_module
 
 
 def rewrite_scripts(path: str, cores: int) -> tuple[RewriteScript, ...]:
-    """Return what every rewrite that applies to a program, on so many cores, adds to a library.
+    """Return the script of every rewrite that applies to a program on ``cores`` cores.
 
     Raises:
         UserError: The compiler rejects the program.

@@ -1,7 +1,7 @@
 """A small program as one dispatch.
 
 IREE gives an op that follows a full reduction a dispatch of its own, and every dispatch costs about a microsecond.
-Where the whole program takes a few of them, one dispatch for all its ops is faster.
+Where the whole program takes only a few microseconds, one dispatch for all its ops is faster.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mlir_sched.program.rewrites.replacement import append_sequence, require_num
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 MAX_OPS = 8
-"""Linalg ops that one dispatch may hold; transform modules schedule few more."""
+"""Most linalg ops that one dispatch may hold; transform modules schedule hardly more."""
 MAX_ELEMENTS = 1 << 20
-"""Elements of the largest tensor above which a further dispatch costs nothing that shows."""
+"""Elements of the largest tensor above which the cost of a further dispatch does not show."""
 _PASS = "iree-preprocessing-make-single-dispatch-for-function"
 
 
@@ -33,7 +33,7 @@ class SingleDispatch(ProgramRewrite):
     def applies(self, program: ir.Module) -> bool:
         """Say whether the program is one function of two to :data:`MAX_OPS` linalg ops on small static tensors.
 
-        A full reduction has to be among them: other ops IREE puts into one dispatch where that pays.
+        A full reduction has to be among the ops: IREE itself puts other ops into one dispatch where that pays.
         """
         functions = [op for op in program.operation.regions[0].blocks[0] if op.operation.name == "util.func"]
         if len(functions) != 1 or len(functions[0].operation.regions[0].blocks) != 1:

@@ -1,4 +1,4 @@
-"""Rewrites that replace ops one by one, each by a function of what it reads."""
+"""Rewrites that replace ops one by one, each by a function of the values that the op reads."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class Site(Protocol):
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Equal for sites that the same matcher and the same replacement are right for."""
+        """A key, equal for sites that the same matcher and the same replacement are right for."""
 
 
 S = TypeVar("S", bound=Site)
 
 
 def told_apart(sites: Sequence[S], seen: Callable[[S], tuple[Any, ...]]) -> list[S]:
-    """Return the sites but for those that no matcher tells from one that needs another replacement.
+    """Return the sites, except those that no matcher can tell from a site that needs another replacement.
 
     Args:
-        sites: All that were found.
-        seen: What a matcher compares of a site.
+        sites: All sites that were found.
+        seen: Returns what a matcher compares of a site.
     """
     kinds: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
     for site in sites:
@@ -56,15 +56,15 @@ def told_apart(sites: Sequence[S], seen: Callable[[S], tuple[Any, ...]]) -> list
 
 
 class SiteRewrite(ProgramRewrite, Generic[S]):
-    """Finds the sites again by one matcher per kind of them, and replaces the result of the matched op."""
+    """Finds the sites again by one matcher per kind of site, and replaces the result of the matched op."""
 
     @abstractmethod
     def sites(self, program: ir.Module) -> list[S]:
-        """Return what is to be rewritten in a program."""
+        """Return the sites of a program."""
 
     @abstractmethod
     def match(self, root: Any, site: S) -> None:
-        """Emit the comparison of an op with a site's, in a matcher."""
+        """Emit the comparison of an op with a site's op, in a matcher."""
 
     @abstractmethod
     def inputs(self, op: Any, site: S) -> list[Any]:
@@ -75,7 +75,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         """Return what replaces the result, computed from the inputs by ops at the current insertion point."""
 
     def applies(self, program: ir.Module) -> bool:
-        """Say whether there is a site."""
+        """Say whether the program has a site."""
         return bool(self.sites(program))
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
@@ -142,13 +142,13 @@ class OpSite:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Equal for ops that the same replacement is right for."""
+        """A key, equal for ops that the same replacement is right for."""
         types = (str(value.type) for value in self.op.operands)
         return self.op.name, attributes_of(self.op), _body_of(self.op), *types
 
 
 def _body_of(op: Any) -> tuple[Any, ...]:
-    """Return the ops of a structured op's body as plain data; their text would hold names of values."""
+    """Return the ops of a structured op's body as plain data; their text would contain names of values."""
     block = op.regions[0].blocks[0]
     numbers = {value: number for number, value in enumerate(block.arguments)}
     found = []
@@ -162,7 +162,7 @@ Op = TypeVar("Op", bound=OpSite)
 
 
 class OpRewrite(SiteRewrite[Op]):
-    """Replaces single ops, whatever their operands come from."""
+    """Replaces single ops, regardless of which ops make their operands."""
 
     def match(self, root: Any, site: Op) -> None:
         """Emit the comparison of the op."""

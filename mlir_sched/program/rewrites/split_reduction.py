@@ -1,7 +1,8 @@
-"""Reductions to few results in parts, so that several cores have work.
+"""Reductions to few results, split into parts (rfactor), so that several cores have work.
 
-IREE distributes the results of a reduction over the cores, never its sums. The rewrite reduces each of a few parts of
-the longest stretch to a result of its own, in one dispatch, and the parts to the results, in another.
+IREE distributes the results of a reduction over the cores, never the terms of one result. The rewrite splits one
+reduction loop into a few parts: one dispatch reduces every part to a partial result, another dispatch reduces the
+partial results.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NEUTRAL = {
     "arith.addf": -0.0, "arith.mulf": 1.0,
     "arith.maximumf": -_INFINITY, "arith.minimumf": _INFINITY, "arith.maxnumf": -_INFINITY, "arith.minnumf": _INFINITY,
 }  # fmt: skip
-"""What leaves the other operand of a combining op as it is (``maxnumf`` of nothing but NaNs excepted)."""
+"""Neutral element of each combining op (except for ``maxnumf`` and ``minnumf`` of nothing but NaNs)."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,10 @@ class SplitSite(OpSite):
     """One reduction of a program.
 
     Attributes:
-        op: The linalg op; its last operand is what it adds to.
+        op: The linalg op; its last operand is the init.
         loop: The reduction loop that is split.
-        parts: Into how many; they divide the loop's trip count.
-        combiner: The op that takes one more element into the result.
+        parts: Number of parts; it divides the loop's trip count.
+        combiner: The op that combines the result so far with one more element.
     """
 
     loop: int
@@ -67,7 +68,7 @@ class SplitReduction(OpRewrite[SplitSite]):
         return [site for op in walk(program.operation) if (site := split_site(op, self._cores)) is not None]
 
     def compute(self, site: SplitSite, *inputs: Any) -> Any:
-        """Return the reduction of the parts' reductions."""
+        """Return the reduction of the parts' partial results."""
         *read, init = inputs
         partial = _parts(site, read, init)
         loops = init.type.rank + 1
@@ -77,7 +78,7 @@ class SplitReduction(OpRewrite[SplitSite]):
 
 
 def split_site(op: Any, cores: int) -> SplitSite | None:
-    """Return how an op is split for so many cores; None when it has no need or is not known well enough."""
+    """Return how an op is split for ``cores`` cores; None when it needs no split or its form is not supported."""
     if cores == 1 or not op.name.startswith("linalg.") or len(op.results) != 1 or not all(map(_static, op.operands)):
         return None
     attributes = linalg.get_indexing_maps(op)
@@ -100,7 +101,7 @@ def split_site(op: Any, cores: int) -> SplitSite | None:
 
 
 def _parts(site: SplitSite, inputs: Sequence[Any], init: Any) -> Any:
-    """Return the reduction of each part: dims (parts, dims of the result)."""
+    """Return the partial results. Dims: parts, then the dims of the result."""
     *read, written = site.maps
     loops = written.n_dims + 1
     kept = _dims(written)
@@ -125,7 +126,7 @@ def _copied_body(op: Any, scalars: Sequence[Any]) -> Any:
 
 
 def _split(value: Any, dims: list[int], site: SplitSite) -> Any:
-    """Return an input whose dim of the split loop is two: part, and place in the part."""
+    """Return an input with the dim of the split loop divided into two: the part, and the place in the part."""
     if site.loop not in dims:
         return value
     at = dims.index(site.loop)
@@ -135,7 +136,7 @@ def _split(value: Any, dims: list[int], site: SplitSite) -> Any:
 
 
 def _combiner(op: Any) -> Any:
-    """Return the op that combines the result so far with one more element, if it is one op that is known."""
+    """Return the op that combines the result so far with one more element, if it is one op of ``_NEUTRAL``."""
     block = op.regions[0].blocks[0]
     inside = {inner.operation for inner in block}
     so_far = block.arguments[len(op.operands) - 1]

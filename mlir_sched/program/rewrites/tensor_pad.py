@@ -1,4 +1,4 @@
-"""Questions of the rewrites about ``tensor.pad``, and its construction in the current context."""
+"""Queries of ``tensor.pad``, for the rewrites, and its construction in the current context."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def pads_with_zeros(op: Any) -> bool:
 
 
 def sides_of(pad: Any) -> list[list[int]]:
-    """Return the padding in front of every dim, and that behind every dim."""
+    """Return the padding in front of every dim, and the padding behind every dim."""
     return [list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in _SIDES]
 
 
 def only_pad(handle: Any, pad: Any) -> Any:
-    """Emit a handle on the pad that a handle stands for; fail unless it is a given one."""
+    """Emit a handle on the ``tensor.pad`` of a handle; fail unless it has the widths and the constant of ``pad``."""
     found = only_op(handle, PAD, {name: pad.attributes[name] for name in _SIDES})
     yielded = only_op(found, "tensor.yield")
     match_dag(_padding(pad), [], producer_of(yielded, 0))
@@ -55,5 +55,5 @@ def padded(source: Any, low: Sequence[int], high: Sequence[int]) -> Any:
 
 
 def _padding(pad: Any) -> Any:
-    """Return the op that makes what a tensor is padded with, None for none."""
+    """Return the op that makes the padding value; None when no op makes it."""
     return producer(list(pad.regions[0].blocks[0])[-1].operation.operands[0])

@@ -27,11 +27,11 @@ _TAPS, _ROWS = "tuv", "mnop"
 
 
 class TransposedConvolution(SiteRewrite[TransposedSite]):
-    """Products of pixels and taps, then their col2im.
+    """Rewrites transposed convolutions as products of pixels and taps, and their col2im.
 
     Args:
-        split: How many of the spatial dimensions, the first ones, have their taps in blocks, so that products beyond
-            the result's edge are left out. Each block is a matrix product of its own.
+        split: Number of leading spatial dimensions whose taps are divided into blocks, so that products beyond the
+            result's edge are left out. Each block is a matrix product of its own.
     """
 
     def __init__(self, split: int = 0) -> None:
@@ -39,7 +39,7 @@ class TransposedConvolution(SiteRewrite[TransposedSite]):
         self.name = "transposed_convolution" + f"_split_{split}" * bool(split)
 
     def sites(self, program: ir.Module) -> list[TransposedSite]:
-        """Return the transposed convolutions with products to leave out (if any are to be)."""
+        """Return the transposed convolutions that have several blocks of taps in every dimension to split."""
         return [site for site in find_sites(program) if self._wants(site)]
 
     def _wants(self, site: TransposedSite) -> bool:
@@ -56,7 +56,7 @@ class TransposedConvolution(SiteRewrite[TransposedSite]):
             transform.MatchOperationNameOp(producer_of(root, 1), [site.mirroring.name])
 
     def inputs(self, op: Any, site: TransposedSite) -> list[Any]:
-        """Emit handles on the image without zeros, the filter as stored, and what is added to."""
+        """Emit handles on the image without zeros, the filter as stored, and the init."""
         image, taps, init = operand_of(producer_of(op, 0), 0), operand_of(op, 1), operand_of(op, 2)
         if site.mirroring is not None:
             extracts = only_op(producer_of(op, 1), "tensor.extract")
@@ -66,7 +66,7 @@ class TransposedConvolution(SiteRewrite[TransposedSite]):
         return [image, taps, init]
 
     def compute(self, site: TransposedSite, *inputs: Any) -> Any:
-        """Return the transposed convolution of an image and taps, plus what it adds to."""
+        """Return the transposed convolution of an image with taps, plus the init."""
         image, taps, init = inputs
         along = [a.blocks() if d < self.split else [a.whole()] for d, a in enumerate(site.axes)]
         parts = [Products(blocks, _products(blocks, self.split, image, taps)) for blocks in product(*along)]
@@ -76,7 +76,7 @@ class TransposedConvolution(SiteRewrite[TransposedSite]):
 def _products(blocks: Sequence[Block], split: int, image: Any, taps: Any) -> Any:
     """Return the products of a block: dims (taps.., batch, pixels.., filters).
 
-    Dims that lie together in memory also when they are sliced are one dim of the matrix product.
+    Dims that stay contiguous in memory when they are sliced are merged into one dim of the matrix product.
     """
     rank = len(blocks)
     tap_groups = _together(range(rank), range(split))
@@ -97,7 +97,7 @@ def _together(dims: range, starts: Sequence[int]) -> list[list[int]]:
 
 
 def _part(source: Any, groups: Sequence[Sequence[int]], runs: Sequence[range | None]) -> Any:
-    """Return a part of a tensor, its dims merged as the groups say; in a group the first dim that is not 1 is cut."""
+    """Return a part of a tensor with its dims merged by groups; a group's first dim larger than 1 is cut to its run."""
     shape = source.type.shape
     offsets, sizes = [], []
     for group in groups:

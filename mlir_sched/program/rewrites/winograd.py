@@ -82,7 +82,7 @@ ALGORITHMS = (
 """F(4x4, 3x3) and F(2x2, 3x3)."""
 LAST, FIRST = "linalg.conv_2d_nhwc_hwcf", "linalg.conv_2d_nchw_fchw"
 _LAST, _HWCF = (0, 2, 3, 1), (2, 3, 1, 0)
-"""Orders of dims: an image's and a filter's from channels first to last."""
+"""Orders of dims that bring an image, and a filter, from channels first to channels last."""
 MIN_CHANNELS = 32
 """Input and output channels below which the transforms cost more than the products that are saved."""
 MIN_TILES = 16
@@ -104,24 +104,28 @@ class WinogradSite(OpSite):
 class Winograd(OpRewrite[WinogradSite]):
     """Transforms image and filter, multiplies point by point, and transforms the products back.
 
-    A transformed filter is up to four times as large as the filter; IREE leaves such constants to be computed by every
-    call unless a flag allows them.
+    A transformed filter is up to four times as large as the filter; IREE computes such constants in every call unless a
+    flag allows constants to grow that much.
     """
 
     name = "winograd"
     flags = ("--iree-opt-const-expr-max-size-increase-threshold=1073741824",)
 
     def sites(self, program: ir.Module) -> list[WinogradSite]:
-        """Return the convolutions that are worth it; of a kind, which a matcher knows, all filters are constants."""
+        """Return the convolutions that the algorithms save time for and whose filters are constants.
+
+        A matcher sees a convolution's kind, but not whether its filter is a constant: a kind with any filter that is
+        not a constant is left out as a whole.
+        """
         found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
         constants = _constant_globals(program)
         varying = {site.kind for site in found if not _is_constant(site.op.operands[1], constants)}
         return [site for site in found if site.kind not in varying]
 
     def compute(self, site: WinogradSite, *inputs: Any) -> Any:
-        """Return the convolution; channels first it is computed channels last, between two transposes.
+        """Return the convolution; one with channels first is computed channels last, between two transposes.
 
-        What it adds to is then added by the second one.
+        The op of the second transpose then adds the init.
         """
         image, taps, init = inputs
         if not site.channels_first:
