@@ -27,7 +27,7 @@ LOG = "mlir-sched-error.log"
 
 
 class Output:
-    """Where a command's result goes: a JSON document on stdout, or text for people."""
+    """The destination of a command's result: a JSON document on stdout, or text for people."""
 
     def __init__(self, stdout: TextIO, as_json: bool) -> None:
         self.stdout = stdout
@@ -45,16 +45,16 @@ def take_termination_for_interrupt() -> None:
 
 
 def ignore_interrupts() -> None:
-    """Let the process end in peace: what is left to do takes a moment, and decides over the exit code no more."""
+    """Ignore SIGINT and SIGTERM: the rest of the process takes a moment and no longer affects the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def command(*, as_json: bool = False, log_folder: Path | None = None) -> Iterator[Output]:
-    """Run a command's body; what it raises becomes a message and an exit code.
+    """Run a command's body; an exception becomes a message and an exit code.
 
-    With ``as_json``, nothing but the document reaches stdout: what user code prints goes to stderr, and an error is a
+    With ``as_json``, nothing but the document reaches stdout: output of user code goes to stderr, and an error is a
     document as well.
 
     Args:
@@ -81,7 +81,7 @@ def command(*, as_json: bool = False, log_folder: Path | None = None) -> Iterato
 
 
 def _stop_writing() -> None:
-    """Send what is still buffered nowhere: the reader of stdout has gone."""
+    """Redirect stdout to the null device, because its reader has gone."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -104,7 +104,7 @@ def _describe(error: BaseException, log_folder: Path | None) -> tuple[int, str]:
 
 
 def _is_programming_error(error: MlirSchedError) -> bool:
-    return type(error).__name__ == "JobError"  # raised by name: its module starts processes and is not loaded for help
+    return type(error).__name__ == "JobError"  # compared by name: help must not load its module, which starts processes
 
 
 def _write_log(error: BaseException, folder: Path | None) -> str:

@@ -61,7 +61,7 @@ class PlainProgress:
         self._printed = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Print a state, unless it is too soon."""
+        """Print a state, unless the last line of its stage is too recent."""
         now = time.monotonic()
         if progress.stage == self._stage and now - self._printed < LINE_EVERY_S:
             return

@@ -19,9 +19,10 @@ from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
 UNLIKE = 2.0
-"""Factor between a dispatch's times alone and in the program beyond which a user should know."""
+"""Factor between a dispatch's time alone and its time in the program beyond which the user is told."""
 CALL_S = 20e-6
-"""Difference of the two that says nothing: a call of IREE's runtime takes 2 us, one of its task system up to 20."""
+"""Difference between the two times, in seconds, that is taken for noise: a call of IREE's runtime takes 2 us, a call of
+its task system up to 20 us."""
 SHOWN = 3
 """Names that a line lists before it counts the rest."""
 
@@ -49,7 +50,7 @@ def run_tune(
 
 
 def print_result(result: TuneResult) -> None:
-    """Print the table per dispatch and what became of the program."""
+    """Print the table per dispatch and the lines about the program."""
     out = console()
     out.print(dispatch_table(result))
     for line in summary_lines(result):
@@ -73,7 +74,7 @@ def dispatch_table(result: TuneResult) -> Table:
 
 
 def _as_in_program(dispatch: DispatchResult) -> bool:
-    """Say whether a dispatch takes about as long alone as it takes in the program, as far as is known."""
+    """Say whether a dispatch takes about as long alone as in the program; True when one of the times is unknown."""
     if dispatch.untuned is None or dispatch.in_program_s is None:
         return True
     alone_s, inside_s = dispatch.untuned.median_s, dispatch.in_program_s
@@ -81,7 +82,7 @@ def _as_in_program(dispatch: DispatchResult) -> bool:
 
 
 def what_changed(dispatch: DispatchResult) -> str:
-    """Return the sketch and decisions of a tuned dispatch, or why it stays as it is."""
+    """Return the sketch and decisions of a tuned dispatch, or why the dispatch stays untuned."""
     if dispatch.tuned is None:
         return dispatch.note
     return f"{dispatch.sketch}: {decisions(dispatch.decisions or {})}"

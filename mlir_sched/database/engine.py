@@ -32,10 +32,10 @@ _ADVICE = (
 
 
 def parse_url(url_or_path: str | Path) -> URL:
-    """Return the URL of a store; what has no ``://`` is the path of an SQLite file.
+    """Return the URL of a store; text without ``://`` is the path of an SQLite file.
 
     Raises:
-        UserError: It is neither a path nor a database URL.
+        UserError: The text is neither a path nor a database URL.
     """
     text = str(url_or_path)
     if isinstance(url_or_path, Path) or "://" not in text:
@@ -50,7 +50,7 @@ def parse_url(url_or_path: str | Path) -> URL:
 
 
 def store_name(url: URL) -> str:
-    """Return how messages call the store: its file, or its URL without the password."""
+    """Return the name of a store for messages: its file, or its URL without the password."""
     return url.database or "memory" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
 
 
@@ -89,7 +89,7 @@ def _make_server_engine(url: URL) -> Engine:
 
 
 def _check_file(path: Path, *, read_only: bool) -> None:
-    """Refuse what cannot become or is not an SQLite file, before SQLite touches it."""
+    """Refuse a path that is not and cannot become an SQLite file, before SQLite touches it."""
     if path.is_dir():
         raise UserError(f"the store {path} is a directory: give a file in it")
     if not path.parent.is_dir():
@@ -110,8 +110,8 @@ def _check_file(path: Path, *, read_only: bool) -> None:
 def _open_mode(path: Path, *, read_only: bool) -> str:
     """Return SQLite's options for opening a file.
 
-    To read a file in write-ahead mode, SQLite makes an index beside it; where it cannot, and no log is left to read,
-    the file is declared unchanging instead.
+    To read a file in write-ahead mode, SQLite makes an index beside it. Where the directory cannot be written and no
+    log is left to read, the file is opened as immutable instead.
     """
     if not read_only:
         return "mode=rwc"
@@ -135,7 +135,7 @@ def _begin(connection: Connection) -> None:
 def transaction(engine: Engine, *, write: bool = False) -> Iterator[Connection]:
     """Yield a connection inside one transaction, committed at the end and rolled back on an error.
 
-    Ctrl-C and SIGTERM wait for its end.
+    Ctrl-C and SIGTERM take effect after the end of the transaction.
 
     Raises:
         UserError: The database refuses; the message says what to do.
@@ -149,7 +149,7 @@ def transaction(engine: Engine, *, write: bool = False) -> Iterator[Connection]:
 def enable_wal(engine: Engine, *, timeout_s: float) -> None:
     """Put an SQLite file into write-ahead mode, in which readers and the writer do not wait for each other.
 
-    SQLite does not wait for locks in this step, so it is tried until ``timeout_s`` have passed.
+    SQLite does not wait for locks when it changes the mode, so the change is tried until ``timeout_s`` have passed.
     """
     deadline = time.monotonic() + timeout_s
     while True:

@@ -1,4 +1,4 @@
-"""Steps from one schema version to the next; each knows the tables as they were then, not as they are now."""
+"""Steps from one schema version to the next; each defines the tables as they were then, not as they are now."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ROW_ID = BigInteger().with_variant(Integer(), "sqlite")
 
 
 def to_version_2(connection: Connection) -> None:
-    """Give records a number of attempts, and drop what was the same for all records of a task: compiler and flags.
+    """Give records an attempt number, and drop the columns that are the same for a whole task: compiler and flags.
 
-    SQLite cannot change the columns that are unique together, so the table is made anew. What version 1 kept stays,
-    under its old keys: nothing that is asked for by keys with a processor and a script's digest finds it.
+    SQLite cannot change a unique constraint, so the table is made anew. The records of version 1 stay under their old
+    keys; queries no longer find them, because newer keys hold a processor and a script's digest.
     """
     kept = (
         "task_key, context_key, candidate_key, origin, median_s, ratio, failure, failure_message, timing, "
@@ -80,8 +80,8 @@ def _records_of_version_2() -> Table:
 def to_version_3(connection: Connection) -> None:
     """Give decisions and clocks tables of their own; version 2 kept them among the runs.
 
-    Version 2 called the variants that are tuned contenders, and kept the seconds of a clock as a run with one round.
-    Runs with other keys are runs and stay.
+    Version 2 called the tuned variants contenders, and kept the seconds of a clock as a run with one round. Rows with
+    other keys are real runs and stay.
     """
     decisions, clocks = _decisions_and_clocks()
     decisions.metadata.create_all(connection)
@@ -107,7 +107,7 @@ def _renamed(key: str) -> str:
 
 
 def _decided(settings: str) -> str:
-    """Return the JSON text of a decision that version 2 kept as settings: the only value, or what there is."""
+    """Return the JSON text of a decision that version 2 kept as settings: the only value, or else all settings."""
     values: dict[str, Any] = json.loads(settings)
     return json.dumps(*values.values()) if len(values) == 1 else settings
 

@@ -41,7 +41,7 @@ def context_key(**parts: str | int) -> str:
 
 
 def measuring_context(target: Target, *, generation: int = 0) -> str:
-    """Return the context key of what is measured by this version of mlir-sched on this machine.
+    """Return the context key of timings that this version of mlir-sched measures on this machine.
 
     Args:
         target: Says on how many threads of which machine programs run.
@@ -100,20 +100,21 @@ def describe(dispatch: Dispatch) -> str:
 class Record:
     """One candidate that was compiled, run and checked, or failed on the way.
 
-    Task, context and candidate key together say what was measured. They are unique in a store, but for candidates that
-    were tried again because their failure might have been the machine's.
+    Task, context and candidate key together say what was measured. They are unique in a store, except for candidates
+    that were tried again because the machine may have caused their failure.
 
     Attributes:
         task_key: The task it implements.
         context_key: What its timing depends on beside the task (:func:`measuring_context`).
-        candidate_key: :func:`script_key` of a script; ``Trace.key`` of a trace that is illegal and has none.
+        candidate_key: :func:`script_key` of a script; ``Trace.key`` of an illegal trace, which has no script; "untuned"
+            for untuned code.
         origin: Who made its code.
-        trace: Its decisions; None when there are none to speak of.
+        trace: Its decisions; None for untuned code.
         script: Its transform script as text, empty when it has none.
         outcome: Its timing or its failure.
         batch: The round of its run that measured it, from 0.
         seed: The seed of its run, in [-2**63, 2**63).
-        attempt: How often the candidate had been tried before; not 0 only after failures that do not last.
+        attempt: How often the candidate had been tried before; above 0 only after failures that may not last.
         tool: Version of mlir-sched that measured it.
         created: When it was measured, ISO 8601 in UTC.
     """
@@ -133,7 +134,7 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What is unique in a store."""
+        """The keys and the attempt, which together are unique in a store."""
         return self.task_key, self.context_key, self.candidate_key, self.attempt
 
     def to_json(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from mlir_sched.trace import Trace
 SCHEMA_VERSION = 3
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: to_version_2, 2: to_version_3}
-"""From a version to the step that makes the next one of it, run inside the transaction that changes the version."""
+"""By schema version, the step to the next version; it runs inside the transaction that changes the version."""
 
 METADATA = MetaData()
 _KEY = String(255)
@@ -133,7 +133,7 @@ def stored_version(connection: Connection, name: str) -> int | None:
     """Return the schema version of a store, or None when the database has no table at all.
 
     Raises:
-        UserError: The database is something else, or its schema is newer than this program's.
+        UserError: The database is not a record store, or its schema is newer than this program's.
     """
     tables = inspect(connection).get_table_names()
     if not tables:
@@ -239,10 +239,10 @@ def row_record(row: RowMapping) -> Record:
 
 
 def _column(number: float) -> float | None:
-    """Return the number, or None for NaN, which databases do not agree on how to order."""
+    """Return the number, or None for NaN, which databases order differently."""
     return None if math.isnan(number) else float(number)
 
 
 def _storable(text: str) -> str:
-    """Return the text with what no database takes (lone surrogates, NUL) written as escapes."""
+    """Return the text with escapes in place of the characters that databases refuse (lone surrogates, NUL)."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()

@@ -12,17 +12,17 @@ Row: TypeAlias = Mapping[str, Any]
 """Column values by name."""
 
 _CHUNK = 500
-"""Keys asked for in one statement; databases limit the parameters of a statement."""
+"""Maximum number of keys in one query; databases limit the parameters of a statement."""
 
 
 def insert_missing(connection: Connection, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
     """Insert the rows whose key columns are not in the table yet, and return their positions, ascending.
 
-    Of rows with the same key the first is taken.
+    Of several given rows with the same key the first is inserted.
 
     Raises:
-        sqlalchemy.exc.IntegrityError: Another transaction inserted one of them at the same moment (never on SQLite,
-            where a writing transaction is alone); run it again in a new transaction.
+        sqlalchemy.exc.IntegrityError: Another transaction inserted one of the rows at the same moment (never on SQLite,
+            where a writing transaction is alone); call this function again in a new transaction.
     """
     first = {tuple(row[key] for key in keys): position for position, row in reversed(list(enumerate(rows)))}
     known = _known_keys(connection, table, keys, first)
@@ -48,6 +48,6 @@ def _known_keys(
 
 
 def replace_row(connection: Connection, table: Table, keys: Sequence[str], row: Row) -> None:
-    """Insert a row in place of the one with the same key columns, if there is one."""
+    """Insert a row; it replaces a row with the same key columns."""
     connection.execute(delete(table).where(*(table.c[key] == row[key] for key in keys)))
     connection.execute(insert(table), row)

@@ -1,7 +1,7 @@
-"""The record store: every measured candidate, kept in a database that outlives kill -9 and can be read meanwhile.
+"""The record store: every measured candidate, kept in a database that survives kill -9 and can be read during a run.
 
-What ``add`` and ``settle`` returned from is on the disk. A record is never changed; a second record of the same task,
-context and candidate is stored only where the first is a failure that may not last, so that a candidate has one
+When ``add`` or ``settle`` returns, its records are on the disk. A record is never changed; a second record of the same
+task, context and candidate is stored only where the first is a failure that may not last, so that a candidate has one
 measurement.
 """
 
@@ -66,7 +66,7 @@ class RecordStore:
 
     @classmethod
     def open(cls, url_or_path: str | Path, *, read_only: bool = False, timeout_s: float = 30.0) -> Self:
-        """Return the store, made when it does not exist and brought to this program's schema when it is older.
+        """Open a store and return it; a missing store is made, an older one is brought to this program's schema.
 
         Args:
             url_or_path: Path of an SQLite file, or an SQLAlchemy URL.
@@ -74,7 +74,8 @@ class RecordStore:
             timeout_s: Seconds to wait for another process's lock.
 
         Raises:
-            UserError: It cannot be opened, is no record store, is damaged or has a newer schema. The file is as it was.
+            UserError: The store cannot be opened, is no record store, is damaged or has a newer schema; the file stays
+                as it was.
         """
         url = parse_url(url_or_path)
         engine = make_engine(url, read_only=read_only, timeout_s=timeout_s)
@@ -91,7 +92,7 @@ class RecordStore:
         return store_name(self._engine.url)
 
     def close(self) -> None:
-        """Give the connections back; what was added is stored already."""
+        """Close the connections; everything that was added is stored already."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -105,7 +106,7 @@ class RecordStore:
     # Tasks
 
     def add_task(self, task: StoredTask) -> None:
-        """Store a task unless its key is known; the first description stays."""
+        """Store a task unless its key is known; a known task keeps its description."""
         self._insert_missing(TASKS, ("key",), [task_row(task)])
 
     def tasks(self) -> tuple[StoredTask, ...]:
@@ -131,23 +132,23 @@ class RecordStore:
         return tuple(records[index] for index in new)
 
     def settle(self, record: Record, *, since: int = 0) -> Record:
-        """Return what answers for the candidate of a record: what is stored (:meth:`find`), or else this one.
+        """Return the stored record of a candidate (:meth:`find`); without one, store ``record`` and return it.
 
-        Of processes that measured one candidate at the same time all get the record of the first. This one is stored
-        when it is returned, as a further attempt where failures that do not last came before.
+        All processes that measure one candidate at the same time get the record of the first of them. The new record
+        is stored as a further attempt where failures that may not last came before.
 
         Args:
-            record: What was just measured.
+            record: The record of the candidate that was just measured.
             since: Number of a record, as in :meth:`find`.
 
         Raises:
-            ValueError: Its task is not in the store.
+            ValueError: The record's task is not in the store.
         """
         self._check_tasks([record])
         return self._in_turn(lambda connection: _settled(connection, record, since))
 
     def last_record(self) -> int:
-        """Return the number of the last record of the store, 0 when there is none; later ones get larger numbers."""
+        """Return the number of the last record of the store, 0 when there is none; later records get larger numbers."""
         with self._read() as connection:
             return connection.scalar(select(func.max(RECORDS.c.id))) or 0
 
@@ -156,7 +157,7 @@ class RecordStore:
 
         Args:
             task_key, context_key: What to look for.
-            until: Number of the last record to return; by default all are.
+            until: Number of the last record to return; by default all records are returned.
         """
         query = select(RECORDS).where(*_in_context(task_key, context_key)).order_by(RECORDS.c.id)
         if until is not None:
@@ -171,21 +172,21 @@ class RecordStore:
             return tuple(connection.scalars(query.order_by(func.min(RECORDS.c.id))))
 
     def find(self, task_key: str, context_key: str, candidate_key: str, *, since: int = 0) -> Record | None:
-        """Return the record that answers for a candidate, or None when nothing does in this context.
+        """Return the record that makes measuring a candidate unnecessary, or None when this context has none.
 
-        It stays the same whatever is added later: the first record whose outcome lasts or that is newer than ``since``.
+        It is the first record whose outcome lasts or that is newer than ``since``; later records do not change it.
 
         Args:
             task_key, context_key, candidate_key: What to look for.
-            since: Number of a record. Failures up to it that may not last (:attr:`Outcome.is_lasting`) are no answer.
+            since: Number of a record. Failures up to it that may not last (:attr:`Outcome.is_lasting`) are skipped.
         """
         return self._first_record(_answers(task_key, context_key, candidate_key, since))
 
     def best(self, task_key: str, context_key: str) -> Record | None:
         """Return the valid record of a script that is fastest against its baseline (largest ``ratio``).
 
-        It may be slower than the untuned code. Of equals it is the first. The ratio decides and not the median, because
-        a machine's speed drifts between rounds.
+        The script may be slower than the untuned code. Of records with the same ratio the first is returned. The ratio
+        decides and not the median, because a machine's speed drifts between rounds.
         """
         query = (
             select(RECORDS)
@@ -200,7 +201,8 @@ class RecordStore:
     def add_run(self, key: str, settings: Mapping[str, Any]) -> bool:
         """Store the settings of a run unless its key is known, and return whether they were stored.
 
-        Of several processes that add a run of one key, one stores its settings; all find them in ``run_settings``.
+        When several processes add a run with one key, one of them stores its settings; all find these in
+        ``run_settings``.
 
         Args:
             key: Anything that tells runs apart, such as a hash of model, target and seed.
@@ -246,9 +248,9 @@ class RecordStore:
     # Decisions and clocks
 
     def decide(self, key: str, make: Callable[[], T]) -> T:
-        """Return what is decided under a key: what any process decided first, else what ``make`` returns now.
+        """Return the decision under a key: the one that any process made first, else what ``make`` returns now.
 
-        Of several processes that decide at the same time all get the decision of the first.
+        When several processes decide at the same time, all of them get the decision of the first.
 
         Args:
             key: Anything that tells decisions apart.
@@ -278,7 +280,7 @@ class RecordStore:
     # Cost models
 
     def save_model(self, key: str, data: bytes) -> None:
-        """Store a cost model, replacing the one of the same key."""
+        """Store a cost model, replacing a model with the same key."""
         row = {"key": key, "data": data, "created": utc_now()}
         with self._write() as connection:
             replace_row(connection, MODELS, ("key",), row)
@@ -314,7 +316,7 @@ class RecordStore:
         return self._in_turn(lambda connection: insert_missing(connection, table, keys, rows))
 
     def _in_turn(self, write: Callable[[Connection], T]) -> T:
-        """Return what a writing transaction returns, begun anew when another process inserted the same key."""
+        """Return the result of a writing transaction, run anew when another process inserted the same key."""
         for _ in range(_RACES):
             with contextlib.suppress(IntegrityError), self._write() as connection:
                 return write(connection)
@@ -327,7 +329,7 @@ def _in_context(task_key: str, context_key: str) -> tuple[ColumnElement[bool], .
 
 
 def _answers(task_key: str, context_key: str, candidate_key: str, since: int) -> Select[Any]:
-    """Return the query for the records that may answer for a candidate; the first of them does."""
+    """Return the query for the record that makes measuring a candidate unnecessary (:meth:`RecordStore.find`)."""
     lasts = or_(RECORDS.c.failure.is_(None), RECORDS.c.failure.in_([kind.value for kind in LASTING]))
     return (
         select(RECORDS)
@@ -350,7 +352,7 @@ def _settled(connection: Connection, record: Record, since: int) -> Record:
 
 
 def _prepare(engine: Engine, *, read_only: bool, timeout_s: float) -> None:
-    """Check the database and bring its schema up to date; what is not a store of ours is left as it is."""
+    """Check the database and bring its schema up to date; a database that is no record store is not changed."""
     name = store_name(engine.url)
     if is_file(engine.url):
         check_integrity(engine)

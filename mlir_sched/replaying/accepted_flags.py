@@ -1,7 +1,7 @@
 """The compiler flags that a tuned folder may hold: those that ``tune`` writes, and no other.
 
 Flags decide what the compiler runs and which files it writes (linkers, plugins, dumps, passes, further response files),
-so those of a folder that comes from elsewhere are compared with what our own targets, variants and rewrites have.
+so the flags of a folder that comes from elsewhere are compared with those of our own targets, variants and rewrites.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def require_own_flags(folder: TunedFolder, target: Target) -> None:
         target: The target that it was tuned for.
 
     Raises:
-        UserError: It has one.
+        UserError: The folder has such a flag.
     """
     own = own_flags(target)
     for flag in folder.flags:
@@ -34,7 +34,7 @@ def require_own_flags(folder: TunedFolder, target: Target) -> None:
 
 
 def own_flags(target: Target) -> frozenset[str]:
-    """Return every flag that ``tune`` may write for a target, but for those that name a library."""
+    """Return every flag that ``tune`` may write for a target, except for the flags that name a library."""
     variants = (flag for flags in target_kind(target.name).variants.values() for flag in flags)
     rewrites = (flag for rewrite in default_rewrites(target.cores) for flag in rewrite.flags)
     return frozenset((*target.flags, *TASK_FLAGS, *variants, *rewrites))

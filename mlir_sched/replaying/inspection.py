@@ -22,13 +22,13 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 
 @dataclass(frozen=True)
 class StrategyView:
-    """One strategy.
+    """One strategy as ``inspect`` shows it.
 
     Attributes:
         symbol: Its name in the library.
         trace: Its decisions; None when they cannot be read.
-        problem: Why they cannot be read.
-        provenance: What the library says about where it comes from.
+        problem: Why the decisions cannot be read; empty when they can.
+        provenance: What the library says about the strategy's origin.
     """
 
     symbol: str
@@ -48,7 +48,7 @@ class StrategyView:
 
 @dataclass(frozen=True)
 class LibraryView:
-    """A library or script, with the tuned folder it lies in, if that was asked for."""
+    """A library or script, with its tuned folder when a folder was inspected."""
 
     path: str
     text: str
@@ -128,8 +128,8 @@ def inspect_path(path: str) -> View:
     """Return a view of a tuned folder, a library or script, or a record store (file or URL).
 
     Raises:
-        UserError: It is none of these, or cannot be read.
-        ScriptError: It is a text that is not MLIR.
+        UserError: The path is none of these, or cannot be read.
+        ScriptError: The text is not MLIR, or holds no strategy of mlir-sched.
     """
     file = Path(path)
     if "://" in path or _is_database(file):

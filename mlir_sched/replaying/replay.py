@@ -36,7 +36,7 @@ from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 
 @dataclass(frozen=True)
 class ReplayedStrategy:
-    """One strategy of the library.
+    """One strategy of the library, as replayed.
 
     Attributes:
         symbol: Its name.
@@ -44,7 +44,7 @@ class ReplayedStrategy:
         state: How its script relates to its decisions.
         note: What was changed by hand, or why it is refused.
         then: Speed-up against the untuned dispatch when it was tuned, as text.
-        applied: Number of the model's dispatches that it is applied to; None when that was not tried.
+        applied: Number of the model's dispatches that it is applied to; None when that was not counted.
         code: Digest of the code that it makes of its dispatch alone; empty when it was not compiled.
         timing: Its time now, with the ratio to the untuned dispatch; None when it fails or was not tried.
         problems: Why it does not hold; empty when it does.
@@ -93,7 +93,7 @@ class ReplayResult:
 
     @property
     def holds(self) -> bool:
-        """Whether every script applies, is right and still wins."""
+        """Whether every script applies, computes the right numbers and still wins, and so does the program."""
         return not self.all_problems
 
     def to_json(self) -> dict[str, Any]:
@@ -114,8 +114,8 @@ def replay(
     A tuned folder is code: its library runs in the compiler, and what is compiled is run. Do not replay one that you do
     not trust.
 
-    A number edited by hand in the library is honoured when the design space allows it: what follows from it in the
-    script is generated anew.
+    A number edited by hand in the library is honoured when the design space allows it: the rest of the script that
+    depends on it is generated anew.
 
     Args:
         tuned: A folder that ``tune`` wrote.
@@ -146,7 +146,7 @@ def replay(
 
 
 def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the target that a folder says it was tuned for, by default the one that ``tune`` has."""
+    """Return the target that a folder says it was tuned for, by default the default target of ``tune``."""
     noted = filter(None, map(target_name, provenance.values()))
     return str(folder.summary.get("target") or next(noted, TuneOptions().target))
 
@@ -190,7 +190,7 @@ class _Replay:
         return judged
 
     def _task(self, origin: Mapping[str, str]) -> Task | None:
-        """Return the task of a strategy: the same code for the same target, or else the same name."""
+        """Return the task of a strategy: one with the same code and target, or else one with the same name."""
         tasks = self.model.tasks
         same_code = (task for task in tasks if task.key == origin.get("task"))
         same_name = (task for task in tasks if task.name == origin.get("dispatch"))
@@ -214,7 +214,7 @@ class _Replay:
         return measured
 
     def _with_program(self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner) -> ReplayResult:
-        """Compile the program with the library, count what was applied, and measure it."""
+        """Compile the program with the library, count the dispatches that scripts are applied to, and measure it."""
         problems = [self.folder.problem] if self.folder.problem else []
         untuned = program = None
         if any(strategy.state is ScriptState.REFUSED for strategy in strategies):
@@ -265,7 +265,7 @@ class _Replay:
 def _measured(
     strategy: ReplayedStrategy, task: Task, script: str, pool: CompilerPool, runner: Runner
 ) -> ReplayedStrategy:
-    """Return a strategy with what its script does now: one measurement, whatever it says."""
+    """Return a strategy with what its script does now, from a single measurement."""
     compiled = compile_scripts(task, [script], pool)
     try:
         result = measure_compiled(task, compiled, [0], runner)[1][0]
@@ -284,7 +284,7 @@ def _with_result(strategy: ReplayedStrategy, result: RunResult) -> ReplayedStrat
 
 
 def _no_win(timing: Timing, other: str) -> str:
-    """Return that something is not faster now, with whether that is certain; empty when it is faster."""
+    """Return a text that says that a timing is not faster, and how certain that is; empty when it is faster."""
     if timing.ratio_low > 1.0:
         return ""
     if timing.ratio_high < 1.0:
@@ -293,7 +293,10 @@ def _no_win(timing: Timing, other: str) -> str:
 
 
 def _with_dispatches(strategy: ReplayedStrategy, applied: Sequence[TunedDispatch]) -> ReplayedStrategy:
-    """Return a strategy with the dispatches it is applied to: some, with the code that was measured alone."""
+    """Return a strategy with the number of dispatches it is applied to, and with a problem for each mismatch.
+
+    It must be applied to at least one dispatch, and the code of each must be the code that was measured alone.
+    """
     own = [dispatch for dispatch in applied if dispatch.strategy == strategy.symbol]
     problems = [] if own else ["it does not apply to any dispatch of the model"]
     other = [dispatch.name for dispatch in own if strategy.code and dispatch.code != strategy.code]
@@ -302,7 +305,7 @@ def _with_dispatches(strategy: ReplayedStrategy, applied: Sequence[TunedDispatch
 
 
 def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
-    """Say whether the program loses, or no longer gains what it did."""
+    """Return why the program does not hold: it is slower, or no longer faster although it was; empty when it holds."""
     gained = bool(summary.get("program", {}).get("gained", True))
     if gained:
         problem = _no_win(program, "plain iree-compile")
@@ -313,7 +316,11 @@ def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
 
 
 def _emitted_decisions(summary: Mapping[str, Any]) -> dict[str, dict[str, Value]]:
-    """Return the decisions of every strategy as they were emitted, by symbol."""
+    """Return the decisions of every strategy as they were emitted, by symbol.
+
+    Raises:
+        UserError: ``summary.json`` is damaged.
+    """
     try:
         return {
             dispatch["symbol"]: {n: tuple(v) if isinstance(v, list) else v for n, v in dispatch["decisions"].items()}

@@ -17,25 +17,25 @@ class ScriptState(StrEnum):
     """How a script relates to its decisions."""
 
     AS_TUNED = "as tuned"
-    """It is what its decisions produce, and they are those that were emitted."""
+    """The script is what its decisions produce, and no decision is known to differ from the emitted ones."""
     EDITED = "decisions edited"
-    """Decisions were changed by hand to legal ones; the script follows them."""
+    """Decisions were changed by hand to other legal ones; the script is what they produce, or is generated anew."""
     HAND_WRITTEN = "edited by hand"
-    """Something else was changed: it is taken as it stands, and verified only."""
+    """Something other than decisions was changed: the script is taken as it stands and only verified."""
     REFUSED = "refused"
     """A decision was changed to an illegal one."""
     UNKNOWN = "not in the model"
-    """The model has no dispatch to check it against."""
+    """The model has no dispatch to check the script against."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a script is.
+    """The state of a script, and the script to use.
 
     Attributes:
         state: How it relates to its decisions.
         note: What was changed, or why it is refused; for people.
-        script: The script to use in its place, as stand-alone text; empty when it stays as it is.
+        script: The stand-alone script to use in its place; empty when the script is used as it is.
     """
 
     state: ScriptState
@@ -50,12 +50,12 @@ def judge(
     space: DesignSpace | None,
     emitted: Mapping[str, Value] | None,
 ) -> Judgement:
-    """Say what one strategy of a library is.
+    """Return the state of the script of one strategy of a library.
 
     Args:
         library: Text of the library.
         symbol: The strategy.
-        found: Its trace, or what is wrong with its decisions.
+        found: Its trace, or the error in its decisions.
         space: The design space of its dispatch; None when the model has no such dispatch.
         emitted: The decisions that it was emitted with; None when they are not known.
     """
@@ -78,7 +78,7 @@ def judge(
 
 
 def _is_edit_of(library: str, symbol: str, found: Trace, space: DesignSpace, emitted: Mapping[str, Value]) -> bool:
-    """Say whether the script is the emitted one but for its decisions."""
+    """Say whether the script is the emitted one except for its decisions."""
     try:
         original = found
         for name, value in emitted.items():

@@ -24,16 +24,16 @@ ENTRY_POINTS = "mlir_sched.transform_modules"
 """Entry-point group through which other distributions register transform modules (a class or a factory)."""
 SAMPLE_ATTEMPTS = 64
 KEPT = 20_000
-"""Feature rows (6 MB) and replayed traces that a design space remembers: strategies ask for the features of what they
-just drew, and evolution makes the same child again and again."""
+"""Maximum number of feature rows (6 MB), and of replayed traces, that a design space remembers: strategies ask for the
+features of traces that they just drew, and evolution makes the same child again and again."""
 T = TypeVar("T")
 
 
 class Space:
-    """An ordered list of transform modules; values, so every change returns a new space.
+    """An ordered list of transform modules; immutable, so every change returns a new space.
 
-    Modules are asked in order. One that schedules a dispatch whole should stand before those that distribute and
-    lower it, which is where :meth:`insert` puts it.
+    Modules are asked in order. A module that schedules a whole dispatch should stand before the modules that
+    distribute and lower it; :meth:`insert` puts it there by default.
     """
 
     def __init__(self, modules: Sequence[TransformModule]) -> None:
@@ -58,10 +58,10 @@ class Space:
         return Space([*registered_modules(target), *backend.default_modules()])
 
     def for_target(self, target: Target) -> Space:
-        """Return this space, once every module of it is known to be for a target.
+        """Return this space if every module of it can be used for a target.
 
         Raises:
-            UserError: One is not; the message names its stage.
+            UserError: A module cannot be used; the message names its stage.
         """
         for module in self.modules:
             if not module.is_for(target):
@@ -93,7 +93,7 @@ class Space:
         return Space([*self.modules[:position], *self.modules[position + 1 :]])
 
     def sketches(self, dispatch: Dispatch, target: Target) -> tuple[Sketch, ...]:
-        """Return the complete sketches that the modules make for a dispatch; empty when none of them knows it.
+        """Return the complete sketches that the modules make for a dispatch; empty when no module can schedule it.
 
         Raises:
             UserError: A module that is not ours raised.
@@ -118,7 +118,7 @@ def registered_modules(target: Target) -> Iterator[TransformModule]:
     """Yield the modules that installed distributions register for a target, ordered by entry-point name.
 
     Raises:
-        UserError: One cannot be loaded or is not a transform module.
+        UserError: A module cannot be loaded or is not a transform module.
     """
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
         try:
@@ -155,7 +155,7 @@ class DesignSpace:
         return tuple(self._sketches)
 
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
-        """Draw a legal trace, of a sketch drawn uniformly unless named.
+        """Draw a legal trace of the named sketch, by default of one drawn uniformly.
 
         Raises:
             IllegalTraceError: None of 64 attempts was legal; the message is the last rule broken.
@@ -171,7 +171,7 @@ class DesignSpace:
         return self.attempt(rng, sketch)
 
     def attempt(self, rng: np.random.Generator, sketch: str) -> Trace:
-        """Draw once; for measuring the share of legal samples.
+        """Draw a trace in a single attempt; serves to measure the share of legal draws.
 
         Raises:
             IllegalTraceError: The draw broke a rule.
@@ -181,7 +181,7 @@ class DesignSpace:
     def replay(self, trace: Trace, rng: np.random.Generator | None = None) -> Trace:
         """Return the trace with every decision that no longer fits repaired.
 
-        Decisions that a change brings in are drawn from ``rng``, by default from one seeded by the trace itself.
+        Decisions that the trace lacks are drawn from ``rng``, by default from a generator seeded by the trace itself.
 
         Raises:
             IllegalTraceError: A rule of the space is broken, or a decision cannot be repaired.
@@ -211,7 +211,7 @@ class DesignSpace:
         return self.run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT))[1]
 
     def features(self, traces: Sequence[Trace]) -> np.ndarray:
-        """Return float32 [len(traces), features.COUNT]."""
+        """Return the features of traces, float32 [len(traces), features.COUNT]."""
         if not traces:
             return np.empty((0, COUNT), dtype=np.float32)
         rows = []
@@ -240,7 +240,7 @@ class DesignSpace:
         """Return the trace of a stand-alone script, proven legal in this space.
 
         A decision edited by hand is honoured when the space allows it: :meth:`script` then prints the script that
-        follows from it. What else was edited does not show in the trace (``script_state.judge`` notices it).
+        follows from it. Other edits do not show in the trace (``script_state.judge`` notices them).
 
         Raises:
             ScriptError: The script does not parse, or a decision is incomplete or contradicts itself.
@@ -284,12 +284,12 @@ class DesignSpace:
 
 
 def _halved(kept: dict[str, T]) -> dict[str, T]:
-    """Return what is kept, without the older half when it has become too much."""
+    """Return a cache, without its older half when it holds :data:`KEPT` entries."""
     return dict(list(kept.items())[KEPT // 2 :]) if len(kept) >= KEPT else kept
 
 
 class _blame:  # noqa: N801 - reads as a statement
-    """Turn what a module that is not ours raises into a user error that names it and its line."""
+    """Turn the exception of a module that is not ours into a user error that names the module and the line."""
 
     def __init__(self, module: str, python_module: str) -> None:
         self._module, self._ours = module, python_module.startswith("mlir_sched.")

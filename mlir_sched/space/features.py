@@ -1,7 +1,7 @@
 """Cost-model features of one schedule: numbers read from its loop nest, in microseconds and without a compiler.
 
 The groups follow MetaSchedule's per-store features (TVM ``per_store_feature.cc``): extents and parallelism, memory
-footprints and reuse per tiling level, vector and register use. Counts are ``log2(x + 1)`` scaled as there.
+footprints and reuse per tiling level, vector and register use. As in TVM, counts are scaled by ``log2(x + 1)``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEVELS = 8
 """Tiling levels of the main nest that are kept, counted from the innermost."""
 PER_LEVEL = 7
 NOTES = ("accumulator_registers", "unrolled_vectors", "tail_peel", "tail_mask", "threads")
-"""Notes that become features; a module may note anything, the rest is ignored."""
+"""Notes that become features; a module may write other notes, which are ignored."""
 KINDS = (
     "contraction.registers",
     "contraction.cache",
@@ -32,14 +32,14 @@ KINDS = (
     "elementwise",
     "lowering_config",
 )
-"""Sketches that have a column of their own."""
+"""Beginnings of sketch names that have a column of their own."""
 GLOBAL = 14
 COUNT = GLOBAL + LEVELS * PER_LEVEL + len(NOTES) + len(KINDS)
 """Number of features."""
 
 
 def featurise(schedule: Schedule, sketch: str) -> np.ndarray:
-    """Return float32 [COUNT]; all finite.
+    """Return the features of a schedule, float32 [COUNT]; all of them are finite.
 
     Args:
         schedule: A finished run of a schedule program (emitting nothing is enough).

@@ -16,7 +16,7 @@ from mlir_sched.transform_scripts.module import TransformModule
 def load_modules(names: Sequence[str]) -> tuple[TransformModule, ...]:
     """Return an instance of each class or factory, named as ``package.module:Class``.
 
-    Modules are found on the Python path and, behind all of it, in the working directory: nothing there shadows another.
+    Modules are looked up on the Python path and last in the working directory, so that no file there shadows a module.
 
     Raises:
         UserError: A name is not of this form, does not exist, raises, or makes no transform module.

@@ -17,15 +17,15 @@ from mlir_sched.tuned_folder.installation import LIBRARY, SUMMARY, emission_of
 
 @dataclass(frozen=True)
 class TunedFolder:
-    """What ``tune`` wrote.
+    """A folder that ``tune`` wrote.
 
     Attributes:
         path: The folder.
-        flags: Compiler flags without the library.
+        flags: Compiler flags without those that name the library.
         library: Text of the library; empty when no dispatch is tuned.
-        library_file: Where it lies in the folder.
+        library_file: Path of the library in the folder.
         library_in_flags: The library that ``flags.txt`` names; None when it names none.
-        summary: ``summary.json``; empty when it is missing or of another emission than the library.
+        summary: ``summary.json``; empty when it is missing or belongs to another emission than the library.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class TunedFolder:
 
     @property
     def problem(self) -> str:
-        """Why ``iree-compile @flags.txt`` would not use this folder's library; empty when it does."""
+        """Why ``iree-compile @flags.txt`` would not use this folder's library; empty when it would."""
         own = self.library_file
         if self.library and self.library_in_flags is None:
             return f"{self.path / 'flags.txt'} does not name the library {own}"
@@ -53,7 +53,7 @@ def read_tuned_folder(path: Path) -> TunedFolder:
     """Read a tuned folder.
 
     Raises:
-        UserError: It is missing, is no tuned folder, or a file of it cannot be read.
+        UserError: The folder is missing or is no tuned folder, or a file of it cannot be read.
     """
     if not path.is_dir():
         raise UserError(f"{path}: " + ("not a folder" if path.exists() else "no such folder"))
@@ -87,7 +87,7 @@ def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str,
 
     Args:
         folder: The folder.
-        target: What it is to be used for.
+        target: The target that the folder is to be used for.
         strategies: The provenance of its library's strategies, by symbol.
 
     Raises:
@@ -111,10 +111,10 @@ def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str,
 
 
 def refuse_other_target(path: Path, target: str) -> None:
-    """Refuse to write results for a target into a folder that holds those for another one.
+    """Refuse to write results for a target into a folder that holds results for another target.
 
     Raises:
-        UserError: It does.
+        UserError: The folder holds results for another target.
     """
     try:
         summary = json.loads((path / SUMMARY).read_text())
@@ -129,7 +129,7 @@ def read_text(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
-        UserError: It cannot be read, or is not text.
+        UserError: The file cannot be read, or is not text.
     """
     try:
         return path.read_text()
@@ -140,7 +140,10 @@ def read_text(path: Path) -> str:
 
 
 def _library_file(path: Path, named: Path | None) -> Path:
-    """Return the library of a folder: the one that its flags name, as after an emission that was killed at the end."""
+    """Return the path of a folder's library: the file in it that its flags name, else ``library.mlir``.
+
+    The flags name another file than ``library.mlir`` after an installation that was killed before its end.
+    """
     own = path / LIBRARY
     return own if named is None or not _same(named.parent, path) else own.with_name(named.name)
 

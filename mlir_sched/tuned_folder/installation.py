@@ -1,8 +1,9 @@
 """Moves a proven result into the tuned folder, so that the folder holds one whole result at every instant.
 
-``flags.txt`` names the library, and both change: replaced one after the other, a crash between would leave the flags of
-one result with the scripts of another. So the new library comes under a name of its own first, ``flags.txt`` is
-replaced by one that names it, which is one step for the file system, and only then do both get their usual names::
+``flags.txt`` names the library, and a new result changes both files: if they were replaced one after the other, a crash
+in between would leave the flags of one result with the scripts of another. So the new library is written under a name
+of its own first, and ``flags.txt`` is replaced in one step by a file that names it. Only then do both files get their
+usual names::
 
     library.<emission>.mlir   new      not named yet: the earlier result is in use
     flags.txt                 new      names the line above: the new result is in use from here on
@@ -10,7 +11,7 @@ replaced by one that names it, which is one step for the file system, and only t
     flags.txt                 new      names library.mlir
     summary.json              new      names its library by the emission; a reader ignores one that names another
 
-Before a result without a library the earlier library goes the same way, out of ``library.mlir``.
+When the new result has no library, the earlier library is first moved out of ``library.mlir`` in the same way.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PASSING = ("library.*.mlir", ".library.*.mlir.new")
 
 @dataclass(frozen=True)
 class EmittedFiles:
-    """What a tuned folder is to hold.
+    """The files of a result that is to be installed in a tuned folder.
 
     Attributes:
         library: Text of the library; empty when nothing needs one.
@@ -44,27 +45,27 @@ class EmittedFiles:
 
     @property
     def emission(self) -> str:
-        """Name of the emission: that in the library, empty without one."""
+        """Name of the emission, which the library states; empty without a library."""
         return emission_of(self.library)
 
     def response(self, library: Path) -> str:
-        """Return the text of ``flags.txt`` when the library lies at a path."""
+        """Return the text of ``flags.txt`` for a library at a path."""
         return write_response_file([*self.flags, *(library_flags(library) if self.library else ())])
 
 
 def emission_of(library: str) -> str:
-    """Return the name of the emission that a library says it is of; empty when it says none."""
+    """Return the name of the emission that a library belongs to; empty when the library states none."""
     found = _EMISSION.search(library)
     return found[1] if found else ""
 
 
 def name_of_emission(library: str, flags: tuple[str, ...]) -> str:
-    """Return a name for an emission: a digest of the library, before it has the name, and of the flags."""
+    """Return a name for an emission: a digest of the flags and of the library, which does not state the name yet."""
     return hashlib.sha256("\0".join((library, *flags)).encode()).hexdigest()[:12]
 
 
 def install(folder: Path, files: EmittedFiles, summary: str) -> None:
-    """Put a proven result into the tuned folder; killed at any instant, it leaves the earlier result or the new one.
+    """Put a proven result into the tuned folder; a process killed at any instant leaves the earlier or the new one.
 
     Args:
         folder: The folder, by its absolute path.
@@ -87,14 +88,14 @@ def install(folder: Path, files: EmittedFiles, summary: str) -> None:
 
 
 def _use_passing(folder: Path, files: EmittedFiles) -> None:
-    """Have ``flags.txt`` name a library that is not called ``library.mlir``, so that this one can be changed."""
+    """Write the library under a passing name that ``flags.txt`` then names, so that ``library.mlir`` can be changed."""
     passing = folder / f"library.{files.emission or 'earlier'}.mlir"
     replace_file(passing, files.library.encode())
     replace_file(folder / FLAGS, files.response(passing).encode())
 
 
 def _using_library(folder: Path) -> EmittedFiles | None:
-    """Return the result in use when ``flags.txt`` names ``library.mlir``; None when it does not."""
+    """Return the installed library and flags when ``flags.txt`` names ``library.mlir``; None when it does not."""
     try:
         flags = read_response_file((folder / FLAGS).read_text())
     except (OSError, ValueError):

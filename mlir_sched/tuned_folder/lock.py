@@ -13,7 +13,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.tuned_folder.folder import refuse_other_target
 
 LOCK = ".lock"
-"""The file that a run locks; it holds the run's process id. One that a killed process left is not locked any more."""
+"""The file that a run locks; it holds the run's process id. A file left by a killed process is no longer locked."""
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def open_folder(folder: Path, target: str) -> Iterator[Path]:
         target: Name of the target whose results are written.
 
     Raises:
-        UserError: It cannot be written, holds results for another target, or another run writes into it.
+        UserError: The folder cannot be written, holds results for another target, or another run writes into it.
     """
     refuse_other_target(folder, target)
     try:
@@ -44,7 +44,7 @@ def open_folder(folder: Path, target: str) -> Iterator[Path]:
 
 
 def _lock(folder: Path) -> int:
-    """Return the descriptor of the folder's locked file; the system unlocks it when the process ends in any way.
+    """Lock the folder's lock file and return its descriptor; the system unlocks it even when the process is killed.
 
     Raises:
         UserError: Another process, or another run in this one, holds the lock.
@@ -69,11 +69,11 @@ def _lock(folder: Path) -> int:
         except BaseException:
             os.close(file)
             raise
-        os.close(file)  # its run ended and removed it after we had opened it
+        os.close(file)  # its run ended and removed the file after we had opened it
 
 
 def _is_at(path: Path, file: int) -> bool:
-    """Say whether a path still leads to an open file."""
+    """Say whether a path still names the file that is open."""
     with suppress(FileNotFoundError):
         return os.path.samestat(path.stat(), os.fstat(file))
     return False

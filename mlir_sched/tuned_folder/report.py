@@ -19,7 +19,7 @@ from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
 CURVE, REPORT = "curve.png", "report.html"
 CURVES_SHOWN = 10
-"""Dispatches in the picture: those that gained most."""
+"""Most dispatches in the picture, which shows those that gained most."""
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #222 }
@@ -30,7 +30,7 @@ td.number { text-align: right; white-space: nowrap } code { font-size: 90% } img
 
 @dataclass(frozen=True)
 class Curve:
-    """What one dispatch's search saw.
+    """The tuning curve of one dispatch.
 
     Attributes:
         name: The dispatch.

@@ -24,13 +24,13 @@ class DispatchResult:
         in_program_s: Seconds of one call inside of the untuned program, by its profile; None when it is not known.
         share: Part of the untuned program's time that its calls take, 0 to 1; None when it is not known.
         untuned: Its untuned timing; None when it was not measured.
-        tuned: Timing of its final script, with the ratio to the untuned code; None when none is used.
-        symbol: Name of its strategy in the library, empty when none is used.
-        sketch: Which program its script is, empty when none is used.
+        tuned: Timing of its final script, with the ratio to the untuned code; None when no script is used.
+        symbol: Name of its strategy in the library, empty when no script is used.
+        sketch: Name of the sketch of its script, empty when no script is used.
         decisions: The decisions of its script by name.
         trials: Candidates tried.
         failures: How many failed, by class.
-        note: Why it is as it is, when it is not tuned.
+        note: Why the dispatch stays untuned; empty when it is tuned.
     """
 
     name: str
@@ -50,22 +50,22 @@ class DispatchResult:
 
     @property
     def speedup(self) -> float:
-        """Untuned time / tuned time; 1 when it stays as it is."""
+        """Untuned time / tuned time; 1 when the dispatch stays untuned."""
         return self.tuned.ratio if self.tuned is not None else 1.0
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """The whole program through the public route.
+    """The whole program, compiled as a user compiles it.
 
     Attributes:
         untuned: Timing of plain ``iree-compile``.
-        tuned: Timing of what was emitted, with the ratio to ``untuned``, in a session that decided nothing.
+        tuned: Timing of the emitted program, with the ratio to ``untuned``, in a session that decided nothing.
         variants: Ratio of every untuned variant to plain ``iree-compile`` in the session that decided what is emitted,
             by name; a variant that is wrong or fails is missing.
         variant: Name of the variant that was emitted.
         device: IREE's device that it was timed on and is to run on (``iree-run-module --device``): ``local-sync`` where
-            the thread that calls is faster than several threads.
+            the calling thread is faster than several threads.
         verified: Whether the emitted program's numbers passed every check against the untuned ones.
     """
 
@@ -78,7 +78,7 @@ class ProgramResult:
 
     @property
     def gained(self) -> bool:
-        """Whether what was emitted is faster than plain ``iree-compile``, beyond the noise."""
+        """Whether the emitted program is faster than plain ``iree-compile``, beyond the noise."""
         return self.tuned.ratio_low > 1.0
 
 
@@ -94,11 +94,11 @@ class TuneResult:
         trials: Candidates tried in this run, replayed ones included.
         measured: Candidates measured now, and not found in the store.
         seconds: Wall-clock seconds of this process.
-        run_seconds: Wall-clock seconds of all processes that worked on the run: those of this one, and of earlier ones
-            those up to the end of their searches, or to the last round before they were killed.
+        run_seconds: Wall-clock seconds of all processes that worked on the run: all seconds of this process, and those
+            of each earlier process up to the end of its searches, or up to its last round if it was killed.
         interrupted: Whether the user stopped it early.
         program: End-to-end result.
-        left_out: Why program variants are no rivals, by name: IREE does not compile them, or they fail.
+        left_out: Why program variants were left out, by name: IREE does not compile them, they fail, or time was short.
         dispatches: One entry per distinct dispatch, in the model's order.
         output: The tuned folder; None when nothing was written.
         store: Where the records are.
@@ -106,9 +106,9 @@ class TuneResult:
         tunable_share: Part of the untuned program's time in dispatches that transform modules schedule, 0 to 1; None
             when IREE recorded no profile.
         model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
-            None when it was never asked.
+            None when there was no such round.
         versions: Versions of everything that decides the result.
-        emission: Name of the emission, which the library repeats; empty when there is no library.
+        emission: Name of the emission, which the library states; empty when there is no library.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""The check of a ``summary.json``, which anybody may have edited: does it have what is read from it?"""
+"""The check of a ``summary.json``, which anybody may have edited, for fields of wrong types."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KINDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
     ("program", "tuned"): dict,
     ("program", "tuned", "ratio"): (int, float),
 }
-"""The fields that are read, each with what it has to be where it is there."""
+"""The fields that are read, each with the type it must have when it is present."""
 
 
 def require_usable_fields(summary: Mapping[str, Any]) -> None:
-    """Refuse a summary with a field that is not of the kind that ``tune`` writes; fields may be missing.
+    """Refuse a summary with a field of another type than ``tune`` writes; fields may be missing.
 
     Raises:
-        UserError: There is one.
+        UserError: The summary has such a field.
     """
     for path, kind in _KINDS.items():
         value: Any = summary

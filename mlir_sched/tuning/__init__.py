@@ -1,1 +1,1 @@
-"""The search: turns of programs (variants), rounds of tasks, candidates; and the budget that all of it is given."""
+"""The search in three nested loops (turns of program variants, rounds of tasks, candidates), and its budget."""

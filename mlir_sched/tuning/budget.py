@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 COMPILING = 1 / 3
-"""Part of the minutes after whose end no further variant is compiled."""
+"""Share of the given minutes after which no further variant is compiled."""
 EXPLORATION = 1 / 2
-"""Share of the budget before one program is chosen, the same for every rung: there are two, or log2 of the programs."""
+"""Share of the budget that is spent before one program is chosen. The rungs of successive halving divide it equally:
+they are log2 of the explored programs, rounded up, and at least two."""
 FIRST_ROUND = 2
-"""Least candidates of a task's first round; the tasks share a batch in their first rounds, so that a small budget
-reaches all of them. What is tried does not depend on the budget, so that a larger one goes on where it ended."""
+"""Least number of candidates in a task's first round; the tasks share a batch in their first rounds, so that a small
+budget reaches all of them. Which candidates are tried does not depend on the budget, so that a run with a larger budget
+goes on where a smaller one ended."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Standing:
         tried: Candidates tried on the program.
         now_s: Seconds on the run's clock.
         tasks: How many of its tasks are searched.
-        reached: Whether every one of them had a round, or has nothing left to try.
+        reached: Whether every searched task had a round, or has nothing left to try.
         begun: Whether an interrupted process had begun the next round.
     """
 
@@ -44,10 +46,10 @@ class Part:
 
     Attributes:
         batch: Most candidates of a round.
-        trials: Candidates of the program at the end, those of earlier parts included; None for a part by time.
+        trials: Candidates tried on the program by then, those of earlier parts included; None for a part by time.
         until_s: Seconds on the run's clock at the end; used when ``trials`` is None.
-        ended: Candidates of the program when a part by time had ended in an earlier process; a resumed run ends it
-            there. None when it did not end before.
+        ended: Candidates tried on the program when an earlier process ended this part by time; a resumed run ends the
+            part at the same number. None when no earlier process ended the part.
     """
 
     batch: int
@@ -57,13 +59,13 @@ class Part:
 
     @property
     def by_time(self) -> bool:
-        """Whether it ends at a time."""
+        """Whether the part ends at a time, and not after a number of candidates."""
         return self.trials is None
 
     def next_round(self, search: Standing) -> int:
         """Return how many candidates the next round may try; 0 at the end.
 
-        By time, a resumed run ends a round that was begun, however long it took.
+        In a part by time, a resumed run finishes a round that was begun, even after ``until_s``.
         """
         if self.trials is None:
             goes_on = search.begun or search.now_s < self.until_s
@@ -74,7 +76,7 @@ class Part:
     def untuned_until_s(self, now_s: float) -> float:
         """Return the seconds on the run's clock after which no further untuned code is measured.
 
-        By time it is half of what is left at ``now_s``, by trials there is no such end.
+        A part by time leaves half of what remains at ``now_s`` for untuned code; a part by trials sets no limit.
         """
         return math.inf if self.trials is not None else (now_s + self.until_s) / 2
 
@@ -85,9 +87,9 @@ class Turn:
 
     Attributes:
         explored: How many programs are explored in all.
-        rung: From 0.
-        programs: How many programs divide the rung.
-        place: Place of the program among them, from 0.
+        rung: Number of the rung, from 0.
+        programs: How many programs share the rung.
+        place: Place of the program among these, from 0.
     """
 
     explored: int
@@ -114,16 +116,16 @@ class Budget:
 
     @property
     def by_time(self) -> bool:
-        """Whether it is in seconds."""
+        """Whether the budget is in seconds."""
         return self.trials is None
 
     @staticmethod
     def of(options: TuneOptions, *, tasks: int, begun_s: float) -> Budget:
-        """Return what a user gave a run, or else a default.
+        """Return the budget that a user gave a run, or else the default budget.
 
         Args:
             options: What the user decided.
-            tasks: Most tasks of a variant that can be tuned.
+            tasks: The largest number of tasks that can be tuned in one variant.
             begun_s: Seconds on the run's clock when the search began.
         """
         if options.minutes is not None:
@@ -135,12 +137,12 @@ class Budget:
         return programs if self.trials is None else max(1, min(programs, int(self.trials * EXPLORATION / self.batch)))
 
     def part(self, turn: Turn, *, own: int, elsewhere: int) -> Part:
-        """Return what a program may spend in its turn; by trials whole batches, at least one.
+        """Return what a program may spend in its turn; for a budget in trials this is whole batches, at least one.
 
         Args:
             turn: The turn.
             own: Candidates tried so far on the program.
-            elsewhere: Candidates tried so far on the others.
+            elsewhere: Candidates tried so far on the other programs.
         """
         share = _rung_share(turn.explored)
         if self.trials is None:
@@ -150,21 +152,21 @@ class Budget:
         return Part(self.batch, min(own + batches * self.batch, self.trials - elsewhere))
 
     def kept(self, last: Turn, *, tried: int) -> int:
-        """Return how many programs are left after a rung: the better half, or one when all of exploration is spent.
+        """Return how many programs are left after a rung: half, rounded up, or one when :data:`EXPLORATION` is spent.
 
         Args:
             last: The last turn of the rung.
-            tried: Candidates tried so far on all explored programs; whole batches may be more than their rungs' shares.
+            tried: Candidates tried so far on all explored programs; a program's batch may be more than its share.
         """
         spent = _rung_share(last.explored) * (last.rung + 1) if self.trials is None else tried / self.trials
         return math.ceil(last.programs / 2) if spent < EXPLORATION else 1
 
     def rest(self, *, elsewhere: int) -> Part:
-        """Return what a program may spend that gets all that is left."""
+        """Return the part for a program that may spend all of the budget that is left."""
         return Part(self.batch, None if self.trials is None else self.trials - elsewhere, self.seconds)
 
     def has_trials(self, tried: int) -> bool:
-        """Say whether trials are left after so many; no run by time has any."""
+        """Say whether trials are left after ``tried`` candidates; False for a run by time."""
         return self.trials is not None and tried < self.trials
 
     def left_s(self, *, tried: int, here_s: float, now_s: float) -> float | None:
@@ -181,10 +183,10 @@ class Budget:
 
 
 def _rung_share(explored: int) -> float:
-    """Return the part of the budget, 0 to 1, for every rung when so many programs are explored."""
+    """Return each rung's share of the budget, 0 to 1, when ``explored`` programs are explored."""
     return EXPLORATION / max(2, math.ceil(math.log2(explored)))
 
 
 def compiling_s(options: TuneOptions) -> float:
-    """Return the seconds of a process after which no further variant is compiled; infinite for a run by trials."""
+    """Return how many seconds after its start a process compiles no further variant; infinite for a run by trials."""
     return math.inf if options.minutes is None else COMPILING * 60 * options.minutes

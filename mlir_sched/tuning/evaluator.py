@@ -29,13 +29,13 @@ class Evaluator(Protocol):
         """Return the outcome of the task's untuned code (its ratio is 1).
 
         Raises:
-            UntunedError: It cannot be compiled or run.
+            UntunedError: The untuned code cannot be compiled or run.
         """
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
     ) -> Iterator[tuple[int, Outcome]]:
-        """Yield (index in ``scripts``, outcome) once per script, failures first.
+        """Yield (index in ``scripts``, outcome) once per script, first those of the scripts that need not be run.
 
         Args:
             task: The task.
@@ -48,7 +48,7 @@ def untuned_outcome(evaluator: Evaluator, task: Task) -> Outcome:
     """Return the outcome of a task's untuned code.
 
     Raises:
-        UntunedError: There is none; what else the evaluator raises is its cause.
+        UntunedError: The task has none; any other exception of the evaluator is the cause of this error.
         UserError, OSError: No task can be evaluated.
     """
     try:
@@ -62,7 +62,7 @@ def untuned_outcome(evaluator: Evaluator, task: Task) -> Outcome:
 def script_outcomes(
     evaluator: Evaluator, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield what ``Evaluator.evaluate`` does; once it raises, an internal error for every script without an outcome.
+    """Yield what ``Evaluator.evaluate`` yields; if it raises, an internal error for every script without an outcome.
 
     Raises:
         UserError, OSError: No task can be evaluated.
@@ -89,7 +89,7 @@ class _Baseline:
 class CompileAndRun:
     """The evaluator that measures on this machine; a context manager.
 
-    Compiling and timing take turns, because a compile beside a timing disturbs it.
+    Compiling and timing take turns, because a compilation disturbs a timing that runs beside it.
 
     Args:
         flags: Compiler flags of all tasks.
@@ -172,7 +172,7 @@ class CompileAndRun:
 def seconds_against(outcome: Outcome, untuned: Timing) -> float | None:
     """Return the time of a candidate on the scale of the task's untuned timing, or None for a failure.
 
-    The ratio to the interleaved baseline is what was measured well; a machine's speed may drift between rounds.
+    Only the ratio to the interleaved baseline is reliable, because a machine's speed may drift between rounds.
     """
     return None if outcome.timing is None else untuned.median_s / outcome.timing.ratio
 

@@ -12,7 +12,7 @@ class ProgramState:
     """How far the search of one program is.
 
     Attributes:
-        name: Name of its variant.
+        name: Name of the program's variant.
         tried: Candidates tried.
         best: Speed-up of the best candidate so far by dispatch name, at least 1.
         failures: Failed candidates so far by class.
@@ -25,10 +25,10 @@ class ProgramState:
 
 
 class SearchEvents(Protocol):
-    """Is told what happens in a search; whatever it raises ends the search."""
+    """The listener that is told what happens in a search; an exception that it raises ends the search."""
 
     def on_stage(self, stage: str, state: ProgramState) -> None:
-        """Hear what a search does now, for a person, and how far it is; called often."""
+        """Hear what a search does now, as text for a person, and how far the search is; called often."""
 
     def on_internal_error(self, text: str) -> None:
-        """Hear the traceback of a mistake of ours that cost a candidate or a dispatch; the same one may come twice."""
+        """Hear the traceback of an internal error that cost a candidate or a dispatch; it may come more than once."""

@@ -1,4 +1,4 @@
-"""The exchange of traces between tasks: the best trace of one, repaired, is tried on others that it fits."""
+"""The exchange of traces between tasks: the best trace of one task, repaired, is tried on others that it fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
 
 EXCHANGE = 3
-"""Most tasks that try what has just been found for another one, and most such traces that a task starts from."""
+"""Maximum number of tasks that try a trace just found for another task, and of finds that a task starts from."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Find:
     Attributes:
         dispatch: The dispatch that it was found for.
         trace: The decisions.
-        seconds_per_run: What the task takes with it per run of the model.
+        seconds_per_run: Seconds that the task takes with this trace per run of the model.
     """
 
     dispatch: Dispatch | None
@@ -29,13 +29,17 @@ class Find:
 
 
 def finds_of(searches: Sequence[TaskSearch]) -> list[Find]:
-    """Return the best traces so far, of tasks for which one is faster than the untuned code."""
+    """Return the best trace so far of every task that has a trace faster than the untuned code."""
     found = ((search, search.best_trace()) for search in searches)
     return [Find(s.task.dispatch, trace, s.seconds_per_run()) for s, trace in found if trace is not None]
 
 
 def start_from_finds(searches: Sequence[TaskSearch], finds: Sequence[Find]) -> None:
-    """Have every task go on from what was found for the same ops, else for the tasks that take the most time."""
+    """Give every task traces to try next: first the finds for the same ops, then those of the heaviest tasks.
+
+    The heaviest task takes the most time per run of the model. A task is offered at most :data:`EXCHANGE` finds, and
+    takes those that fit it and that it does not know yet.
+    """
     heaviest = sorted(finds, key=lambda find: find.seconds_per_run, reverse=True)
     for search in searches:
         same = [find for find in heaviest if find.dispatch == search.task.dispatch]
@@ -45,7 +49,7 @@ def start_from_finds(searches: Sequence[TaskSearch], finds: Sequence[Find]) -> N
 
 
 def fits(found: Trace, source: TaskSearch, searches: Sequence[TaskSearch]) -> list[tuple[TaskSearch, Trace]]:
-    """Return the other tasks that a task's trace fits, each with its repaired trace, the heaviest first."""
+    """Return the other tasks that a task's trace fits, each with the trace repaired for it, the heaviest task first."""
     others = [search for search in searches if search is not source and not search.exhausted]
     others.sort(key=TaskSearch.seconds_per_run, reverse=True)
     fitted = ((search, search.fitted(found)) for search in others)

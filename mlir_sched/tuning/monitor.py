@@ -1,4 +1,4 @@
-"""The progress of a run, put together from what its searches tell."""
+"""The progress of a run, put together from the events of its searches."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mlir_sched.tuning.tuning_run import TuningRun
 
 @dataclass
 class Monitor:
-    """Hears the events of all searches of a run (``SearchEvents``).
+    """The listener to the events of all searches of a run; satisfies ``SearchEvents``.
 
     Attributes:
         run: The run.
         progress: Is called with the state of the whole run.
-        on_internal_error: Is called with the tracebacks of mistakes of ours.
+        on_internal_error: Is called with the tracebacks of internal errors.
     """
 
     run: TuningRun
@@ -26,7 +26,7 @@ class Monitor:
     _tried: dict[str, int] = field(default_factory=dict)
 
     def on_stage(self, stage: str, state: ProgramState) -> None:
-        """Call ``progress`` with the state of a program and the candidates tried on all of them."""
+        """Call ``progress`` with the state of a program and the number of candidates tried on all programs."""
         self._tried[state.name] = state.tried
         tried, budget, clock = sum(self._tried.values()), self.run.budget, self.run.clock
         here_s = clock.here_s()

@@ -9,7 +9,7 @@ from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.targets.target import LOCAL_TASK
 
 DEFAULT_TRIALS_PER_TASK = 64
-"""Budget when none is given. Source: one batch of MetaSchedule (``num_trials_per_iter``)."""
+"""Candidates per tunable task when no budget is given. Source: one batch of MetaSchedule (``num_trials_per_iter``)."""
 STRATEGIES = ("evolutionary", "random")
 
 
@@ -23,8 +23,8 @@ class TuneOptions:
         minutes: Wall-clock minutes for the search; emission and its checks come on top.
         seed: Seed of every choice of the search.
         threads: Threads the tuned program may run on.
-        device: With several threads, ``local-task`` has IREE's workers run the program in any case; None lets the
-            search choose ``local-sync``, the thread that calls, where that is faster.
+        device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
+            search choose ``local-sync``, which runs it on the calling thread, where that is faster.
         batch: Candidates per round; a round is compiled, then timed.
         strategy: ``evolutionary`` (with the cost model) or ``random``.
         fresh: Start anew: no record of an earlier run is used.

@@ -28,19 +28,19 @@ from mlir_sched.tuning.task_setup import starts_in, strategy_for
 from mlir_sched.tuning.tuning_run import TuningRun
 
 NOISE = 0.05
-"""Relative difference of a program's time and the sum of its dispatches' that says nothing."""
+"""Relative difference between a program's time and the sum of its dispatches' times that is taken for noise."""
 NO_TIME = "no time was left to measure it"
-"""Why a dispatch stays as it is in a short run by time."""
+"""Why a dispatch stays untuned in a short run by time."""
 
 
 @dataclass(eq=False)
 class ProgramSearch:
-    """The search for the scripts of one program; it stops at the end of a part and goes on with a further one.
+    """The search for the scripts of one program; it stops at the end of a part and goes on with the next part.
 
     Attributes:
         run: The run that it belongs to.
         built: The variant whose program it is.
-        events: Is told what happens.
+        events: Is told what happens in the search.
         searches: Tasks under search, the heaviest first.
         untunable: Why other tasks are not searched, by key.
     """
@@ -58,7 +58,7 @@ class ProgramSearch:
         Args:
             evaluator: Measures the program's tasks.
             part: What may be spent.
-            finds: What was found for other programs.
+            finds: The best traces found for other programs.
 
         Raises:
             KeyboardInterrupt: The user interrupts; what was measured until then is kept.
@@ -103,8 +103,8 @@ class ProgramSearch:
     def expected_s(self) -> float:
         """Return the seconds that the program is expected to take with the best scripts so far.
 
-        What it took besides its tasks counts where it is more than :data:`NOISE`: tasks may become many times faster,
-        and then noise of the untuned program would be all that is left.
+        The untuned program's time outside of its tasks counts as far as it exceeds the :data:`NOISE` of the program's
+        time: tasks may become many times faster, and that noise would then be most of the expected time.
         """
         if self.built.timing is None:
             return float("inf")
@@ -123,7 +123,7 @@ class ProgramSearch:
 
     @cached_property
     def _log(self) -> RoundLog:
-        """What the store keeps of this search; opened when it begins, so that it sees what others stored by then."""
+        """The stored rounds of this search; read when it begins, so that it sees what other searches stored by then."""
         return RoundLog.of(self.run, self.tasks, self.target)
 
     def _next_task(self) -> TaskSearch | None:
@@ -142,7 +142,7 @@ class ProgramSearch:
     def _measure_untuned(self, evaluator: Evaluator, part: Part) -> None:
         """Begin to search the tasks that are not searched yet, those with the largest share of the time first.
 
-        By time, the untuned code of the last ones may have to wait for another part.
+        In a part by time, the untuned code of the last tasks may have to wait for a later part.
         """
         log, until_s = self._log, part.untuned_until_s(self.run.clock.spent_s())
         known = {search.task.key for search in self.searches}
@@ -158,13 +158,13 @@ class ProgramSearch:
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
 
     def _by_share(self) -> list[tuple[int, Task]]:
-        """Return the tasks that can be tuned with their numbers, those with the largest share of the time first."""
+        """Return (number, task) of the tasks that can be tuned, those with the largest share of the time first."""
         profile, tasks = self.built.profile, self.built.model.tasks
         shares = profile.shares(task.name for task in tasks) if profile else {}
         return sorted(enumerate(self.tasks), key=lambda pair: -shares.get(pair[1].name, 0.0))
 
     def _add_search(self, index: int, task: Task, stored: TaskRecords, evaluator: Evaluator) -> None:
-        """Measure the untuned code of a task and begin to search, or note why the task stays as it is."""
+        """Measure the untuned code of a task and begin its search, or note why the task stays untuned."""
         self.run.store.add_task(StoredTask.of(task, self.target))
         try:
             untuned = stored.untuned(task, evaluator)
@@ -182,7 +182,7 @@ class ProgramSearch:
         self._tell("measuring the untuned dispatches")
 
     def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, part: Part) -> None:
-        """Try the new best trace of a task on those that it fits; tasks that had no round yet start from it."""
+        """Try the new best trace of a task on other tasks that it fits; tasks that had no round yet start from it."""
         fitting = fits(found, source, self.searches)
         for search, trace in fitting:
             if not search.best_s:

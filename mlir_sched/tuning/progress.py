@@ -34,5 +34,5 @@ ProgressCallback: TypeAlias = Callable[[Progress], None]
 
 
 def silent(progress: Progress) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""
     del progress

@@ -1,4 +1,4 @@
-"""The rounds of a program's search as the store keeps them: a resumed search knows what was begun."""
+"""The rounds of a program's search as the store keeps them: a resumed search knows which rounds were begun."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ class RoundLog:
     """The rounds of one search; :meth:`of` makes it.
 
     Attributes:
-        store: Where they are kept.
-        key: Key of the search there.
+        store: Where the rounds are kept.
+        key: Key of the search in the store.
         context: Context key of its records.
-        last_record: Number of the last record from before the search first began; resumed, it sees the same ones.
+        last_record: Number of the last record from before the search first began; a resumed search sees the same
+            earlier records.
         rounds: Rounds that had been begun when this process began with the search.
-        trials: Candidates that had been tried then.
+        trials: Candidates that had been tried by then.
     """
 
     store: RecordStore
@@ -40,7 +41,7 @@ class RoundLog:
 
     @staticmethod
     def of(run: TuningRun, tasks: Sequence[Task], target: Target) -> RoundLog:
-        """Return the log of the search for tasks on a target, which begins now or is resumed."""
+        """Return the log of the search over some tasks on a target; the search begins now or is resumed."""
         context = measuring_context(target, generation=run.generation)
         key = _key(run, tasks, target, context)
         run.store.add_run(key, {"last_record": run.store.last_record()})
@@ -50,11 +51,11 @@ class RoundLog:
         return RoundLog(run.store, key, context, int(settings["last_record"]), len(rounds), trials)
 
     def had_begun(self, rounds: int, tried: int) -> bool:
-        """Say whether, after so many rounds and candidates, an earlier process had begun the next ones."""
+        """Say whether an earlier process began more than ``rounds`` rounds or tried more than ``tried`` candidates."""
         return rounds < self.rounds or tried < self.trials
 
     def save(self, rounds: int, tried: int) -> None:
-        """Keep that so many rounds were begun, and how many candidates were tried so far; it never goes back."""
+        """Keep how many rounds were begun and candidates tried, unless earlier processes had come as far."""
         if (rounds, tried) > (self.rounds, self.trials):
             self.store.save_round(self.key, rounds - 1, {"trials": tried})
 

@@ -10,13 +10,13 @@ from mlir_sched.database import RecordStore
 
 @dataclass
 class RunClock:
-    """Counts the seconds of a run; what was counted until :meth:`save` is known to the process that resumes it.
+    """A count of a run's seconds; a process that resumes the run goes on from the seconds of the last :meth:`save`.
 
     Attributes:
         store: Where the seconds are kept.
-        key: Key of the clock there.
+        key: Key of the clock in the store.
         start: When this process began with the run, by ``time.monotonic()``.
-        earlier_s: Seconds that earlier processes spent on it.
+        earlier_s: Seconds that earlier processes spent on the run.
     """
 
     store: RecordStore

@@ -40,11 +40,12 @@ class TaskRecords:
     """The records of a task that one run sees.
 
     Attributes:
-        store: Where they are.
+        store: Where the records are.
         task_key: Key of the task.
         context: Context key.
         seed: Seed of the run.
-        since: Number of the last record from before the run: failures up to it that may not last are tried again.
+        since: Number of the last record from before the run: candidates with failures up to this record that may not
+            last are tried again.
     """
 
     store: RecordStore
@@ -59,15 +60,15 @@ class TaskRecords:
         return [record for record in records if record.trace and record.outcome.is_lasting]
 
     def find(self, candidate: Candidate) -> Record | None:
-        """Return the record that answers for a candidate, or None."""
+        """Return the record that makes measuring a candidate unnecessary, or None."""
         return self.store.find(self.task_key, self.context, candidate.key, since=self.since)
 
     def settle(self, candidate: Candidate, outcome: Outcome, batch: int) -> Record:
-        """Return what is stored of a candidate that was measured now: this outcome, or that of a faster process.
+        """Store the outcome of a candidate just measured and return its record, or that of a process that was faster.
 
         Args:
-            candidate: What was measured.
-            outcome: What came out.
+            candidate: The candidate that was measured.
+            outcome: Its outcome.
             batch: The round that it was measured in, from 0.
         """
         key = self.task_key, self.context, candidate.key
@@ -82,7 +83,7 @@ class TaskRecords:
         """Return the timing of the untuned code, measured once per context.
 
         Raises:
-            UntunedError: It cannot be compiled or run.
+            UntunedError: The untuned code cannot be compiled or run.
         """
         record = self._untuned_record()
         if record is None:

@@ -1,4 +1,4 @@
-"""The inner loop: rounds of one task, each of which asks the strategy, has candidates evaluated and records them."""
+"""The inner loop: rounds of one task, each of which asks the strategy for candidates, evaluates and records them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mlir_sched.tuning.task_records import Candidate, TaskRecords
 
 @dataclass(frozen=True)
 class Round:
-    """What came out of a round.
+    """The result of a round.
 
     Attributes:
         tried: Candidates tried in it.
-        found: The task's best trace, when it is one that was not the best before; None otherwise.
-        internal_errors: Tracebacks of mistakes of ours that candidates met, each once.
+        found: The task's new best trace; None when the best trace is the same as before the round.
+        internal_errors: Tracebacks of the internal errors that candidates met, each once.
     """
 
     tried: int = 0
@@ -40,14 +40,14 @@ class TaskSearch:
         task: The task.
         space: Its design space.
         strategy: Chooses candidates.
-        stored: What the store knows of it.
+        stored: The task's records in the store.
         untuned: Timing of the untuned code.
-        starts: Traces that are tried before the strategy's own; those of them that were not tried yet.
+        starts: Traces, not tried yet, that come before the strategy's own.
         records: Every record seen by this run, by the key of its trace, in order.
         best_s: Best time after each round, on the scale of the untuned timing.
         trials: Candidates tried up to the end of each round.
-        exhausted: Whether the strategy has nothing left, or a whole round met internal errors.
-        measured: Candidates evaluated now, not found in the store.
+        exhausted: Whether the strategy has nothing left, or all candidates of the last round met internal errors.
+        measured: Candidates evaluated by this process, not found in the store.
     """
 
     task: Task
@@ -63,20 +63,20 @@ class TaskSearch:
     measured: int = 0
 
     def warm_start(self) -> None:
-        """Learn from the records of earlier runs; what they know of a candidate is not measured again.
+        """Learn from the records of earlier runs; the candidates of these records are not measured again.
 
-        Records of scripts that their decisions do not produce any more (a transform module was changed) are left out.
+        Records whose decisions no longer produce the same script (a transform module was changed) are left out.
         """
         self._learn([r for r in self.stored.earlier() if r.trace and self._produces(r.trace, r.script)])
 
     def start_from(self, trace: Trace) -> None:
-        """Have a trace tried before the strategy's own, after those that were given earlier."""
+        """Have a trace tried before the strategy's own, after the traces that were given earlier."""
         self.starts = [*self.starts, trace]
 
     def run_round(self, batch_size: int, limit: int, evaluator: Evaluator) -> Round:
-        """Try the first ``limit`` of up to ``batch_size`` new candidates; without any the task is exhausted.
+        """Try the first ``limit`` of up to ``batch_size`` new candidates; when none is left, the task is exhausted.
 
-        A round always suggests whole batches: a run that goes on with a larger budget then suggests the same ones.
+        The strategy is always asked for a whole batch, so that a run with a larger budget gets the same candidates.
         """
         traces = self._next_traces(batch_size)[:limit]
         if not traces:
@@ -91,14 +91,14 @@ class TaskSearch:
         return Round(len(traces), None if best == before else best, _internal_errors(records))
 
     def try_further(self, trace: Trace, evaluator: Evaluator) -> Round:
-        """Try a trace that was found for another task, as a part of the last round, of which there is one."""
+        """Try a trace that was found for another task, as a part of the last round; the task has had a round."""
         records = self._try([trace], evaluator)
         self.trials[-1] += 1
         self.best_s[-1] = self.best_seconds()
         return Round(1, None, _internal_errors(records))
 
     def fitted(self, trace: Trace) -> Trace | None:
-        """Return the trace of another task repaired for this one; None when it does not fit or was tried here."""
+        """Return the trace of another task repaired for this one; None when it does not fit or is known here."""
         try:
             repaired = self.space.replay(trace)
         except IllegalTraceError:
@@ -112,7 +112,7 @@ class TaskSearch:
         return self.trials[-1] if self.trials else 0
 
     def best_trace(self) -> Trace | None:
-        """Return the trace of the fastest valid candidate that is faster than the untuned code."""
+        """Return the trace of the fastest valid candidate; None when no candidate is faster than the untuned code."""
         best = next(iter(self.ranked()), None)
         if best is None or best.outcome.timing is None or best.outcome.timing.ratio <= 1.0:
             return None
@@ -123,19 +123,19 @@ class TaskSearch:
         return TaskProgress(float(self.task.weight), tuple(self.best_s), tuple(self.trials), self.exhausted)
 
     def ranked(self) -> list[Record]:
-        """Return the valid records, fastest first; of several that are one program the first."""
+        """Return the valid records, fastest first; of several that compile to the same program only the fastest."""
         valid = [r for r in self.records.values() if r.outcome.timing is not None]
         valid.sort(key=lambda r: (-r.outcome.timing.ratio if r.outcome.timing else 0.0, r.candidate_key))
         distinct = {r.outcome.binary_hash or r.candidate_key: r for r in reversed(valid)}
         return [r for r in valid if distinct[r.outcome.binary_hash or r.candidate_key] is r]
 
     def best_seconds(self) -> float | None:
-        """Return the best time so far on the scale of the untuned timing, untuned included."""
+        """Return the best candidate's time so far on the scale of the untuned timing; None while none is valid."""
         times = [seconds_against(r.outcome, self.untuned) for r in self.records.values()]
         return min((t for t in times if t is not None), default=None)
 
     def seconds_per_run(self) -> float:
-        """Return what the task takes per run of the model with its best candidate so far."""
+        """Return the seconds that the task takes per run of the model with its best candidate so far."""
         return self.task.weight * (self.best_seconds() or self.untuned.median_s)
 
     def best_ratio(self) -> float:
@@ -154,14 +154,14 @@ class TaskSearch:
         return Counter(failure.kind.value for failure in failures if failure is not None)
 
     def _try(self, traces: Sequence[Trace], evaluator: Evaluator) -> list[Record]:
-        """Have candidates evaluated that are not in the store, learn from all, and return their records."""
+        """Evaluate the candidates that are not in the store, learn from all candidates, and return their records."""
         self.strategy.exclude(traces)
         candidates = [self._candidate(trace) for trace in traces]
         found = {candidate.key: self.stored.find(candidate) for candidate in candidates}
         known = {key: record for key, record in found.items() if record is not None}
         new = [candidate for candidate in candidates if candidate.key not in known]
         known |= {record.candidate_key: record for record in self._evaluate(new, evaluator)}
-        # Whoever wrote the store, the script that may be compiled later is the one made here.
+        # A script that is compiled later has to be one that was made here, and not a text from the store.
         records = [replace(known[c.key], trace=c.trace, script=c.script) for c in candidates]
         self._learn(records)
         return records

@@ -1,4 +1,4 @@
-"""The start of a task's search: its strategy, and traces from elsewhere."""
+"""The start of a task's search: its strategy, and the given traces that it tries first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlir_sched.tuning.options import TuneOptions
 
 
 def strategy_for(options: TuneOptions, space: DesignSpace, model: SharedCostModel, number: int) -> SearchStrategy:
-    """Return the strategy that a user asked for, for the task of a number among the tasks of a program."""
+    """Return the strategy that a user asked for, seeded by the run's seed and the task's number."""
     rng = np.random.default_rng([abs(options.seed), number])
     if options.strategy == "random":
         return RandomSearch(space, rng)
@@ -23,7 +23,7 @@ def strategy_for(options: TuneOptions, space: DesignSpace, model: SharedCostMode
 
 
 def starts_in(space: DesignSpace, traces: Iterable[Trace]) -> list[Trace]:
-    """Return the traces that a space knows, each once, repaired where they were made for another one."""
+    """Return the traces that fit a space, each once, repaired where they were made for another space."""
     starts: dict[str, Trace] = {}
     for trace in traces:
         try:

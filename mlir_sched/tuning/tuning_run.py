@@ -1,4 +1,4 @@
-"""A tuning run: what all its searches share, and what it decides once, for itself and for those that resume it."""
+"""A tuning run: what all its searches share, and what it decides once, also for processes that resume it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class TuningRun:
     Attributes:
         options: What the user decided.
         target: What to compile for.
-        space: Transform modules.
+        space: The transform modules.
         store: Where records, decisions and the clock are kept.
-        start_from: Traces that every dispatch whose space knows them tries first.
+        start_from: Traces that are tried first for every dispatch whose space they fit.
         generation: How often the user asked for a fresh start in this store.
-        key: The same in every process that works on this run; its decisions are kept under it.
-        clock: Counts the seconds of all these processes.
+        key: The same in every process that works on this run; the run's decisions are kept under this key.
+        clock: Counts the seconds of all processes that work on this run.
         budget: What the run may spend.
     """
 
@@ -70,13 +70,13 @@ class TuningRun:
         asked = _asked(options, target, space, built, start_from, generation)
         key = _digest([*asked, options.trials, options.minutes])
         clock = RunClock(store, _digest([*asked, "clock"]), start)  # more trials or minutes go on with the same clock
-        begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides what was left then
+        begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
         tasks = max((sum(can_tune(task, space, target) for task in b.model.tasks) for b in built), default=0)
         budget = Budget.of(options, tasks=tasks, begun_s=begun_s)
         return TuningRun(options, target, space, store, tuple(start_from), generation, key, clock, budget)
 
     def decide(self, name: str, make: Callable[[], T]) -> T:
-        """Return what this run, an earlier process of it or another one at the same time decided first."""
+        """Return what a process of this run decided first under a name; if none has, what ``make`` returns now."""
         return self.store.decide(f"{self.key}-{name}", make)
 
     def decided(self, name: str) -> Any:
@@ -85,7 +85,7 @@ class TuningRun:
 
 
 def _generation(store: RecordStore, *, fresh: bool) -> int:
-    """Return how often the user asked for a fresh start, now included; no two fresh starts have one number."""
+    """Return how often the user asked for a fresh start, now included; every fresh start has its own number."""
     generation = 0
     while store.decided(f"fresh-{generation}") is not None:
         generation += 1
@@ -105,7 +105,7 @@ def _asked(
     start_from: Sequence[Trace],
     generation: int,
 ) -> list[object]:
-    """Return what tells runs apart, but for their budgets: a program, a machine and a way to search."""
+    """Return what tells runs apart, except for their budgets: a program, a machine and a way to search."""
     return [
         {b.variant.name: [task.key for task in b.model.tasks] for b in built},
         [module.name for module in space.modules],

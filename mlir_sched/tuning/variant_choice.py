@@ -20,13 +20,13 @@ from mlir_sched.tuning.options import TuneOptions
 
 @dataclass
 class VariantChoice:
-    """Decides once per run; a resumed run decides as the first one did.
+    """The choice of the variants that are compiled, made once per run: a resumed run makes the same choice.
 
     Attributes:
         store: Where the decision is kept.
-        key: Its key there.
+        key: Key of the decision in the store.
         until: Time by ``time.monotonic()`` after which no further variant is compiled; infinite for a run by trials,
-            which compiles all of them and decides nothing.
+            which compiles all variants and decides nothing.
     """
 
     store: RecordStore
@@ -52,6 +52,6 @@ class VariantChoice:
         return wanted
 
     def keep(self) -> None:
-        """Keep what was decided, unless that is known."""
+        """Keep the decision, unless the store has one already."""
         if self.until != math.inf:
             self.store.decide(self.key, lambda: self._compiled)

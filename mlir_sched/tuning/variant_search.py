@@ -1,7 +1,8 @@
 """The outer loop: the search over program variants, in turns, until the budget is spent or the user interrupts.
 
-What a variant can become shows only when its dispatches are tuned: a rewritten program may be slower than the default
-one until scripts are written for it, and one of several dispatches needs more candidates until it shows.
+How fast a variant can become shows only when its dispatches are tuned: a rewritten program may be slower than the
+default one until scripts are written for it, and a program of several dispatches needs more candidates before its
+speed shows.
 
 Source: Jamieson & Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016).
 """
@@ -26,7 +27,7 @@ T = TypeVar("T")
 Turns: TypeAlias = Generator[tuple[ProgramSearch, Part], None, T]
 """Programs in the order in which they are searched, each with what it may spend."""
 OUT_OF_REACH = 1.5
-"""A program expected to take this many times as long as the best is dropped, whatever its rank."""
+"""A program expected to take more than this many times as long as the best one is dropped, even if its rank is high."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +51,20 @@ class SearchResult:
 
     @property
     def measured(self) -> int:
-        """Candidates evaluated now, not found in the store."""
+        """Candidates evaluated by this process, not found in the store."""
         return sum(search.measured for program in (self.best, *self.others) for search in program.searches)
 
 
 @dataclass
 class VariantSearch:
-    """Searches for the scripts of the variant that becomes the fastest program; :meth:`of` makes it.
+    """The search for the variant that becomes the fastest program, and for its scripts; :meth:`of` makes it.
 
     Attributes:
         run: The run.
         programs: The variants that are tuned, the fastest untuned one first.
-        time_programs: Times several programs with the best scripts so far, by name, relative to one of them; those that
-            fail are missing.
-        left: Programs of which the best is the result, should the search end now.
+        time_programs: Times several programs with their best scripts so far and returns their times by name, relative
+            to one of the programs; programs that fail are missing.
+        left: Programs that are still compared; the best of them is the result if the search ends now.
     """
 
     run: TuningRun
@@ -83,7 +84,7 @@ class VariantSearch:
         Args:
             run, time_programs: As the attributes.
             built: All variants, the default first.
-            events: Is told what happens.
+            events: Is told what happens in the searches.
         """
         by_name = {b.variant.name: b for b in built}
         names = run.decide("tuned", lambda: [b.variant.name for b in worth_tuning(built, run.space, run.target)])
@@ -120,7 +121,7 @@ class VariantSearch:
             self.run.decide(f"search-{number}", lambda: program.tried)
 
     def _finds(self, program: ProgramSearch) -> list[Find]:
-        """Return what was found for the other programs."""
+        """Return the best traces found for the other programs."""
         return [find for other in self.programs if other is not program for find in finds_of(other.searches)]
 
     def _turns(self) -> Turns[None]:
@@ -130,7 +131,7 @@ class VariantSearch:
         dropped = yield from self._halving(self.programs[:count])
         (best,) = self.left
         yield best, budget.rest(elsewhere=self._elsewhere(best))
-        for program in (*self.programs[count:], *dropped):  # nothing is left to try on the others
+        for program in (*self.programs[count:], *dropped):  # when nothing is left to try on the best
             if not budget.has_trials(best.tried + self._elsewhere(best)):
                 break
             self.left = [best, program]
@@ -139,10 +140,10 @@ class VariantSearch:
             (best,) = self.left
 
     def _halving(self, explored: Sequence[ProgramSearch]) -> Turns[list[ProgramSearch]]:
-        """Yield all of them with a little, the better half with a little more, and so on, until one is left.
+        """Yield all programs, each with a small part, then the better half with a further part, until one is left.
 
         Returns:
-            Those that were dropped, the last ones first.
+            The programs that were dropped, those dropped last first.
         """
         budget = self.run.budget
         self.left, dropped, rung = explored, list[ProgramSearch](), 0
@@ -158,9 +159,9 @@ class VariantSearch:
         return dropped
 
     def _fastest(self, name: str, most: int) -> list[ProgramSearch]:
-        """Return at most so many of those that are left, the fastest ones; decided once for the run, under a name.
+        """Return at most ``most`` of the programs that are left, the fastest ones; decided once per run, under a name.
 
-        Programs whose expected times are close are told apart by their real times.
+        Programs whose expected times are close are ranked by their measured times.
         """
 
         def fastest() -> list[str]:
