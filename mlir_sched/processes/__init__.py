@@ -1,1 +1,1 @@
-"""Child processes: how they are started, what they may take, and that nothing is left of them."""
+"""Child processes: starting them, limiting their time and memory, and leaving nothing of them behind."""

@@ -1,8 +1,8 @@
 """A child process that runs one of our modules and talks with this process in messages.
 
-Neither Ctrl-C nor SIGTERM reaches a child: its parent decides what becomes of the work. A child is killed when it takes
-more time or memory than it may, together with all that it has started. When its parent dies, even by ``kill -9``, its
-connection ends, and so does its lifeline, a pipe that nobody writes to.
+Neither Ctrl-C nor SIGTERM stops a child: its parent decides when the work ends. A child that takes more time or memory
+than it may is killed, together with all processes that it started. When the parent dies, even by ``kill -9``, the
+child's connection is closed, and so is its lifeline, a pipe whose other end the parent holds and never writes to.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from mlir_sched.processes.python_child import child_environment, python_command
 from mlir_sched.processes.temporary import temporary_folder
 
 POLL_S = 0.1
-"""Seconds between two looks at the memory of a child that is awaited; a look takes 50 us of another core."""
+"""Seconds between two looks at the memory of a child whose message is awaited; a look takes 50 us of another core."""
 END_S = 5.0
 """Seconds that a child may take to end after it closed its connection."""
 
 
 class ChildCrashError(ChildError):
-    """The child died, or what it wrote is no message."""
+    """The child died, or wrote something that is not a message."""
 
 
 class Child:
@@ -43,7 +43,7 @@ class Child:
     arguments behind them. Both of its output streams are kept for :meth:`said`.
 
     Attributes:
-        name: The words for it in messages, e.g. ``the runner process``.
+        name: Name of the child in messages to the user, e.g. ``the runner process``.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class Child:
         """Start the child.
 
         Args:
-            name: The words for it in messages.
-            module: Its main program, e.g. ``mlir_sched.runner.process.server``.
-            environment: Variables beside those of this process.
-            arguments: What the program finds behind the descriptors.
-            python: The interpreter; another one than this process's may lack the packages that this one needs.
+            name: Name of the child in messages to the user.
+            module: The child's main program, e.g. ``mlir_sched.runner.process.server``.
+            environment: Environment variables in addition to those of this process.
+            arguments: Further arguments of the program, behind the descriptors.
+            python: The child's interpreter; it need not have the packages that this process needs.
         """
         self.name = name
         self._folder = temporary_folder()
@@ -105,7 +105,7 @@ class Child:
         return self._process.poll() is None
 
     def is_readable(self, timeout_s: float = 0.0) -> bool:
-        """Wait for at most so many seconds, and return whether there is something to receive."""
+        """Wait at most ``timeout_s`` seconds for something to receive, and return whether there is anything."""
         return is_ready(self.fileno(), select.POLLIN, timeout_s)
 
     def send(self, message: object, limits: ChildLimits) -> None:
@@ -113,7 +113,7 @@ class Child:
 
         Args:
             message: Anything that can be pickled.
-            limits: For the child to take it.
+            limits: The child's limits until the message is sent.
 
         Raises:
             ChildError: The child is lost.
@@ -127,7 +127,7 @@ class Child:
         """Wait for a message and return it.
 
         Args:
-            limits: For the message to arrive.
+            limits: The child's limits until the message has arrived.
             since_s: When the time of the limits began, by ``time.monotonic``.
 
         Raises:
@@ -153,15 +153,15 @@ class Child:
             raise
 
     def memory_bytes(self) -> int:
-        """Return its resident memory in bytes, that of what it has started included; 0 once it is dead."""
+        """Return the resident bytes of the child and of all processes that it started; 0 once the child is dead."""
         return resident_bytes(self.pid)
 
     def obituary(self) -> str:
-        """Return how a child ended that has closed its connection, and what it said last."""
+        """Return how a child that has closed its connection ended, and the last that it wrote."""
         return describe_exit(self.name, self.exit_code(), self.said())
 
     def exit_code(self) -> int:
-        """Return the exit code of a child that has closed its connection; one that does not end then is killed."""
+        """Return the exit code of a child that has closed its connection; kill it after :data:`END_S`."""
         try:
             return self._process.wait(timeout=END_S)
         except subprocess.TimeoutExpired:
@@ -169,16 +169,16 @@ class Child:
             return self._process.wait()
 
     def said(self) -> str:
-        """Return what it wrote last to its standard output and its standard error."""
+        """Return the end of what the child wrote to its standard output and its standard error."""
         self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - SAID_BYTES))
         return last_words(self._said.read())
 
     def forget_said(self) -> None:
-        """Drop what it wrote so far."""
+        """Drop what the child has written so far."""
         os.ftruncate(self._said.fileno(), 0)
 
     def kill(self) -> None:
-        """End it, with what it has started, at once, and release what it held; harmless when that was done."""
+        """Kill the child with all that it started, and release its resources; a second call does nothing."""
         if self.fileno() < 0:
             return
         kill_group(self._process)
@@ -188,7 +188,7 @@ class Child:
         self._folder.cleanup()
 
     def _waiting(self, limits: ChildLimits, since_s: float) -> Wait:
-        """Return how to wait for the child to read or write on: within the limits."""
+        """Return a function that waits until the child reads or writes on, and enforces the limits meanwhile."""
 
         def wait(descriptor: int, event: int) -> None:
             while not is_ready(descriptor, event, min(POLL_S, max(0.0, since_s + limits.timeout_s - time.monotonic()))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 SAID_BYTES = 600
-"""Bytes of a dead process's last words that its failure's message keeps."""
+"""Bytes of a dead process's last output that the message about its end keeps."""
 
 
 def describe_exit(name: str, code: int, said: str) -> str:
@@ -14,7 +14,7 @@ def describe_exit(name: str, code: int, said: str) -> str:
     Args:
         name: What the process is, e.g. ``the runner process``.
         code: Its exit code; negative is the signal that killed it.
-        said: Its last words.
+        said: The end of its output.
     """
     how = f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
     return f"{name} {how}" + (f"; it said: {said}" if said else "")

@@ -1,7 +1,7 @@
 """Messages between a parent and its child, whole or not at all.
 
-A frame is a length (8 bytes, little endian) and a pickle. The side that must not wait for ever passes what to do until
-the descriptor is ready; a child that writes half a frame and hangs is found that way.
+A frame is a length (8 bytes, little endian) and a pickle. The side that must not wait for ever passes a function that
+waits until the descriptor is ready, and may give up: so a child that writes half a frame and hangs is detected.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 from mlir_sched.errors import MlirSchedError
 
 Wait: TypeAlias = Callable[[int, int], None]
-"""From a descriptor and what is wanted of it (``select.POLLIN`` or ``POLLOUT``): returns when that is possible without
-waiting; raises to give up."""
+"""A function of a descriptor and an event (``select.POLLIN`` or ``POLLOUT``): returns when the descriptor can be read
+or written without blocking; raises to give up."""
 
 
 class FrameError(MlirSchedError):
@@ -24,7 +24,7 @@ class FrameError(MlirSchedError):
 
 
 def is_ready(descriptor: int, event: int, timeout_s: float) -> bool:
-    """Wait for at most so many seconds, and return whether a descriptor is ready; so is one whose other end is closed.
+    """Wait at most ``timeout_s`` seconds, and return whether a descriptor is ready or its other end is closed.
 
     Args:
         descriptor: A pipe or socket.
@@ -40,7 +40,7 @@ def write_frame(descriptor: int, message: object, wait: Wait | None = None) -> N
     """Write one message, whole.
 
     Args:
-        descriptor: Where to; with ``wait``, one that does not block (``os.set_blocking``).
+        descriptor: Pipe or socket to write to; with ``wait`` it must not block (``os.set_blocking``).
         message: Anything that can be pickled.
         wait: Called before each write.
 
@@ -59,8 +59,8 @@ def read_frame(descriptor: int, wait: Wait | None = None) -> Any:
     """Return the next message.
 
     Args:
-        descriptor: Where from.
-        wait: Called before each read; without it the call waits for as long as it takes.
+        descriptor: Pipe or socket to read from.
+        wait: Called before each read; without it the call blocks until the message has arrived.
 
     Raises:
         EOFError: The writer is gone.

@@ -1,7 +1,7 @@
-"""Signals that wait for the end of something that must not be torn, as the commit of a transaction.
+"""Holds signals back until an operation that must not be interrupted, such as a commit to a database, has ended.
 
 Python raises ``KeyboardInterrupt`` between any two of its instructions, also inside a library that is not written for
-that: SQLAlchemy then fails with an assertion of its own.
+such interruptions: SQLAlchemy then fails with an assertion of its own.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back while the context is open, then let the first one through.
+    """Hold Ctrl-C and SIGTERM back while the context is open, then deliver the first that came.
 
-    Only the main thread gets signals; elsewhere nothing is held.
+    Python handles signals in the main thread only; in other threads nothing is held back.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,8 +1,8 @@
 """First code of a Python child (see ``python_child.py``): makes this package importable and runs a module.
 
 Started as a file with ``python -P``, so that neither the working directory nor this folder is on the import path.
-SIGTERM is ignored, as Ctrl-C does not reach a child: a service manager sends it to every process, and the parent
-decides what becomes of the work.
+SIGTERM is ignored because a service manager sends it to every process, while the parent alone decides when the child's
+work ends; Ctrl-C does not reach a child either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PACKAGE = "mlir_sched"
 
 
 def main() -> None:
-    """Run the module that the first argument names with the others as its arguments."""
+    """Run the module that the first argument names, with the other arguments as its own."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     module = sys.argv.pop(1)
     _import_package(Path(__file__).parents[1])
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _import_package(folder: Path) -> None:
-    """Import the package from its folder, without a place on the import path for what lies beside it."""
+    """Import the package from its folder, without putting the folder around it on the import path."""
     spec = importlib.util.spec_from_file_location(
         _PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )

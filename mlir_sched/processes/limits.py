@@ -27,21 +27,21 @@ class ChildLimits:
 
     Attributes:
         timeout_s: Seconds, > 0.
-        memory_bytes: Resident memory in bytes, that of processes that the child starts included.
+        memory_bytes: Resident memory in bytes, including that of the processes that the child starts.
     """
 
     timeout_s: float
     memory_bytes: int
 
     def check(self, process: int, since_s: float) -> None:
-        """Look at a running child.
+        """Check a running child against the limits.
 
         Args:
             process: Its process id.
             since_s: When its time began, by ``time.monotonic``.
 
         Raises:
-            ChildTimeoutError, ChildMemoryError: It is over a limit; the caller kills it.
+            ChildTimeoutError, ChildMemoryError: The child is over a limit; the caller has to kill it.
         """
         if time.monotonic() - since_s >= self.timeout_s:
             raise ChildTimeoutError(f"stopped after {self.timeout_s:.4g} s")

@@ -1,4 +1,4 @@
-"""The memory of this machine: how much there is, what a child may take, and what a child takes."""
+"""Memory: how much this machine has, how much a child may take, and how much a process takes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def child_memory_bytes(children: int = 1) -> int:
-    """Return the bytes of resident memory that each of so many children may take at a time."""
+    """Return the bytes of resident memory that each of ``children`` simultaneous children may take."""
     return int(CHILD_SHARE * machine_memory_bytes() / children)
 
 
 def machine_memory_bytes() -> int:
-    """Return the bytes of memory of this machine, or of the container's share when that is less."""
+    """Return the bytes of memory of this machine, or the limit of its container where that is lower."""
     return min([int(psutil.virtual_memory().total), *_cgroup_limits(_OWN_CGROUPS, _CGROUPS)])
 
 
 def resident_bytes(process: int) -> int:
-    """Return the bytes of resident memory of a process and of all processes below it; 0 when it is gone.
+    """Return the bytes of resident memory of a process and of all its descendants; 0 when the process is gone.
 
     Read from ``/proc`` (about 50 us), because psutil looks at all processes of the machine to find the children.
     """
@@ -51,12 +51,12 @@ def _children(process: int) -> list[int]:
 
 
 def _cgroup_limits(own: Path, mounted: Path) -> list[int]:
-    """Return the memory limits of a process's control groups and of those that hold them.
+    """Return the memory limits of a process's control groups and of the groups that contain them.
 
     Args:
-        own: Its list of groups (``/proc/<process>/cgroup``), one per line: ``0::/path`` (version 2) or
+        own: File with its groups (``/proc/<process>/cgroup``), one per line: ``0::/path`` (version 2) or
             ``4:memory:/path`` (version 1).
-        mounted: Where the groups are mounted.
+        mounted: Folder where the groups are mounted.
     """
     try:
         lines = own.read_text().splitlines()
@@ -73,7 +73,7 @@ def _cgroup_limits(own: Path, mounted: Path) -> list[int]:
 
 
 def _limits_above(mounted: Path, path: str, name: str) -> list[int]:
-    """Return the limits in the files of a name from a group up to the mount; ``max`` is none."""
+    """Return the limits in the files called ``name`` from a group up to the mount; ``max`` means no limit."""
     folder = mounted / path.strip("/")
     limits: list[int] = []
     for group in (folder, *folder.parents):

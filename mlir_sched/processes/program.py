@@ -38,15 +38,16 @@ class Ended:
 def run_program(command: Sequence[str], limits: ChildLimits) -> Ended:
     """Run a program to its end and return how it ended.
 
-    Neither Ctrl-C nor SIGTERM reaches it. It is killed with all that it started when this function is left, and when
-    this process or the calling thread dies; its temporary files are removed.
+    Neither Ctrl-C nor SIGTERM stops the program. It is killed with all that it started when an exception leaves this
+    function; the kernel kills the program itself when this process or the calling thread dies. Its temporary files are
+    removed.
 
     Args:
         command: Path of the program and its arguments.
-        limits: The time and the memory that it may take.
+        limits: The time and the memory that the program may take.
 
     Raises:
-        ChildTimeoutError, ChildMemoryError: It took more, and was killed.
+        ChildTimeoutError, ChildMemoryError: The program went over a limit, and was killed.
     """
     since_s = time.monotonic()
     launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
@@ -71,7 +72,7 @@ def run_program(command: Sequence[str], limits: ChildLimits) -> Ended:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child that leads a session, with all that it started, and release it; harmless when it has ended."""
+    """Kill a child that leads a session, with all that it started, and close its pipes; harmless when it has ended."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

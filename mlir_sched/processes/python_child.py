@@ -1,8 +1,8 @@
 """The command and the environment of a child process that runs one of our modules.
 
-A child finds this very package, wherever it was imported from, and imports nothing else from beside it: neither from
-the working directory, nor from the folder that holds the package, nor from inside the package, where ``trace`` and
-``target`` would stand in the way of modules of the same name.
+A child imports the very package that this process has imported, from the same folder, and nothing else from around it:
+neither from the working directory, nor from the folder that holds the package, nor from inside the package, where
+``trace`` would shadow Python's own module of that name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def python_command(module: str, *arguments: str, python: str | Path = sys.execut
 
     Args:
         module: Its full name, e.g. ``mlir_sched.runner.process.server``.
-        arguments: What it finds in ``sys.argv[1:]``.
+        arguments: What the module finds in ``sys.argv[1:]``.
         python: The interpreter.
     """
     return [str(python), "-P", str(_LAUNCHER), module, *arguments]
@@ -29,8 +29,8 @@ def python_command(module: str, *arguments: str, python: str | Path = sys.execut
 def child_environment(temporary: str | Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of a child process.
 
-    An empty entry of ``PYTHONPATH`` stands for the working directory, mostly by accident (``$PYTHONPATH:/more``); it is
-    taken out.
+    Empty entries of ``PYTHONPATH`` are removed: they stand for the working directory, mostly by accident
+    (``$PYTHONPATH:/more``).
 
     Args:
         temporary: Folder for the child's temporary files, which its parent removes.

@@ -1,8 +1,8 @@
-"""Temporary folders of which nothing stays, not even after ``kill -9``.
+"""Temporary folders that are removed in the end, even after ``kill -9``.
 
-All of a process's lie in one folder that is locked while the process lives. The kernel drops the lock with the process,
-so whoever comes next knows which folders nobody uses, and removes them. A lock, unlike a process id, is never taken up
-by another process and is seen from other containers.
+All temporary folders of a process lie in one folder, which is locked while the process lives. The kernel releases the
+lock when the process dies, so the next process can tell which folders are unused, and removes them. Unlike a process
+id, a lock is never reused by another process, and it is visible from other containers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "mlir-sched-run-"
-"""How the names of the folders of processes begin."""
+"""Prefix of the names of the folders of processes."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ _own: list[_Locked] = []
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a new folder inside that of this process: a context manager that gives its path and removes it."""
+    """Return a new folder inside this process's folder: a context manager that gives its path and removes it."""
     return tempfile.TemporaryDirectory(prefix="", dir=session_folder(), ignore_cleanup_errors=True)
 
 
 def session_folder() -> Path:
-    """Return this process's folder; it is made on first use, when those of dead processes are removed, too."""
+    """Return this process's folder; the first call makes it, and removes the folders of dead processes."""
     with _guard:
         for folder in _own:
             if folder.owner == os.getpid() and folder.path.is_dir():
@@ -61,17 +61,17 @@ def remove_session_folder() -> None:
 
 
 def remove_stale_folders() -> None:
-    """Remove the folders of this user's processes that have ended without removing theirs."""
+    """Remove the folders that this user's dead processes have left behind."""
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
             _remove_if_stale(path)
 
 
 def _remove_if_stale(path: Path) -> None:
-    """Remove a folder that nobody has locked.
+    """Remove a folder that no process has locked.
 
     Raises:
-        OSError: It is locked, or of no concern to this user.
+        OSError: The folder is locked, or this user may not open it.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -83,7 +83,7 @@ def _remove_if_stale(path: Path) -> None:
 
 
 def _make_locked() -> _Locked:
-    """Make a folder and lock it; another process may take it for stale and remove it before the lock is there."""
+    """Make a folder and lock it; make another if some process removes it as stale before it is locked."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
         try:

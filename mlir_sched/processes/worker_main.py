@@ -29,9 +29,10 @@ def main() -> None:
 
 
 def die_with_parent(lifeline: int) -> None:
-    """Let the kernel end this process when the parent's end of the pipe closes, whatever code is running.
+    """Let the kernel end this process when the parent's end of the pipe closes, even while native code runs.
 
-    The parent never writes; SIGIO comes when its end goes away, and its default action is to terminate.
+    The parent never writes to the pipe. The kernel sends SIGIO when the parent's end closes; its default action is to
+    terminate the process.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
@@ -39,7 +40,7 @@ def die_with_parent(lifeline: int) -> None:
 
 
 def run(job: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-    """Return (True, result) or (False, exception)."""
+    """Run a job and return (True, result) or (False, exception)."""
     module, _, function = job.partition(":")
     try:
         return True, getattr(importlib.import_module(module), function)(*arguments)

@@ -18,7 +18,7 @@ from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 
 LEAST_CANDIDATE_BYTES, MOST_CANDIDATE_BYTES = 1 << 30, 4 << 30
-"""Memory that a candidate may take where memory is short, and where it is not; those that compile take about 300 MB."""
+"""Bytes that a candidate may take where memory is short, and where it is not; compiling one takes about 300 MB."""
 
 
 class JobError(MlirSchedError):
@@ -40,14 +40,14 @@ class WorkerLimits(ChildLimits):
 
 
 def candidate_limits(workers: int) -> WorkerLimits:
-    """Return what one candidate may take where so many are compiled at a time: 1 to 4 GiB, less on small machines."""
+    """Return the limits of each of ``workers`` simultaneous candidates: 1 to 4 GiB, less on small machines."""
     share = min(MOST_CANDIDATE_BYTES, max(LEAST_CANDIDATE_BYTES, child_memory_bytes(workers)))
     memory_bytes = min(share, child_memory_bytes())
     return WorkerLimits(memory_bytes=memory_bytes, recycle_bytes=min(1 << 30, memory_bytes // 2))
 
 
 STARTING = WorkerLimits(timeout_s=120.0)
-"""Limits until a worker has taken its flags or a job: it starts within 0.5 s on a quiet machine."""
+"""Limits of sending a worker its flags or a job; a worker starts within 0.5 s on a quiet machine."""
 
 
 class Worker:
@@ -117,11 +117,11 @@ class Worker:
         return self.receive(limits)
 
     def seconds(self) -> float:
-        """Return the seconds since its job was submitted."""
+        """Return the seconds since the job was submitted, or since the worker was ready if that was later."""
         return time.monotonic() - self._started_s
 
     def memory_bytes(self) -> int:
-        """Return its resident memory in bytes, that of a linker that it runs included; 0 once it is dead."""
+        """Return the resident bytes of the worker and of a linker that it runs; 0 once the worker is dead."""
         return self._child.memory_bytes()
 
     def kill(self) -> None:
@@ -137,7 +137,7 @@ class Worker:
         self.kill()
 
     def _send(self, message: Any) -> None:
-        with suppress(ChildCrashError):  # that a worker died is found out when its answer is due
+        with suppress(ChildCrashError):  # a worker's death is found when its answer is due
             self._child.send(message, STARTING)
 
     def _receive_ready(self, limits: WorkerLimits) -> None:
@@ -152,7 +152,7 @@ class Worker:
         self._started_s = time.monotonic()  # starting up does not count against the first job
 
     def _startup_error(self, crash: ChildCrashError) -> MlirSchedError:
-        """Return why the worker ended before it was ready: LLVM ends a process that is given a wrong flag."""
+        """Return the error of a worker that ended before it was ready: LLVM ends a process on a wrong flag."""
         text = self._child.said().replace("mlir-sched: ", "")
         if self._child.exit_code() == 1 and "command line" in text:
             return UserError(f"the compiler rejects the flags {' '.join(self.flags)}: {text}")

@@ -1,4 +1,4 @@
-"""IREE's programs that run a module and read its profile: where they are, and how they take a program's arguments."""
+"""IREE's tools that run a module and read its profile: their paths, and their flags for a program's arguments."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Block:
 
     Attributes:
         module: File with the compiled module.
-        program: What is in it.
-        arguments: One file of raw elements per argument, in order: the inputs, then the destinations if it takes any.
+        program: The program in the module.
+        arguments: One file of raw elements per argument, in order: the inputs, then the destinations if there are any.
     """
 
     module: Path
@@ -40,7 +40,7 @@ def find_tools() -> tuple[str, str]:
     """Return the paths of ``iree-benchmark-module`` and ``iree-profile`` in IREE's runtime package.
 
     Raises:
-        UserError: The package does not have them.
+        UserError: The package lacks one of the tools.
     """
     spec = importlib.util.find_spec("iree._runtime_libs")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
@@ -63,7 +63,7 @@ def write_elements(path: Path, array: Array) -> Path:
 
 
 def _argument(spec: TensorSpec, path: Path) -> str:
-    """Return an argument as IREE's programs take it: shape, type and file of a tensor, or a number."""
+    """Return an argument as IREE's tools take it: shape, type and file of a tensor, or a number."""
     if spec.by_value:
         return str(np.fromfile(path, dtype_of(spec))[0])
     return f"{'x'.join((*map(str, spec.shape), spec.element_type))}=@{path}"

@@ -14,11 +14,11 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.protocol import RequestFailed
 
 START_TIMEOUT_S = 120.0
-"""Patience for the process to start; it takes about 0.3 s on a quiet machine."""
+"""Seconds that the process may take to start; it takes about 0.3 s on a quiet machine."""
 
 
 class RunnerStartError(MlirSchedError):
-    """The runner process does not start; the message holds what it said."""
+    """The runner process does not start; the message holds its output."""
 
 
 ENVIRONMENT = {
@@ -27,10 +27,10 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(128 * 1024),
 }
-"""The environment variables of a runner process. glibc raises its threshold for ``mmap`` to the largest block that was
-freed; a fixed one puts large buffers where a program of its own that has freed nothing has them: all at one offset in
-their pages, where image and result compete for the same sets of the L1 cache. A depthwise convolution that took 70 us
-elsewhere takes 105 us there (112x112x32, Zen 4), and others take the same."""
+"""The environment variables of a runner process. glibc raises its threshold for ``mmap`` to the largest block freed so
+far; a fixed threshold puts large buffers where a stand-alone program that has freed nothing has them: all at the same
+offset in their pages, where image and result compete for the same sets of the L1 cache. A depthwise convolution
+(112x112x32, Zen 4) takes 105 us there and 70 us elsewhere; other dispatches take the same time in both places."""
 FAILURES: dict[type[ChildError], FailureClass] = {
     ChildCrashError: FailureClass.RUN_CRASH,
     ChildTimeoutError: FailureClass.RUN_TIMEOUT,
@@ -42,7 +42,7 @@ class RunnerClient:
     """One runner process at a time, started on demand.
 
     Attributes:
-        generation: Counts the processes started so far; what an earlier one had loaded is gone.
+        generation: Number of processes started so far; programs loaded in an earlier process are gone.
     """
 
     def __init__(self, setup: protocol.Setup) -> None:
@@ -62,9 +62,9 @@ class RunnerClient:
         return self._child.folder if self._child is not None else None
 
     def ask_again(self, request: object, timeout_s: float) -> Any:
-        """Ask as :meth:`ask` does, and once more in a new process when an old one crashes.
+        """Return the reply to a request, asked once more in a new process if the process crashes.
 
-        For requests that are not to blame: a program that ran before may have damaged the process's memory.
+        For requests that do not cause crashes: a program that ran before may have damaged the process's memory.
         """
         try:
             return self.ask(request, timeout_s)
@@ -77,9 +77,10 @@ class RunnerClient:
         """Return the reply to a request.
 
         Raises:
-            RequestFailed: It raised (RUN_ERROR, INTERNAL_ERROR, or the failure that was raised). Or there is no process
-                any more: it was killed after ``timeout_s`` (RUN_TIMEOUT) or over its memory (RUN_MEMORY), or it died
-                (RUN_CRASH).
+            RequestFailed: The request raised an exception (RUN_ERROR, INTERNAL_ERROR, or the failure that was raised).
+                Or the process is gone: it was killed after ``timeout_s`` (RUN_TIMEOUT) or for taking too much memory
+                (RUN_MEMORY), or it died (RUN_CRASH).
+            RunnerStartError: The process does not start.
         """
         reply = self._exchange(self._running(), request, timeout_s)
         if isinstance(reply, protocol.Raised):
@@ -90,12 +91,12 @@ class RunnerClient:
         """Start the process if it does not run.
 
         Raises:
-            RunnerStartError: It does not come up.
+            RunnerStartError: The process does not start.
         """
         self._running()
 
     def kill(self) -> None:
-        """End the process and those it started at once and release what they held; harmless when none runs."""
+        """Kill the process with all that it started, and release its resources; harmless when none runs."""
         if self._child is not None:
             self._child.kill()
             self._child = None

@@ -1,9 +1,9 @@
-"""Inputs of small integers on which a dispatch rounds nothing, in whatever order it adds.
+"""Inputs of small integers on which a dispatch rounds nothing, in any order of its additions.
 
 A sum of integers is exact while every partial sum fits the significand of the type that it is kept in. Signs are
-random, so partial sums grow with the root of the number of terms and not with the number. Where that is still too much,
-as for long sums in bf16, all but a part of the largest operand is 0. A conversion to a narrower type rounds, but equal
-numbers to equal ones.
+random, so partial sums grow with the square root of the number of terms. Where they still grow too large, as long sums
+in bf16 do, all but a part of the largest operand is set to 0. A conversion to a narrower type rounds, but it rounds
+equal numbers to equal numbers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ BOUNDS = (8, 4, 3, 2, 1)
 """Magnitudes tried for exact integer inputs, largest first."""
 
 FULL_RANGE = 127
-"""Magnitude for arithmetic that is exact whatever overflows: bytes as large as they come, so that saturation shows."""
+"""Magnitude for integer arithmetic, which is exact even where it overflows: all of a byte, so that saturation shows."""
 
 MOST_PARTS = 1024
 """Most parts that sparse inputs are divided into."""
 
 INEXACT_CHANCE = 1e-9
-"""Chance that is accepted of one partial sum of a dispatch, in any one order, outgrowing its bound."""
+"""Accepted probability that some partial sum of an op, in a given order of additions, outgrows its bound."""
 
 _MULTIPLIES = frozenset({"mulf", "fma"})
 _ADDS = frozenset({"addf", "subf", "fma"})
@@ -41,11 +41,11 @@ _MODULAR = frozenset({"extsi", "extui", "trunci", "muli", "addi", "subi"})
 
 @dataclass(frozen=True)
 class ExactInputs:
-    """Inputs of integers, and what is exact on them.
+    """Inputs of small integers, and the ops that are exact on them.
 
     Attributes:
         bound: Largest magnitude.
-        parts: One of so many parts of each sparse operand is not 0; 1 is all.
+        parts: Number of parts of each sparse operand, of which only one is not 0; 1 leaves the operands as they are.
         sparse: The sparse operands.
         ops: Indices of the ops whose results are exact, or rounded once, on these inputs.
         below: Magnitude from which sums and products are rounded in the narrowest type that they are computed in.
@@ -113,9 +113,9 @@ class _Trial:
 
 
 def exact_inputs(dispatch: Dispatch) -> ExactInputs:
-    """Return the inputs with the largest integers, and the fewest zeros, that as many ops as possible are exact on.
+    """Return the inputs on which as many ops as possible are exact: the largest integers, with the fewest zeros.
 
-    Those are the ops whose arithmetic keeps integers and which read inputs and results of such ops only.
+    Only ops whose arithmetic keeps integers and that read nothing but inputs and results of such ops can be exact.
     """
     if all(op.kind == OpKind.FILL or (op.body and _MODULAR.issuperset(map(short, op.body))) for op in dispatch.ops):
         return ExactInputs(FULL_RANGE, ops=frozenset(op.index for op in dispatch.ops))
@@ -145,9 +145,10 @@ def _described(ops: list[LinalgOp], bound: int, parts: int) -> ExactInputs:
 
 
 def checks_to_cover(dispatch: Dispatch, exact: ExactInputs, most: int = 8) -> int:
-    """Return how many parts have to be used, in a check each, so that every index of every sum counts.
+    """Return how many parts have to be used, each in a check of its own, so that every index of every sum counts.
 
-    With 16 or more elements per index of a sum, expected, in one part, an index without any is as good as impossible.
+    The parts used hold 16 elements or more per index of a sum, on average, unless ``most`` limits their number: an
+    index without any element is then practically impossible.
     """
     rows = min(
         (
@@ -161,14 +162,14 @@ def checks_to_cover(dispatch: Dispatch, exact: ExactInputs, most: int = 8) -> in
 
 
 def _sums_products(op: LinalgOp) -> bool:
-    """Say whether an op sums products of its inputs, of which one is loaded, or their powers."""
+    """Say whether an op sums products or powers of its inputs, of which at least one is loaded."""
     names = [short(name) for name in op.body]
     linear = bool(op.reduction_dims) and _LINEAR.issuperset(names) and sum(name in _ADDS for name in names) == 1
     return linear and _factors(op) >= len(op.inputs) and any(operand.producer is None for operand in op.inputs)
 
 
 def _has_random_signs(op: LinalgOp) -> bool:
-    """Say whether an op sums inputs, or products of two different ones: terms of random sign."""
+    """Say whether an op sums inputs, or products of two different inputs: terms of random sign."""
     return _sums_products(op) and _factors(op) == len(op.inputs) <= 2
 
 
@@ -181,10 +182,11 @@ def _factors(op: LinalgOp) -> int:
 
 
 def _random_sum(op: LinalgOp, largest: float, mean_square: float) -> float:
-    """Return a bound of the partial sums of independent terms with random signs.
+    """Return a bound on the partial sums of independent terms with random signs.
 
     Bernstein's inequality: the sum of ``n`` terms of magnitude up to ``M`` and mean square ``v`` exceeds ``t`` with a
-    probability below ``2 exp(-t^2 / 2 / (n v + M t / 3))``. One chance is shared by all partial sums of the op.
+    probability below ``2 exp(-t^2 / 2 / (n v + M t / 3))``. The accepted chance
+    (:data:`INEXACT_CHANCE`) is shared by all partial sums of the op.
 
     Source: Boucheron, Lugosi & Massart, "Concentration Inequalities" (2013), corollary 2.11.
     """
@@ -207,7 +209,7 @@ def _largest_loaded(op: LinalgOp) -> Operand | None:
 
 
 def _keeping_integers(dispatch: Dispatch) -> list[LinalgOp]:
-    """Return the ops that make integers from integers, as do the ops before them."""
+    """Return the ops that make integers from integers and read no results of other ops."""
     keeping: dict[int, LinalgOp] = {}
     for op in dispatch.ops:
         read = {operand.producer for operand in (*op.inputs, *op.outputs) if operand.producer is not None}
@@ -222,10 +224,10 @@ def _keeps_integers(op: LinalgOp) -> bool:
 
 
 def computing_bits(op: LinalgOp) -> int | None:
-    """Return the significand of the type that an op computes in, or None for integers.
+    """Return the significand bits of the type that an op computes in, or None for integers.
 
     Sums are kept in the type of the result. An element-wise body that narrows its result computes in the type before
-    that: that of its inputs, or f32 where it widens them first.
+    the narrowing: the type of its inputs, or f32 where it widens them first.
     """
     made = [SIGNIFICAND_BITS[o.tensor.element_type] for o in op.outputs if o.tensor.element_type in SIGNIFICAND_BITS]
     if not made:
@@ -238,7 +240,7 @@ def computing_bits(op: LinalgOp) -> int | None:
 
 
 def reduction_length(op: LinalgOp) -> int:
-    """Return how many terms one result sums; where the loops of a sum are unknown, all that the op reads."""
+    """Return how many terms one result sums; where a sum's loops are unknown, the size of the largest operand."""
     if op.kind == OpKind.OTHER and op.reduction_dims:
         return max(operand.tensor.elements for operand in (*op.inputs, *op.outputs))
     return math.prod(op.extents[dim] for dim in op.reduction_dims)

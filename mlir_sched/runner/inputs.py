@@ -1,4 +1,4 @@
-"""Input tensors worth testing with: what each kind of check fills them with."""
+"""The input tensors of checks: the values that each kind of check fills them with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.verify import Array, Check, InputKind, IntegerRange, dtype_of
 
 BYTE_RANGE: IntegerRange = (-128, 127)
-"""All bytes: sign extension and saturation show."""
+"""All values of a byte, so that wrong sign extension and wrong saturation show."""
 
 WIDE_RANGE: IntegerRange = (-1000, 1000)
 """Values of an integer input wider than a byte: of both signs, of more than one byte, and far from overflow."""
@@ -22,14 +22,14 @@ RELU_GAIN = math.sqrt(2.0)
 """Gain that keeps the magnitude through layers that set half of their results to 0 (He et al., ICCV 2015)."""
 
 _PARTS_SEED = 20261122
-"""Seed of the division into parts: the parts of one input are disjoint, whatever the seeds of their checks."""
+"""Seed of the division of inputs into parts: the same in all checks, so that the parts of an input are disjoint."""
 
 
 def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine.
 
     Raises:
-        ValueError: The check has integer ranges for another number of inputs, or one that its element type cannot hold.
+        ValueError: The check has more or fewer integer ranges than inputs, or an element type cannot hold its range.
     """
     rng = np.random.default_rng(check.seed)
     ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
@@ -43,10 +43,10 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
 
 
 def alternatives(check: Check) -> Iterator[Check]:
-    """Yield the check, and then what to try in its place while the references are not finite, or are all 0.
+    """Yield the check, and then the checks to try in its place while references are not finite, or are all 0.
 
-    Random numbers come first as they are, then small where an input looks like weights, so that what passes through
-    many layers keeps its magnitude, then positive, for roots and logarithms. Exact inputs have no substitute.
+    Random numbers come first as they are, then scaled down like weights by the fan of the input's shape, so that values
+    keep their magnitude through many layers, then positive, for roots and logarithms. Exact inputs have no substitute.
     """
     yield check
     if check.kind == InputKind.RANDOM:
@@ -58,9 +58,10 @@ def alternatives(check: Check) -> Iterator[Check]:
 
 
 def fan(shape: Sequence[int]) -> float:
-    """Return the mean of the numbers of weights into and out of a result, 1 for vectors.
+    """Return the mean of the fan-in and the fan-out of weights of a shape, 1 for vectors.
 
-    Which dimensions are channels is not known: the two longest are taken for them, the others for the filter's window.
+    Which dimensions are channels is not known: the two longest are taken for channels, the others for the filter's
+    window.
 
     Source: Glorot & Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010.
     """
@@ -104,7 +105,7 @@ def _nonzero(spec: TensorSpec, bound: int, rng: np.random.Generator) -> Any:
 
 
 def _sparse_inputs(specs: Sequence[TensorSpec], check: Check) -> list[int]:
-    """Return the inputs of which only a part is not 0: those that the check names, else all of floats."""
+    """Return the positions of the inputs of which only one part is not 0: those the check names, or all floats."""
     if check.parts == 1:
         return []
     floats = [position for position, spec in enumerate(specs) if dtype_of(spec).kind not in "iub"]

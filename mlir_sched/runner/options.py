@@ -14,7 +14,7 @@ class SampleOptions:
 
     Attributes:
         least_s: Seconds that a sample takes at least: short programs are called often enough to fill them.
-        min_calls, max_calls: Calls of a sample, however long or short they are.
+        min_calls, max_calls: Fewest calls per sample, for slow programs, and most calls, for fast ones.
         overhead_s: Rough seconds that a sample takes besides its calls.
         pairs_per_baseline: Most pairs that one sample of the baseline serves where a call takes 0.1 s or more.
         calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
@@ -28,22 +28,23 @@ class SampleOptions:
     calibration_tolerance: float = 0.08
 
     def calls(self, call_s: float) -> int:
-        """Return how many calls make a sample of a program that takes so long per call."""
+        """Return how many calls make a sample of a program that takes ``call_s`` seconds per call."""
         return min(max(self.min_calls, ceil(self.least_s / call_s)), self.max_calls)
 
 
 @dataclass(frozen=True)
 class RacingOptions:
-    """The options of racing: which candidates get how many pairs of samples, a pair with one sample of the baseline.
+    """The options of racing: how many pairs of samples (its own and the baseline's) each candidate gets.
 
     Attributes:
-        budget_s: Seconds of sampling per right candidate, on average: what losers leave goes to near-ties.
+        budget_s: Seconds of sampling per right candidate, on average: the time that losers leave goes to near-ties.
         min_pairs: Pairs below which no program is ranked, except a clear loser; 6 give 95 % intervals.
-        patience_s: Seconds that these pairs may take; a slower candidate gets fewer of them.
-        min_slow_pairs: Pairs that a slower candidate gets at least.
-        precision: Relative width of the interval of the ratio at which a candidate is known well enough.
-        fixed: Every candidate that is no clear loser gets as many pairs as its budget holds by its first calls, however
-            narrow its interval is by then: an interval that ends the sampling may cover less than it says.
+        patience_s: Seconds that ``min_pairs`` pairs may take; a candidate slower than that gets fewer pairs.
+        min_slow_pairs: Fewest pairs of such a slow candidate.
+        precision: Relative width of the ratio's interval at which a candidate needs no more pairs.
+        fixed: Whether the number of pairs is fixed after a candidate's first calls, to as many as its budget holds,
+            unless the candidate is a clear loser. Otherwise sampling ends once the interval is narrow enough, and such
+            an interval may cover less than it says.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
     """
 
@@ -58,17 +59,17 @@ class RacingOptions:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The options of the numeric checks beside the rule of the program.
+    """The options of the numeric checks, besides the rule of the program.
 
     Attributes:
-        data_race_threads: Where programs run on one thread, candidates are also checked on this many to expose data
-            races, or on all cores where those are fewer; 1 is off.
-        data_race_calls: Calls of that check, or with several threads further calls of the first check; a data race
-            shows in only some of them.
-        data_race_patience_s: Seconds of these calls after which no further one starts.
-        hopeless_factor: A candidate whose first check shows it this many times slower than the baseline is checked no
-            further and timed by one pair: it cannot win (baselines below 2 ms are too short to tell). Where that pair
-            shows it faster than that, it is checked in full.
+        data_race_threads: Where programs are timed on one thread, candidates are also checked on this many threads, or
+            on all cores if there are fewer, to expose data races; 1 turns these checks off.
+        data_race_calls: Calls of this check or, where programs are timed on several threads, further calls of the first
+            check; a data race shows in only some calls.
+        data_race_patience_s: Seconds of these calls after which no further call starts.
+        hopeless_factor: A candidate that a check shows to be this many times slower than the baseline cannot win: it is
+            checked no further, and timed with one pair. If this pair shows it to be faster, it is checked in full.
+            Baselines below 2 ms are too short for this.
     """
 
     data_race_threads: int = 4
@@ -79,12 +80,12 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class TimeoutOptions:
-    """The options of how long the runner process may take for an answer.
+    """The options of the time that the runner process may take for an answer.
 
     Attributes:
-        call_s: Shortest patience for one call, seconds; a slower baseline raises it.
-        factor: Times the baseline's seconds per call that a candidate may take.
-        baseline_s: Patience for preparing a task, seconds: inputs, the baseline's results and their repetition.
+        call_s: Seconds that one call may always take; a slow baseline raises the limit.
+        factor: Multiple of the baseline's seconds per call that a call of a candidate may take.
+        baseline_s: Seconds that preparing a task may take: inputs, the baseline's results and their repetition.
     """
 
     call_s: float = 1.0
@@ -104,7 +105,7 @@ class RunnerOptions:
         driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan`` or ``vulkan://GPU-<uuid>``.
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core. Devices choose for themselves.
-        seed: Decides the order inside pairs and of candidates.
+        seed: Seed of the random order of candidates, and of the two samples of a pair.
         samples, racing, checks, timeouts: The options of each of these.
     """
 
@@ -120,7 +121,7 @@ class RunnerOptions:
     def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
         """Return the options for tuning on a driver.
 
-        On a device shaders have to be compiled, and a sample is a few processes: a pair takes about a second, and
+        On a device shaders have to be compiled, and a sample takes a few processes: a pair takes about a second, and
         two pairs have to be enough for most candidates.
         """
         if driver == LOCAL:
@@ -137,10 +138,10 @@ class RunnerOptions:
 
     @classmethod
     def final(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
-        """Return the options for measuring few programs well on a driver: what is decided by, and what is reported.
+        """Return the options for measuring a few programs well on a driver: for final decisions and reported numbers.
 
-        Their intervals cover 95 %: the number of pairs does not depend on what is seen, it is 6 at least, and every
-        pair has a sample of the baseline of its own.
+        Their intervals cover 95 %: the number of pairs does not depend on the samples and is at least 6, and every pair
+        has a baseline sample of its own.
         """
         options = cls.for_device(driver, threads=threads, seed=seed)
         budget_s, min_pairs = (1.0, 20) if options.is_local else (8.0, 8)

@@ -21,7 +21,7 @@ class Program:
         writes_into_arguments: True for task programs, which take one destination buffer per output after the
             inputs; False for whole models, which return new buffers.
         parameters: Files that it reads weights from.
-        local_sync: Whether it runs in the thread that calls (``local-sync``) also in a runner of several threads.
+        local_sync: Whether it runs in the calling thread (``local-sync``) even in a runner of several threads.
     """
 
     vmfb: bytes

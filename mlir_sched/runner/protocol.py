@@ -16,8 +16,8 @@ from mlir_sched.runner.verify import Rule
 BASELINE = 0
 """Handle of the baseline program."""
 LONG_CALL_S = 1.0
-"""Seconds of a call that is made as seldom as can be; the first one tells how long it takes: warming up is little of
-that."""
+"""Seconds per call from which a program is called as rarely as possible: its first call already tells its time, because
+warming up is a small part of it."""
 
 
 class RequestFailed(Exception):  # noqa: N818 - it carries a failure, it is not an error of the tool
@@ -30,7 +30,7 @@ class RequestFailed(Exception):  # noqa: N818 - it carries a failure, it is not 
 
 @dataclass(frozen=True)
 class LocalSetup:
-    """Programs run on the CPU: on ``cores``, and to look for races on ``race_cores``."""
+    """The CPU: programs run on ``cores``, and on ``race_cores`` to expose data races."""
 
     cores: tuple[int, ...]
     race_cores: tuple[int, ...]
@@ -39,7 +39,7 @@ class LocalSetup:
 
 @dataclass(frozen=True)
 class DeviceSetup:
-    """Programs run on an IREE HAL device.
+    """An IREE HAL device, on which programs run.
 
     Attributes:
         driver: Its URI.
@@ -73,13 +73,13 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known of the baseline.
+    """What preparing a task has found out about the baseline.
 
     Attributes:
         call_s: Rough seconds per call, by the clock that times programs.
-        check_s: Longest seconds one check of it took, inputs and comparison included.
-        error: Why it cannot serve as a reference, or None.
-        verifiable: Whether wrong results could be told from its own; False is one of the errors.
+        check_s: Seconds of the longest check of the baseline, comparing inputs and results included.
+        error: Why the baseline cannot serve as a reference, or None.
+        verifiable: Whether wrong results could be told from the baseline's; if not, ``error`` says why.
     """
 
     call_s: float
@@ -110,7 +110,7 @@ class Verify:
     Attributes:
         handle: The program.
         check: Index of the check in the rule.
-        races: Run on all race cores instead of the cores of timing.
+        races: Whether to run on all race cores instead of the cores of timing.
     """
 
     handle: int
@@ -135,8 +135,8 @@ class SamplePairs:
         pairs: Number of pairs, >= 1.
         baseline_calls, calls: Calls per sample of the baseline and of the program, >= 1.
         seed: Decides which of the two comes first in each pair.
-        pairs_per_baseline: Pairs, also of other requests, that a long sample of the baseline may serve; 1 is none but
-            its own.
+        pairs_per_baseline: Most pairs, those of later requests included, that one long sample of the baseline may
+            serve; with 1 every pair has a sample of its own.
     """
 
     handle: int
@@ -153,8 +153,8 @@ class Pair:
 
     Attributes:
         baseline_s, own_s: Seconds per call.
-        quiet: Whether the machine was quiet meanwhile.
-        shared: Whether the sample of the baseline is that of the pair before: the two are not independent.
+        quiet: Whether the machine was quiet during both samples.
+        shared: Whether the baseline sample is that of the pair before: the two pairs are not independent.
     """
 
     baseline_s: float
@@ -165,7 +165,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class MeasureNoise:
-    """Run the calibration kernel for so many seconds, shared by the cores. Reply: tuple of seconds per run."""
+    """Run the calibration kernel for ``seconds``, divided among the cores. Reply: tuple of seconds per run."""
 
     seconds: float
 

@@ -1,4 +1,4 @@
-"""Spends the time for measuring where the ranking is undecided: rounds of paired samples with dropouts."""
+"""Races candidates: takes paired samples in rounds, from which candidates drop out once their rank is decided."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ ROUNDS = 4
 """Further rounds that a candidate's own budget is divided into."""
 
 MAX_BUDGETS = 6.0
-"""No candidate gets more than this many budgets, however undecided."""
+"""Most budgets that one candidate gets, even if its rank is still undecided."""
 
 
 @dataclass
 class Contender:
-    """A candidate during timing; it collects pairs until it is known, lost or out of budget.
+    """A candidate during timing; it collects pairs until its ratio is known, it has lost or its budget is spent.
 
     Attributes:
-        call_s: Rough seconds per call; one that is known is not found out again.
-        once: One pair is all it gets.
-        planned: Pairs that it gets where their number is fixed; 0 until it is.
+        call_s: Rough seconds per call; 0 until it was warmed up.
+        once: Whether it gets one pair only.
+        planned: Number of pairs that it gets if this number is fixed (``RacingOptions.fixed``); 0 until it was warmed
+            up.
     """
 
     handle: int
@@ -50,7 +51,7 @@ class Contender:
         return sum(pair.quiet for pair in self.pairs)
 
     def ratio(self, fewest: int = FIRST_PAIRS) -> Interval:
-        """Return the speed relative to the baseline, above 1 is faster; from quiet pairs where there are ``fewest``."""
+        """Return the speed relative to the baseline, above 1 is faster; from quiet pairs if at least ``fewest`` are."""
         kept = kept_pairs(self.pairs, fewest)
         return ratio_interval([p.baseline_s for p in kept], [p.own_s for p in kept])
 
@@ -65,8 +66,8 @@ class Race:
     """Times contenders against the baseline.
 
     Args:
-        ask_pairs: Takes the pairs of one request in the runner process.
-        warm: Warms a program up there and returns its rough seconds per call.
+        ask_pairs: Function that has the runner process take the pairs of one request.
+        warm: Function that warms a program up in the runner process and returns its rough seconds per call.
         options: Sample length, budgets and thresholds.
         baseline_call_s: Rough seconds per call of the baseline.
         seed: Distinguishes this batch from others of the same run.
@@ -89,7 +90,7 @@ class Race:
         self._rng = np.random.default_rng([options.seed, seed])
 
     def run(self, contenders: Sequence[Contender], *, decide: bool) -> None:
-        """Fill the contenders with pairs, or with a failure where one hangs or crashes on the way."""
+        """Give each contender its pairs, or a failure if it hangs or crashes; rank near-ties too with ``decide``."""
         self._round(contenders, lambda c: 1 if c.once else FIRST_PAIRS)
         pool_s = self._racing.budget_s * len(contenders)
         limit_s = self._racing.budget_s
@@ -129,7 +130,7 @@ class Race:
         contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
 
     def _pairs_of_round(self, contender: Contender) -> int:
-        """Return the pairs that fit a round of the budget, >= 1, and no more than are planned."""
+        """Return how many pairs fit a round's share of the budget, >= 1; if their number is fixed, at most the rest."""
         pairs = max(1, int(self._racing.budget_s / ROUNDS / self._pair_s(contender)))
         return min(pairs, contender.planned - contender.quiet) if self._racing.fixed else pairs
 
@@ -139,12 +140,12 @@ class Race:
         return calls_s + self._baseline_calls * self._baseline_call_s + 2 * self._samples.overhead_s
 
     def _enough(self, contender: Contender) -> int:
-        """Return the pairs below which a contender is not ranked."""
+        """Return the number of pairs below which a contender is not ranked."""
         affordable = int(self._racing.patience_s / self._pair_s(contender))
         return max(self._racing.min_slow_pairs, min(self._racing.min_pairs, affordable))
 
     def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
-        """Return those that need more pairs of their own budget."""
+        """Return the contenders that need more pairs and have budget left for them."""
         alive = _alive(contenders)
         if not alive:
             return []
@@ -152,7 +153,7 @@ class Race:
         return [c for c in alive if not self._is_lost(c, best) and not self._is_known(c, limit_s)]
 
     def _is_known(self, contender: Contender, limit_s: float) -> bool:
-        """Say whether it has enough undisturbed pairs, or has spent its budget on too few."""
+        """Say whether a contender needs no more pairs: all planned taken, its ratio precise, or its budget spent."""
         if self._racing.fixed:
             spent = contender.spent_s >= 2 * max(limit_s, contender.planned * self._pair_s(contender))
             return contender.quiet >= contender.planned or (spent and len(contender.pairs) >= contender.planned)
@@ -162,7 +163,7 @@ class Race:
         return precise or (spent and len(contender.pairs) >= self._enough(contender))
 
     def _is_lost(self, contender: Contender, best: Contender) -> bool:
-        """Say whether it is a clear loser: decided against the best, or far slower from the first quiet pairs on."""
+        """Say whether a contender is a clear loser: ranked below the best, or far slower in its first quiet pairs."""
         if contender.once:
             return True
         if contender.quiet < FIRST_PAIRS and len(contender.pairs) < self._enough(contender):
@@ -173,7 +174,10 @@ class Race:
         return own.median < top.median and is_decided(own, top)
 
     def _near_ties(self, contenders: Sequence[Contender]) -> list[Contender]:
-        """Return the best and those not ranked below it, or nobody when all are known or one is out of all budget."""
+        """Return the best contender and those not ranked below it, as long as more pairs may rank them.
+
+        The list is empty if the intervals of all of them are narrow enough, or one has spent :data:`MAX_BUDGETS`.
+        """
         alive = _alive(contenders)
         if not alive:
             return []
@@ -188,15 +192,15 @@ class Race:
 
 
 def kept_pairs(pairs: Sequence[Pair], fewest: int) -> list[Pair]:
-    """Return the undisturbed pairs, or all where those are fewer: a busy machine has an answer too."""
+    """Return the undisturbed pairs, or all pairs if fewer than ``fewest`` are: a busy machine gives an answer too."""
     quiet = [pair for pair in pairs if pair.quiet]
     return quiet if len(quiet) >= fewest else list(pairs)
 
 
 def independent_ratios(pairs: Sequence[Pair]) -> list[float]:
-    """Return one ratio per sample of the baseline: that to the median of the samples it was paired with.
+    """Return one ratio per sample of the baseline: its time over the median of the samples that it was paired with.
 
-    All pairs of fewer than two samples of the baseline count by themselves: their range says nothing of the baseline's
+    With fewer than two samples of the baseline, return one ratio per pair: their range says nothing of the baseline's
     own noise, but it is not empty.
     """
     groups: list[tuple[float, list[float]]] = []

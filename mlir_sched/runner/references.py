@@ -11,11 +11,11 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.verify import Array, Check, compare
 
 Reference = tuple[Check, Array]
-"""What one output is in one check."""
+"""A check, and the right values of one output in it."""
 
 
 def finite_share(references: Sequence[Array]) -> float:
-    """Return which share of the elements of all outputs is finite, 0 to 1; integers are."""
+    """Return the share of finite elements among all outputs, 0 to 1; integers count as finite."""
     elements = sum(array.size for array in references)
     finite = sum(int(np.isfinite(array).sum()) if _is_float(array) else array.size for array in references)
     return finite / elements if elements else 1.0
@@ -27,11 +27,11 @@ def usable_share(references: Sequence[Array]) -> float:
 
 
 def why_unverifiable(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]) -> str:
-    """Say why no wrong result could be told from a right one, or return an empty text when it could.
+    """Return why no wrong result could be told from a right one, or an empty text if it could.
 
-    Every output needs a finite element in some check. One output at least has to differ, by more than the tolerance,
-    from zeros and from its own result in another check or, where there is one check only, at another place; a single
-    number has none.
+    Every output needs a finite element in some check. At least one output has to differ, by more than the tolerance,
+    from zeros and from its own result in another check. Where there is only one check, the result shifted by half its
+    elements takes the place of another check's result; a single number is compared with 0 only.
 
     Args:
         outputs: The outputs of the program.

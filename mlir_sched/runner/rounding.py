@@ -1,4 +1,4 @@
-"""The difference that rounding alone makes between two right programs, from types and lengths of sums."""
+"""The difference that rounding alone may make between two right programs, from types and lengths of sums."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from mlir_sched.runner.exactness import SIGNIFICAND_BITS, computing_bits, reduct
 from mlir_sched.runner.verify import DTYPES
 
 SAFETY = 4.0
-"""Factor on the probabilistic bound: a deviation of about 5.5 sigma (the largest of 10^7 elements) of the difference
-of two results (times the square root of 2), in machine epsilons, which are 2 unit roundoffs."""
+"""Factor on the probabilistic bound: about 5.5 sigma (the largest deviation of 10^7 elements), times the square root of
+2 (for the difference of two results), divided by 2 (a machine epsilon is 2 unit roundoffs)."""
 
 MATH_WEIGHT = 8.0
 """Machine epsilons allowed for one call of a ``math`` function: polynomial approximations are good to a few ulp."""
 
 WIDENED_MATH_WEIGHT = 1.0
-"""The same in types narrower than f32, in which such a function is computed in f32 and rounded once."""
+"""The same for types narrower than f32, for which such a function is computed in f32 and rounded once."""
 
 STAGNATION = 2.0**-5
-"""Terms times unit roundoff (2^19 terms in f32) from which rounding errors of one long sum have one direction: small
+"""Terms times unit roundoff (2^19 terms in f32) from which the rounding errors of a sum all have one direction: small
 terms fall below the roundoff of the sum so far, so the probabilistic bound does not hold."""
 
 BIAS = 2.0**-3
-"""Share of the bound that always holds, terms times unit roundoff, that is then allowed. One after the other, 2^20 to
-2^24 squares of normal random numbers summed in f32 were 0.05 to 2.8 % off, a hundredth to a thirty-fifth of it."""
+"""Share of the worst-case bound (terms times unit roundoff) that such sums may be off. Sequential f32 sums of 2^20 to
+2^24 squares of normal random numbers were 0.05 to 2.8 % off, a hundredth to a thirty-fifth of that bound."""
 
 LARGEST_TOLERANCE = 0.5
-"""No result may be further off, relative to the larger of the element and the root mean square of the reference,
-however much rounding explains: zeros are off by 1, the results of another tile by 1.4 in the mean of the squares."""
+"""Upper limit of all tolerances, relative to the larger of the element and the root mean square of the reference: zeros
+in place of the results are off by 1, the results of another tile by 1.4 in the root mean square."""
 
 MODEL_ROUNDINGS = {"f64": 2.0**8, "f32": 2.0**8, "f16": 4.0, "bf16": 4.0}
-"""Least root of the number of roundings assumed for a whole program, whose dispatches follow each other."""
+"""Least square root of the number of roundings that is assumed for a whole program, a chain of dispatches."""
 
 UNKNOWN_ROUNDINGS = 2.0**6
 """The same where nothing is known of the program: a sum of 4096 terms in the type of the result."""
@@ -69,8 +69,8 @@ def dispatch_tolerances(dispatch: Dispatch, exact: Collection[int] = ()) -> dict
 def model_tolerance(element_type: str, dispatches: Iterable[Dispatch]) -> float:
     """Return the allowed relative difference of an output of a whole program; 0 for integers.
 
-    The roundings of the ops of all dispatches, independent of each other, add up by their squares. Those in types
-    narrower than the output count only if some op widens a type: else no output of a wider type depends on them.
+    The roundings of all ops are taken as independent, so their squares add up. Roundings in types narrower than the
+    output count only if some op widens a type: otherwise no output of a wider type depends on them.
     """
     epsilon = machine_epsilon(element_type)
     ops = [op for dispatch in dispatches for op in dispatch.ops]
@@ -83,7 +83,7 @@ def model_tolerance(element_type: str, dispatches: Iterable[Dispatch]) -> float:
 
 
 def machine_epsilon(element_type: str) -> float:
-    """Return the distance of 1 from the next number; 0 for integers, 1 for types that are not known."""
+    """Return the distance from 1 to the next larger number; 0 for integers, 1 for types that are not known."""
     if element_type not in SIGNIFICAND_BITS:
         return 0.0 if element_type in DTYPES else 1.0
     return 2.0 ** (1 - SIGNIFICAND_BITS[element_type])

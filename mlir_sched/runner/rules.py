@@ -1,8 +1,8 @@
 """The numeric checks of a dispatch or a program, derived from what it computes.
 
 Two schedules of one program differ in the order of additions and in whether a multiply and an add are fused. On small
-integers no order rounds (``exactness.py``), so results must be equal, or as near as the ops behind the sums round. On
-other inputs they differ by rounding, and the tolerance bounds that (``rounding.py``).
+integers no order of additions rounds (``exactness.py``), so results must be equal, or differ by no more than the
+rounding of the ops after the sums. On other inputs results differ by rounding, up to the tolerance (``rounding.py``).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _PARTIAL = frozenset(
 def rule_for_dispatch(dispatch: Dispatch) -> Rule:
     """Return the checks for one dispatch: on integers, on random floats and, for roots and the like, on positive ones.
 
-    On integers results must be equal where all ops are exact, else as near as those that are not round. The check is
-    repeated with other parts of a sparse operand where one leaves some terms of the sums out.
+    On integers results must be equal where all ops are exact, else as near as the rounding of the other ops allows. The
+    check is repeated with other parts of a sparse operand where one part leaves out some terms of the sums.
     """
     exact = exact_inputs(dispatch)
     signed = not _reads_indirectly(dispatch)
@@ -58,16 +58,16 @@ def rule_for_model(
     *,
     integer_ranges: tuple[IntegerRange | None, ...] | None = None,
 ) -> Rule:
-    """Return the checks for a whole program: one on integers, one on random floats, each output by its own type.
+    """Return the checks for a whole program: one on integers, one on random floats; tolerances are by output type.
 
-    Outputs narrower than f32 must be equal on integers where all of the program is exact. Others need not be: a
+    Outputs narrower than f32 must be equal on integers where the whole program is exact. Other outputs need not be: a
     rewrite of a convolution in f32 (``winograd``) rounds where the sums of products do not.
 
     Args:
-        outputs: What the program returns.
-        dispatches: What the program consists of.
-        integer_ranges: See :class:`Check`: what integer inputs may hold, by position of the input. Where that is not
-            known, they are 0 or 1, as any of them may be an index.
+        outputs: Tensors that the program returns.
+        dispatches: Dispatches of the program; empty if they are not known.
+        integer_ranges: Ranges of the values of integer inputs, by position of the input, see :class:`Check`. Without
+            them the values are 0 or 1, as any integer input may be an index.
     """
     known = list(dispatches)
     exact = _exact_model(known)
@@ -105,8 +105,8 @@ def _on_integers(
 ) -> tuple[tuple[str, Tolerance], ...]:
     """Return the tolerances on integer inputs, by element type.
 
-    A dispatch that is exact may still scale by a constant that is not seen here: then its results are no whole
-    numbers, and as near as all its ops round.
+    An exact dispatch may still scale by a constant that is not visible here: then its results are no whole numbers,
+    and the rounding of all its ops is allowed.
     """
     inexact = dispatch_tolerances(dispatch, exact.ops)
     return tuple(
@@ -116,10 +116,10 @@ def _on_integers(
 
 
 def _exact_model(dispatches: Sequence[Dispatch]) -> ExactInputs:
-    """Return inputs of magnitude 1 for a whole program, and below which magnitude equality is due (0: nowhere).
+    """Return inputs of magnitude 1 for a whole program, and the magnitude below which results must be equal (0: none).
 
-    What one dispatch makes is what the next one reads, so partial sums are only as small as the results are: those of
-    several dispatches must be well below what is exact.
+    A dispatch reads results of earlier dispatches, which are larger than the inputs, so its partial sums are larger,
+    too: with several dispatches, results must be well below the magnitude that is exact for each dispatch alone.
     """
     found = [exact_inputs(dispatch) for dispatch in dispatches]
     all_exact = all(len(exact.ops) == len(dispatch.ops) for exact, dispatch in zip(found, dispatches, strict=True))

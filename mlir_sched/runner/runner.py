@@ -22,7 +22,7 @@ from mlir_sched.runner.race import Contender, Race, baseline_timing
 from mlir_sched.runner.verify import Rule
 
 LOADED_BYTES_PER_S = 20e6
-"""Bytes of a program per second that handing it over takes at least; 400 MB of weights take about 2 s."""
+"""Lowest rate of handing a program to the process, in bytes per second; 400 MB of weights take about 2 s."""
 SHORT_CALL_S = 2e-3
 """Seconds per call of the baseline from which the calls of a hopeless program are worth saving."""
 
@@ -37,13 +37,13 @@ class UnverifiableError(BaselineError):
 
 @dataclass(frozen=True)
 class RunResult:
-    """The timing of a right program, or the failure of another; never both.
+    """The timing of a right program, or the failure of any other; never both.
 
     Attributes:
-        timing: Its time.
-        failure: What is wrong.
-        verified: Whether it passed every check of the rule. A hopeless one is timed after the first; its ratio is at
-            most 1 / ``CheckOptions.hopeless_factor``.
+        timing: Summary of its samples.
+        failure: Why the program is not right.
+        verified: Whether it passed every check of the rule. A hopeless program is timed without its remaining checks;
+            its ratio is at most 1 / ``CheckOptions.hopeless_factor``.
     """
 
     timing: Timing | None
@@ -57,7 +57,7 @@ class Noise:
 
     Attributes:
         spread: (95th - 5th percentile) / 5th percentile of the calibration kernel's time.
-        lost: Share of the time that the kernel took beyond its 5th percentile, 0 to 1: what others took away.
+        lost: Share of the kernel's time beyond its 5th percentile, 0 to 1: time that other work took away.
         verdict: One sentence for the user.
     """
 
@@ -94,10 +94,10 @@ class Runner:
 
         Args:
             baseline: The program that is right by definition.
-            candidates: Programs that take and make the same tensors.
-            rule: The numeric checks; a candidate that fails one is never timed. A hopeless one, which cannot win, is
-                timed after the first (:attr:`CheckOptions.hopeless_factor`).
-            decide: Spend what the clear losers left of the time budget on ranking the near-ties for the best.
+            candidates: Programs that take and make the same tensors as the baseline.
+            rule: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot win,
+                is timed without its remaining checks (:attr:`CheckOptions.hopeless_factor`).
+            decide: Whether to spend the time budget that clear losers left on ranking the near-ties for the best.
 
         Returns:
             The baseline's timing (its ratio is 1) and one result per candidate, in their order.
@@ -124,7 +124,7 @@ class Runner:
         return baseline_timing(pairs), results
 
     def check(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> tuple[Failure | None, ...]:
-        """Check every candidate against the baseline's results and time none; None stands for a right one.
+        """Check every candidate against the baseline's results without timing; return None for each right candidate.
 
         Args:
             baseline, candidates, rule: As in :meth:`measure`.
@@ -137,10 +137,10 @@ class Runner:
         return tuple(failures.get(i) for i in range(len(candidates)))
 
     def noise(self, seconds: float = 1.0) -> Noise:
-        """Measure for so many seconds how steady the cores are that timings run on.
+        """Measure for ``seconds`` how steady the cores are that programs are timed on.
 
         Raises:
-            ValueError: Programs do not run on cores.
+            ValueError: Programs do not run on the CPU.
         """
         if not self.options.is_local:
             raise ValueError(f"noise is measured on the CPU; this runner's driver is {self.options.driver}")
@@ -163,7 +163,7 @@ class Runner:
         self.close()
 
     def _check_all(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> dict[int, Failure]:
-        """Return why candidates are not right, by their index."""
+        """Return the failures of the candidates that are not right, by index of the candidate."""
         self._task = protocol.Prepare(baseline, rule)
         self._batch += 1
         self._hopeless = set()
@@ -171,7 +171,7 @@ class Runner:
         return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
 
     def _prepare(self) -> None:
-        """Have the baseline and its references in the process that runs now."""
+        """Prepare the baseline and its references in the process that runs now."""
         assert self._task is not None
         start = time.monotonic()
         try:
@@ -187,7 +187,7 @@ class Runner:
         self._loaded = {protocol.BASELINE: self._prepared_in}
 
     def _ensure_loaded(self, handle: int, program: Program) -> None:
-        """Load a program, and before it all it needs, into a process that may be new."""
+        """Load a program if the process does not have it, and first prepare the task if the process is new."""
         self._client.start()
         if self._prepared_in != self._client.generation:
             self._prepare()
@@ -196,11 +196,11 @@ class Runner:
             self._loaded[handle] = self._client.generation
 
     def _load_timeout_s(self, program: Program) -> float:
-        """Return the patience for handing a program over: models carry their weights with them."""
+        """Return the seconds that handing a program over may take: models carry their weights with them."""
         return self.options.timeouts.call_s + len(program.vmfb) / LOADED_BYTES_PER_S
 
     def _check_fairly(self, handle: int, program: Program) -> Failure | None:
-        """Check a program, and once more in a new process if one that ran before may be to blame for its failure."""
+        """Check a program, and again in a new process if a program that ran before may have caused its failure."""
         self._client.start()
         shared = self._last_used == self._client.generation
         failure = self._check(handle, program)
@@ -211,7 +211,7 @@ class Runner:
         return failure
 
     def _is_damaged(self, failure: Failure) -> bool:
-        """Say whether the process crashed, was too large, or computes wrong results for the baseline as well."""
+        """Say whether the process crashed, took too much memory, or computes wrong results for the baseline as well."""
         if failure.kind != FailureClass.WRONG_RESULT:
             return failure.kind in (FailureClass.RUN_CRASH, FailureClass.RUN_MEMORY)
         request = protocol.Verify(protocol.BASELINE, 0)
@@ -221,7 +221,7 @@ class Runner:
             return True
 
     def _check(self, handle: int, program: Program, *, whole: bool = False) -> Failure | None:
-        """Run every check of the rule on a program, and to expose races the first one several times on several threads.
+        """Run every check of the rule on a program, the first one again, and then on several threads to expose races.
 
         A program that shows itself hopeless is checked no further, except with ``whole``.
         """
@@ -246,7 +246,7 @@ class Runner:
         return None
 
     def _race_checks(self, handle: int) -> list[protocol.Verify]:
-        """Return the calls that look for races: none on a single core, and none on devices, which use all they have."""
+        """Return the checks that look for races: none on a single core, or on devices, which run in parallel anyway."""
         if not self._check_races:
             return []
         return [protocol.Verify(handle, 0, races=len(self.cores) == 1)] * self.options.checks.data_race_calls
@@ -262,9 +262,10 @@ class Runner:
         return call_s > limit_s
 
     def _check_once_more(self, contender: Contender) -> Failure | None:
-        """Check a program after its thousands of calls: what it keeps between calls may have gone wrong by then.
+        """Check a program after its thousands of calls: the state it keeps between calls may have gone wrong by then.
 
-        A hopeless program has passed one check and cannot win; one that looked so and is not gets all of its checks.
+        A hopeless program, which has passed a check and cannot win, is not checked again; a program that only looked
+        hopeless gets all of its checks.
         """
         if contender.once:
             if contender.ratio().median * self.options.checks.hopeless_factor <= 1.0:
@@ -280,7 +281,7 @@ class Runner:
         return Failure(FailureClass.WRONG_RESULT, f"after timing: {message}") if message else None
 
     def _check_timeout_s(self, request: protocol.Verify) -> float:
-        """Return the patience for one check: a call, the comparison, and for races a second workspace once."""
+        """Return the seconds that a check may take: a call, the comparison, and for races making a second workspace."""
         patience = self.options.timeouts.of_call(self._prepared.call_s) + 3 * self._prepared.check_s
         return patience + 3 * self._prepare_s if request.races else patience
 
@@ -319,7 +320,7 @@ def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:
 
 
 def choose_cores(threads: int) -> tuple[int, ...]:
-    """Return so many of the cores this process may use: the least busy of the last 0.1 s, the last one when equal.
+    """Return ``threads`` of the cores this process may use: the least busy during 0.1 s, of equal cores the last.
 
     Raises:
         ValueError: There are fewer cores.

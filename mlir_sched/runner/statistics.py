@@ -90,7 +90,7 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
 def ratio_interval(baseline_s: Sequence[float], own_s: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """Return the median of ``baseline_s[i] / own_s[i]`` over paired samples; above 1 is faster than the baseline.
 
-    A pair is measured back to back, so what slows both (frequency, a neighbour) cancels in its ratio.
+    A pair is measured back to back, so a slowdown of both samples (frequency, a neighbour) cancels in its ratio.
 
     Args:
         baseline_s: Seconds per call of the baseline, one per pair, > 0.
@@ -109,8 +109,8 @@ def ratio_interval(baseline_s: Sequence[float], own_s: Sequence[float], confiden
 def is_decided(first: Interval, second: Interval, confidence: float = CONFIDENCE) -> bool:
     """Say whether two medians are ranked: both intervals reach the confidence and they do not overlap.
 
-    Disjoint intervals are a stricter test than one on the difference, so a tie is never called a ranking at a
-    higher rate than ``1 - confidence``.
+    Disjoint intervals are a stricter test than one on the difference of the medians, so ties are not called
+    rankings at a higher rate than ``1 - confidence``.
 
     Source: Schenker & Gentleman, "On Judging the Significance of Differences by Examining the Overlap Between
     Confidence Intervals", The American Statistician 55 (2001).

@@ -60,8 +60,8 @@ class Tolerance:
     Attributes:
         relative: Allowed difference of an element relative to the larger of the element and the root mean square of
             the reference; 0 asks for equal values.
-        exact_below: A reference of whole numbers that are all smaller than this must be equalled, whatever
-            ``relative`` is: up to this magnitude no order of additions rounds. 0 where that is not known.
+        exact_below: Magnitude up to which no order of additions rounds, 0 where it is not known. A reference of whole
+            numbers that are all smaller asks for equal values, regardless of ``relative``.
     """
 
     relative: float
@@ -84,15 +84,15 @@ class Check:
         seed: Seed of the inputs.
         bound: Largest magnitude of an EXACT value and of every integer input without a range, >= 1.
         signed_integers: Whether integer inputs without a range may be negative; False where they may be indices.
-        integer_ranges: Range of the values of each input, by its position, for integer inputs; None at a position is
-            the useful range of the element type (``inputs.py``). Inputs of other types, and i1, have no use for theirs.
-            None in place of all of them leaves it to ``bound`` and ``signed_integers``.
-        parts: The elements of the ``sparse`` inputs are divided at random into so many parts, of which all but one are
-            0: sums of many products then have few terms. 1 leaves all as they are.
+        integer_ranges: Range of the values of each integer input, by position of the input; None at a position is the
+            useful range of the element type (``inputs.py``). Ranges of i1 and of floats are ignored. None instead of
+            the tuple leaves all values to ``bound`` and ``signed_integers``.
+        parts: Number of parts that the elements of the ``sparse`` inputs are divided into at random, of which all but
+            one are set to 0: sums of many products then have few terms. 1 leaves all elements as they are.
         part: Which part is not 0; checks of all parts together use every element.
         sparse: Shapes and types of the sparse inputs; where no input has any of them, all inputs of floats are sparse.
-        gain: Factor on the inputs of floats relative to what keeps the magnitude of a product with them; None leaves
-            them as ``kind`` says.
+        gain: Factor on float inputs, relative to the scale at which products with them keep their magnitude; None
+            leaves them unscaled.
         tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
             ``tolerances``.
         tolerances: The same by element type of the output.
@@ -144,7 +144,7 @@ def poisoned(spec: TensorSpec) -> Array:
 
 
 def holds_poison(array: Array, spec: TensorSpec) -> bool:
-    """Say whether a float result still holds poison; an integer may have its bits by right, so it never does."""
+    """Say whether a float result still holds poison; False for integers, which may have these bits by right."""
     return array.dtype.kind not in "iub" and bool((_bits(array) == poison_bits(spec)).any())
 
 

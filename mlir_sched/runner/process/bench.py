@@ -11,11 +11,11 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 
 KEPT_BYTES = 2**28
-"""Inputs and references that a process keeps for tasks which may come back; a run has a process per program variant."""
+"""Bytes of inputs and references kept for tasks that may come back; a run has such a process per program variant."""
 
 
 class Bench(ABC):
-    """Holds the loaded programs of the current task, and a workspace of it and of those before it."""
+    """The loaded programs of the current task, with the workspaces of this task and of earlier ones."""
 
     def __init__(self) -> None:
         self._current: protocol.Prepare | None = None
@@ -26,8 +26,9 @@ class Bench(ABC):
     def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
         """Forget all programs, load the baseline and find out what the checks of candidates need.
 
-        A new workspace checks the baseline. In a known one it is checked again, whatever ran since, unless a call of it
-        takes :data:`LONG_CALL_S`: were the workspace damaged, right candidates would fail, and then it is checked.
+        A new workspace checks the baseline when it is made. In a known workspace, which other programs may have damaged
+        since, the baseline is checked again. Where a call takes :data:`LONG_CALL_S`, this waits until a candidate gives
+        wrong results: in a damaged workspace, right candidates fail, too.
         """
         self._forget()
         known = request in self._workspaces
@@ -47,7 +48,7 @@ class Bench(ABC):
         """Load a program under a handle.
 
         Raises:
-            RuntimeError: IREE refuses it.
+            RuntimeError: IREE refuses the program.
         """
         self._programs[handle] = program
         self._loaded[handle] = self._place_of(handle)[1].load(program)
@@ -78,7 +79,7 @@ class Bench(ABC):
         """Time a program and the baseline back to back."""
 
     def _enter(self, request: protocol.Prepare) -> Workspace:
-        """Return the open workspace of a task, which is the current one from now on."""
+        """Make a task the current one, and return its workspace, opened."""
         if request != self._current:
             self._leave()
         self._current = None  # until its workspace is there

@@ -19,11 +19,11 @@ REPEATS = 8
 """The kernel multiplies two 64x64 f32 matrices 8 times: 48 KB and 4 MFLOP, some 50 us on one AVX-512 core."""
 
 HISTORY = 512
-"""Measurements the quiet time is taken from: a change of frequency for good is forgotten after so many."""
+"""Number of last measurements that give the quiet time: after these, a lasting change of frequency counts as normal."""
 
 
 class Calibration:
-    """Measures the kernel on some cores and knows what it takes when nothing disturbs it.
+    """The calibration kernel on some cores, with the time that it takes there when nothing disturbs it.
 
     Args:
         cores: Cores to check; the calling thread moves between them when there are several.
@@ -57,7 +57,7 @@ class Calibration:
         return (time.perf_counter_ns() - start) * 1e-9
 
     def watch(self, core: int, seconds: float) -> list[float]:
-        """Move to a core and return the seconds of every run of the kernel there for so long (at least one run)."""
+        """Move to a core, run the kernel there for ``seconds`` (at least once), and return the seconds of every run."""
         os.sched_setaffinity(0, {core})
         end = time.perf_counter() + seconds
         times = [self.kernel_s()]

@@ -32,8 +32,8 @@ _ELEMENT_TYPES = {
 class Device(ABC):
     """One IREE device: programs are loaded on it, arrays are written to and read from its memory.
 
-    A device must outlive its buffers and programs, and IREE's runtime crashes at interpreter exit when one does not:
-    leave the process with ``os._exit``.
+    A device must outlive its buffers and programs, and IREE's runtime crashes at interpreter exit when a device does
+    not: leave the process with ``os._exit``.
     """
 
     _usage: Any
@@ -56,7 +56,7 @@ class Device(ABC):
 
     @abstractmethod
     def read(self, view: Any, spec: TensorSpec) -> Array:
-        """Return what a buffer view holds, in its shape and element type; a copy, or its memory itself."""
+        """Return the elements of a buffer view, in its shape and element type: a copy, or a view of its memory."""
 
     @abstractmethod
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
@@ -72,7 +72,7 @@ class Device(ABC):
         """Return the program loaded on this device.
 
         Raises:
-            RuntimeError: IREE refuses the module or it lacks the entry.
+            RuntimeError: IREE refuses the module, or the module lacks the entry.
         """
         module = rt.VmModule.copy_buffer(self._instance, program.vmfb)
         context = rt.VmContext(self._instance, [*self._parameters(program), self._hal, module])
@@ -92,7 +92,7 @@ class Device(ABC):
 
 
 class LocalDevice(Device):
-    """The CPU, with the caching allocator; its memory is ours.
+    """The CPU, with the caching allocator; its buffers lie in the memory of this process.
 
     Args:
         instance: IREE's virtual machine.
@@ -106,7 +106,7 @@ class LocalDevice(Device):
 
     @classmethod
     def for_timing(cls, instance: Any, threads: int) -> LocalDevice:
-        """Return the device that programs are timed on; on several threads the calling one yields to them for good."""
+        """Return the device for timing; with several threads, the calling thread yields to the workers from then on."""
         if threads == 1:
             return cls(instance, LOCAL_SYNC)
         device = cls(instance, LOCAL_TASK)
@@ -171,7 +171,7 @@ class RemoteDevice(Device):
 
 
 class LoadedProgram:
-    """A program in a context of its own."""
+    """A program loaded on a device, in an IREE context of its own."""
 
     def __init__(self, device: Device, program: Program, context: Any, function: Any) -> None:
         self.program = program
@@ -180,7 +180,7 @@ class LoadedProgram:
         self._function = function
 
     def bind(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> Callable[[int], None]:
-        """Return a function that calls the program so many times with these buffers and drops what it returns."""
+        """Return a function that calls the program a given number of times with these buffers and drops the results."""
         invoke, function, results = self._context.invoke, self._function, rt.VmVariantList
         arguments = self._arguments(inputs, destinations)
 
@@ -191,7 +191,7 @@ class LoadedProgram:
         return run
 
     def call(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> list[Any]:
-        """Call it once and return its output buffer views: the destinations where it writes into arguments."""
+        """Call the program once and return its output buffer views: the destinations where it writes into arguments."""
         results = rt.VmVariantList(len(self.program.outputs))
         self._context.invoke(self._function, self._arguments(inputs, destinations), results)
         if self.program.writes_into_arguments:
@@ -211,7 +211,7 @@ class LoadedProgram:
         return arguments
 
     def _result(self, results: Any, index: int, spec: TensorSpec) -> Any:
-        """Return a result as a buffer view, a scalar in one of its own."""
+        """Return a result as a buffer view; for a scalar, a new view is made."""
         if not spec.by_value:
             return results.get_as_object(index, rt.HalBufferView)
         return self._device.buffer(np.array(results.get_variant(index), dtype_of(spec)), spec)

@@ -1,4 +1,4 @@
-"""Checks programs on a HAL device in this process, and times them there in processes of their own."""
+"""Checks programs on a HAL device in this process, and times them on the device in processes of their own."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class DeviceBench(Bench):
     cores that the driver computes on. Opening one takes about 20 ms.
 
     Args:
-        setup: The device and the programs that time it.
-        folder: For modules, arguments and records.
+        setup: The device, and IREE's tools that time programs on it.
+        folder: Folder for modules, arguments and records.
     """
 
     def __init__(self, setup: protocol.DeviceSetup, folder: Path) -> None:
@@ -63,7 +63,7 @@ class DeviceBench(Bench):
         super().load(handle, program)
 
     def rough_s(self, handle: int, sample_s: float) -> float:  # noqa: ARG002 - a process costs more than its calls
-        """Return device seconds per call of one short process; it is run once per program."""
+        """Return device seconds per call in one short process, which is run once per program."""
         if handle not in self._rough_s:
             self._close()
             self._rough_s[handle] = self._clock.seconds(self._block(handle), ROUGH_CALLS)
@@ -75,7 +75,7 @@ class DeviceBench(Bench):
         return self._sampler.pairs(self._block(protocol.BASELINE), self._block(request.handle), request)
 
     def _block(self, handle: int) -> Block:
-        """Return a program with its files, which are written on first use."""
+        """Return a program with its files; each file is written on first use."""
         module, program = self._module_of(handle), self._programs[handle]
         if not module.exists():
             module.write_bytes(program.vmfb)

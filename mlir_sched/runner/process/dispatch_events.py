@@ -25,28 +25,29 @@ WARM_UP_CALLS = 1
 """First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""
 
 PERCENTILE = 10.0
-"""Of a dispatch's durations over the calls of a process: noise only ever adds time, and the very minimum is luck."""
+"""A dispatch's time is this percentile of its durations over the calls of a process: noise only ever adds time, and the
+very minimum is luck."""
 
 PROCESSES = 3
-"""Most processes of a sample, of which the fastest counts; also the fewest after which a program's best is known. Where
+"""Most processes of a sample, of which the fastest counts; also the fewest that make a program's best time known. Where
 a driver computes on the CPU, its threads may share a core for the whole life of a process, which doubles the time."""
 
 NEAR_BEST = 1.15
-"""A process within this factor of the program's best ends a sample."""
+"""A process within this factor of the program's best time ends a sample."""
 
 DISTURBED = 1.25
-"""A sample beyond this factor of the program's best was disturbed."""
+"""A sample beyond this factor of the program's best time counts as disturbed."""
 
 ROUGH_CALLS = 16
 """Counted calls that tell the rough time of a program."""
 
 
 class DispatchClock:
-    """The clock of a device, whose samples are made by processes of their own.
+    """The clock of a device; each sample is measured in processes of its own.
 
     Args:
-        setup: The device, and the programs that run and read a block.
-        record: File for the records of a process; it is overwritten by each.
+        setup: The device, and IREE's tools that run programs and read the records.
+        record: File for the records of a process; each process overwrites it.
     """
 
     def __init__(self, setup: DeviceSetup, record: Path) -> None:
@@ -55,14 +56,14 @@ class DispatchClock:
         self._runs: dict[Path, list[float]] = {}
 
     def forget(self, module: Path) -> None:
-        """Forget how fast a module was: its file will hold another."""
+        """Forget the times of a module: its file will hold another module."""
         self._runs.pop(module, None)
 
     def settle(self) -> None:
-        """Do nothing: there is no measure of a device's quiet but the programs themselves."""
+        """Do nothing: only the samples themselves tell whether a device is quiet."""
 
     def sample(self, program: Block, calls: int) -> tuple[float, bool]:
-        """Return device seconds per call, of the fastest of a few processes, and whether it is near the program's best.
+        """Return device seconds per call in the fastest of a few processes, and whether it is near the program's best.
 
         Raises:
             RequestFailed: A process crashes (RUN_CRASH), or it fails or records no usable timestamps (RUN_ERROR).
@@ -76,7 +77,7 @@ class DispatchClock:
         return seconds, seconds <= DISTURBED * min(runs)
 
     def seconds(self, program: Block, calls: int) -> float:
-        """Return device seconds per call, the sum over its dispatches, over so many calls in one process.
+        """Return device seconds per call, summed over its dispatches, from ``calls`` calls in one process.
 
         Raises:
             RequestFailed: As in :meth:`sample`.
@@ -89,7 +90,7 @@ class DispatchClock:
         return seconds
 
     def was_quiet(self) -> bool:
-        """Say yes: there is no measure of a device's quiet but the samples."""
+        """Return True: only the samples themselves tell whether a device is quiet."""
         return True
 
     def _recording(self, program: Block, calls: int) -> list[str]:
@@ -111,7 +112,7 @@ class DispatchClock:
 
 
 def durations_of(listing: bytes, calls: int) -> NDArray[np.float64]:
-    """Return what ``iree-profile dispatch --format=jsonl --dispatch_events`` lists.
+    """Return the durations that ``iree-profile dispatch --format=jsonl --dispatch_events`` lists.
 
     Args:
         listing: Its standard output, one JSON object per line.

@@ -19,8 +19,9 @@ from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 class LocalBench(Bench):
     """IREE's CPU drivers on pinned cores.
 
-    Beside the device of timing there is another one: where that is ``local-sync``, ``local-task`` on several cores to
-    expose races; where that is ``local-task``, ``local-sync`` for the programs that ask for it.
+    A second device is made when it is needed. Where programs are timed on ``local-sync``, it is ``local-task`` on
+    several cores, to expose races. Where they are timed on ``local-task``, it is ``local-sync``, for the programs that
+    ask for it.
     """
 
     def __init__(self, setup: protocol.LocalSetup) -> None:
@@ -55,7 +56,7 @@ class LocalBench(Bench):
         return self._sampler.pairs(self._callee(protocol.BASELINE), self._callee(request.handle), request)
 
     def noise(self, seconds: float) -> tuple[float, ...]:
-        """Run the calibration kernel on one core after the other."""
+        """Run the calibration kernel on one core after the other, and return the seconds of every run."""
         share_s = seconds / len(self._setup.cores)
         times = [t for core in self._setup.cores for t in self._calibration.watch(core, share_s)]
         os.sched_setaffinity(0, self._setup.cores)
@@ -80,7 +81,7 @@ class LocalBench(Bench):
         self._other_workspace = None
 
     def _elsewhere(self) -> tuple[Workspace, Device]:
-        """Return the workspace on the other device, made on first use because it doubles the buffers."""
+        """Return the workspace on the second device, and that device; made on first use, as they double the buffers."""
         driver = LOCAL_TASK if len(self._setup.cores) == 1 else LOCAL_SYNC
         self._other_device = self._other_device or LocalDevice(self._instance, driver)
         self._other_workspace = self._other_workspace or self._ready().on(self._other_device)

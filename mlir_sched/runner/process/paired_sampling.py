@@ -1,4 +1,4 @@
-"""Pairs of samples of baseline and candidate, in random order, each with a verdict on the moment."""
+"""Pairs of samples of baseline and candidate, in random order, and whether the machine was quiet during each pair."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 SHARED_CALL_S = 0.1
-"""Seconds per call from which a sample of the baseline serves several pairs. Their samples of the program may together
-take as long as it did: then no two that are compared are farther apart than in a pair of equally slow programs."""
+"""Seconds per call from which one sample of the baseline serves several pairs. Further pairs sample only the program,
+which may in all take as long as the baseline's sample did: the two samples of each pair are then about as close in time
+as in a pair of equally slow programs."""
 
 
 class Clock(Protocol[T_contra]):
@@ -24,7 +25,7 @@ class Clock(Protocol[T_contra]):
         """Wait for a good moment to take a pair, but not for long."""
 
     def sample(self, program: T_contra, calls: int) -> tuple[float, bool]:
-        """Return the seconds per call over so many calls, and whether the program had the device for itself."""
+        """Return the seconds per call over ``calls`` calls, and whether the program had the device for itself."""
 
     def was_quiet(self) -> bool:
         """Say whether the machine was quiet during the pair just taken."""
@@ -32,7 +33,7 @@ class Clock(Protocol[T_contra]):
 
 @dataclass
 class _Kept:
-    """A long sample of the baseline, the pairs it served, and the seconds for which it may serve more."""
+    """A long sample of the baseline, the pairs it served, and the seconds of samples that it may still serve."""
 
     seconds: float
     pairs: int
@@ -40,10 +41,10 @@ class _Kept:
 
 
 class PairSampler(Generic[T]):
-    """Takes pairs for programs of one baseline after another.
+    """Takes pairs of samples of programs and their baseline, for one baseline after another.
 
     Args:
-        clock: Times them.
+        clock: The clock that times the programs.
     """
 
     def __init__(self, clock: Clock[T]) -> None:
@@ -58,7 +59,7 @@ class PairSampler(Generic[T]):
         """Return ``request.pairs`` pairs; in each, chance decides which of the two programs runs first.
 
         An undisturbed sample of a baseline of :data:`SHARED_CALL_S` or more serves up to ``request.pairs_per_baseline``
-        pairs in a row, whoever's they are.
+        pairs in a row, also those of other programs.
         """
         own_first = np.random.default_rng(request.seed).integers(0, 2, request.pairs)
         return tuple(self._pair(baseline, own, request, bool(first)) for first in own_first)

@@ -1,7 +1,7 @@
 """The process that runs compiled programs, one request at a time; started by :mod:`mlir_sched.runner`.
 
-It ends when its connection closes, which is when the runner ends, however that happens: a thread waits for messages
-while programs run, and IREE releases Python's lock while they do.
+The process ends when its connection closes, and so when the runner ends, even by ``kill -9``: a thread waits for
+messages while programs run, and IREE releases Python's global lock meanwhile.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mlir_sched.runner.process.device_bench import DeviceBench
 from mlir_sched.runner.process.local_bench import LocalBench
 
 MISTAKES = (TypeError, AttributeError, NameError, LookupError, AssertionError, ArithmeticError)
-"""Exceptions that no program causes: IREE raises RuntimeError and ValueError, a full memory MemoryError."""
+"""Exceptions that no program causes: IREE raises RuntimeError and ValueError, and full memory raises MemoryError."""
 TRACEBACK_CHARACTERS = 2000
 
 
 class Server:
-    """Answers requests with what the bench for the device finds out."""
+    """Answers requests with the results of the device's bench."""
 
     def __init__(self, start: protocol.Start) -> None:
         self._bench = _bench_for(start)
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _failure(exception: Exception) -> Failure:
-    """Return what an exception means: IREE and numpy raise for what a program does, the rest are mistakes of ours."""
+    """Return the failure for an exception: a mistake of ours (:data:`MISTAKES`), or an error of a program."""
     if isinstance(exception, MISTAKES):
         return Failure(FailureClass.INTERNAL_ERROR, traceback.format_exc()[-TRACEBACK_CHARACTERS:])
     return Failure(FailureClass.RUN_ERROR, f"{type(exception).__name__}: {exception}")
@@ -116,7 +116,7 @@ def _read_requests(connection: int, requests: queue.SimpleQueue[Any], folder: st
 
 
 def _end(folder: str) -> NoReturn:
-    """Leave nothing behind: the parent may be gone, and a process that times programs may be running."""
+    """End this process and its children and remove its files: the parent may be gone and cannot do so then."""
     sys.stderr.flush()
     shutil.rmtree(folder, ignore_errors=True)
     if os.getpgrp() == os.getpid():

@@ -1,13 +1,13 @@
-"""Keeps threads that spin while they wait from taking the cores of those that work.
+"""Keeps threads that spin while they wait from taking cores away from threads that work.
 
-IREE's task system is waited for by the thread that calls. It spins: on two cores with a worker each, a third of one
-core is lost to it. A convolution of 2.08 ms on one thread takes 1.7 to 2.0 ms on two then, and 1.13 without (C2D, IREE
-3.13).
+The thread that calls a program on IREE's task system spins while it waits for the workers: on two cores with a worker
+each, it takes a third of one core. A convolution of 2.08 ms on one thread then takes 1.7 to 2.0 ms on two threads, and
+1.13 ms without the spinning (C2D, IREE 3.13).
 
-IREE waits for a Vulkan device in threads of its own. Mesa's software driver, whose device is the CPU, implements that
+IREE waits for a Vulkan device in threads of its own. Mesa's software driver, whose device is the CPU, implements this
 wait as a loop: on two cores it doubles or quadruples the time of a kernel, by chance. A thread that wants a core from
-its first moment on is such a loop, because one that works first waits for its work; the scheduler is told to run loops
-only where a core is idle.
+its first moment on is taken for such a loop, because a working thread starts by waiting for its work; looping threads
+get a low priority.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from contextlib import suppress
 from pathlib import Path
 
 INTERVAL_S = 0.005
-"""How often the threads are looked at."""
+"""Seconds between two looks at the threads."""
 
 YOUNG_S = (0.02, 0.06)
-"""Ages between which a thread is judged: before, there is too little to see; after, one that works may look busy too,
-and no thread is worth a further look."""
+"""Ages in seconds between which a thread is judged. Before, too little is known of it; after, a working thread may look
+busy, too, so threads are not looked at any more."""
 
 NICENESS = 10
-"""Priority of a looping thread: a tenth of the time of a thread that wants the same core."""
+"""Niceness of a looping thread: it gets a tenth of the time of a normal thread that wants the same core."""
 
 BUSY = 0.9
-"""Share of its life that a looping thread has run or waited for a core, at least; about 0.3 for one that works."""
+"""Least share of its life that a looping thread has run or waited for a core; a working thread has about 0.3."""
 
 
 def yield_to_workers() -> None:
     """Have the calling thread run only where a core is idle.
 
-    That is for good, and for all threads that it starts from then on: the workers have to be there already. Where the
-    system is not Linux or refuses, everything stays as it is.
+    The change is permanent, and threads that the calling thread starts later inherit it: start the workers first. Where
+    the system is not Linux or refuses, nothing changes.
     """
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -46,7 +46,7 @@ def yield_to_workers() -> None:
 def run_without_spinning(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
     """Run a program to its end, demoting its spinning threads, and return its exit code and output.
 
-    Where the system is not Linux or refuses, it runs as it is.
+    Where the system is not Linux or refuses, no thread is demoted.
     """
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         threads = Threads(process.pid)
@@ -63,7 +63,7 @@ class Threads:
     """The threads of a process, watched from their first moments on.
 
     Args:
-        process: Its id; its main thread is left alone.
+        process: Id of the process; its main thread is never demoted.
     """
 
     def __init__(self, process: int) -> None:

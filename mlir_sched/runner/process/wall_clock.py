@@ -1,4 +1,4 @@
-"""Times calls in this process by its clocks, and watches for what disturbs them."""
+"""Times calls in this process by its clocks, and detects disturbances."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mlir_sched.runner.process.calibration import Calibration
 from mlir_sched.runner.protocol import LONG_CALL_S
 
 MAX_WALL_OVER_CPU = 1.03
-"""A sample with more wall time per CPU time was interrupted by somebody else's work."""
+"""A sample with more wall time per CPU time was interrupted by other work."""
 
 WAKE_UP_NS = 10_000
-"""What a worker thread that wakes up for a call waits for its core even on a quiet machine (6 us were seen)."""
+"""Nanoseconds that a worker thread woken for a call may wait for its core on a quiet machine (6 us were seen)."""
 
 WARM_CALL_S = 0.1
-"""Seconds of a call that is long enough to be timed at once: reading 100 MB of weights into cold caches is a tenth of
-that at most."""
+"""Seconds per call from which the first call is timed, without a call to warm up: reading 100 MB of weights into cold
+caches takes a tenth of this at most."""
 
 WAIT_RUNS = 40
 """Calibration runs (some 50 us each) to wait for a quiet moment before a pair is taken all the same."""
@@ -27,10 +27,10 @@ WAIT_RUNS = 40
 
 @dataclass(frozen=True)
 class Callee:
-    """A program as the clock needs it.
+    """A program to be timed.
 
     Attributes:
-        run: Calls it so many times.
+        run: Function that calls the program a given number of times.
         threads: Threads that it runs on; with one, it is the calling thread.
     """
 
@@ -58,10 +58,10 @@ class WallClock:
         """Return seconds per call, and whether the program had its cores for itself.
 
         A call before the sample fills the caches, which hold another program's weights: users call one program many
-        times. A call of :data:`WARM_CALL_S` or more is its own sample at once.
+        times. Where a sample is a single call, a first call of :data:`WARM_CALL_S` or more is the sample.
 
-        On one thread an interrupted sample gives its CPU time: what the interruption took is not in it, only what
-        it did to the caches. On several threads there is no such substitute.
+        On one thread the CPU time of an interrupted sample is returned: it does not contain the interruption itself,
+        only its effect on the caches. On several threads there is no such substitute.
         """
         first = self._sample(program, 1)
         if calls == 1 and first[0] >= WARM_CALL_S:
@@ -90,7 +90,7 @@ class WallClock:
 def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
     """Return rough seconds per call of a warm program: the best of the samples that fit three times ``sample_s``.
 
-    One call is enough where it takes :data:`LONG_CALL_S`.
+    One call is enough where it takes :data:`LONG_CALL_S` or more.
     """
     start = time.perf_counter()
     run(1)

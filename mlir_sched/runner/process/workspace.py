@@ -35,8 +35,8 @@ class Case:
     """One check made concrete: its inputs and the right results.
 
     Attributes:
-        check: The check, with the inputs that were chosen in place of those that give no usable numbers.
-        wanted: Its kind in the rule.
+        check: The check of the rule, or an alternative to it where the inputs of the rule give no usable numbers.
+        wanted: Kind of the check in the rule.
         inputs: The inputs.
         references: The right results.
     """
@@ -59,25 +59,27 @@ class Buffers:
 class Workspace:
     """Buffers of one device for programs that take the tensors of ``baseline``.
 
-    The baseline has to give its results twice, in every check or, where one takes :data:`LONG_CALL_S`, in the first.
-    Where results are not finite, or all 0, other inputs take the place of those (``inputs.alternatives``).
+    The baseline has to give the same results twice in every check; after a check that takes :data:`LONG_CALL_S`, the
+    other checks are not repeated. Inputs with results that are not finite, or all 0, are replaced by others
+    (``inputs.alternatives``).
 
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
 
-    An input that a whole program overwrites, or returns as it is, may be changed by its rivals, too; it is written anew
-    before each check. IREE 3.13 computes in place on arguments that it should leave alone (iree-org/iree issue 16168).
+    Where the baseline is a whole program, candidates may change an input that the baseline overwrites or returns
+    unchanged; such inputs are written anew before each check. IREE 3.13 computes in place on arguments that it should
+    leave alone (iree-org/iree issue 16168).
 
     Args:
-        device: Where they live.
+        device: The device that holds the buffers.
         baseline: The program whose results are right.
         rule: The checks; the references of each are computed here.
 
     Attributes:
-        check_s: Longest seconds that one check of the baseline took.
-        call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until that is known.
+        check_s: Seconds of the longest check of the baseline.
+        call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until they are known.
 
     Raises:
-        RuntimeError: The baseline fails, leaves poison or is not the same twice.
+        RuntimeError: The baseline fails, leaves poison or does not reproduce its results.
         UnverifiableResults: Wrong results could not be told from those of the baseline.
     """
 
@@ -108,18 +110,18 @@ class Workspace:
 
     @property
     def bytes(self) -> int:
-        """Size of the inputs and references, which it holds also while it is closed."""
+        """Size in bytes of the inputs and references, which stay while the workspace is closed."""
         return sum(array.nbytes for case in self._cases for array in (*case.inputs, *case.references))
 
     def on(self, device: Device) -> Workspace:
-        """Return one for the same checks, with the same references, and buffers on another device."""
+        """Return a workspace for the same checks, with the same references, and with buffers on another device."""
         other = copy(self)
         other.close()
         other.open(device)
         return other
 
     def open(self, device: Device) -> None:
-        """Have the buffers on a device; nothing changes when they are on one."""
+        """Make the buffers on a device; nothing changes when the workspace is open already."""
         if self._buffers is not None:
             return
         written = self._specs.outputs if self._specs.writes_into_arguments else ()
@@ -153,7 +155,7 @@ class Workspace:
         return message and f"{case.check.kind} inputs: {message}"
 
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
-        """Return a function that calls the program so many times on the inputs of timing."""
+        """Return a function that calls the program a given number of times on the inputs for timing."""
         buffers = self._on_device
         return loaded.bind(buffers.inputs[self._timed], buffers.destinations)
 
@@ -162,7 +164,10 @@ class Workspace:
         return self._cases[self._timed].inputs
 
     def _choose_inputs(self, loaded: LoadedProgram, index: int) -> None:
-        """Compute the references of a case, on other inputs where they are not usable: the first of the best."""
+        """Compute the references of a case, on alternative inputs where they are not usable.
+
+        Of the alternatives, the first with the largest usable share of elements is kept.
+        """
         case, best, share = self._cases[index], self._cases[index].check, -1.0
         for check in alternatives(case.check):
             if share >= 0:
@@ -214,7 +219,7 @@ class Workspace:
             self._on_device.device.write(view, spec, poison_bits(spec))
 
     def _changed_inputs(self, index: int) -> dict[int, int]:
-        """Return the inputs that are not as they were but should be, with the number of their changed elements."""
+        """Return the inputs that a program changed but should not have, with the number of their changed elements."""
         changed = {}
         for position, array in enumerate(self._cases[index].inputs):
             if position in self._overwritten:
