@@ -1,4 +1,4 @@
-"""Cost models and their metrics: arrays in, arrays out; nothing here knows MLIR, IREE or traces."""
+"""Cost models and their metrics, on plain arrays: this package knows neither MLIR and IREE nor traces."""
 
 from mlir_sched.models.cost_model import CostModel
 from mlir_sched.models.random_model import RandomModel

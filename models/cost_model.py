@@ -1,4 +1,4 @@
-"""The contract of a cost model: it scores candidates from their features, higher is better."""
+"""The contract of a cost model, which scores candidates by their features; a higher score is better."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 
 class CostModel(ABC):
-    """Learns which candidates are fast from measured ones.
+    """A model that learns from measured candidates which candidates are fast.
 
     The same calls in the same order must give the same scores in any process.
     """
@@ -29,17 +29,17 @@ class CostModel(ABC):
 
     @abstractmethod
     def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Learn from all measured candidates; what was learnt before is forgotten.
+        """Fit the model to all measured candidates and forget earlier fits.
 
         A model may decline to learn from too little data; ``fitted`` is then False.
 
         Args:
             features: ``[n_rows, n_features]``, finite.
-            throughput: ``[n_rows]`` in 0..1: best time of the row's task / own time, 0 for a failure.
-            groups: ``[n_rows]``, the index of the row's task. Only rows of one group compare.
+            throughput: ``[n_rows]`` in 0..1: best time of the row's task / time of the row; 0 for a failure.
+            groups: ``[n_rows]``, the index of the row's task. Only rows of the same group can be compared.
 
         Raises:
-            ValueError: The arrays do not fit together.
+            ValueError: The shapes of the arrays do not match, or a value is out of range.
         """
 
     @abstractmethod
@@ -53,7 +53,7 @@ class CostModel(ABC):
     def predict_with_spread(self, features: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return score and uncertainty (a standard deviation, >= 0) per row, both ``[n_rows]``.
 
-        A model that knows no uncertainty returns zeros.
+        A model that does not estimate its uncertainty returns zeros.
 
         Raises:
             RuntimeError: The model is not fitted.
@@ -71,7 +71,7 @@ class CostModel(ABC):
 
     @abstractmethod
     def load(self, path: Path) -> None:
-        """Read what ``save`` wrote; the model is fitted afterwards.
+        """Read a file that ``save`` wrote; the model is fitted afterwards.
 
         Raises:
             ValueError: The file is not a model of this kind.
@@ -82,7 +82,7 @@ def check_rows(features: FloatArray, throughput: FloatArray, groups: IntArray) -
     """Check that the arguments of :meth:`CostModel.fit` fit together.
 
     Raises:
-        ValueError: They do not; the message names the shapes or values.
+        ValueError: They do not fit together; the message says why.
     """
     if features.ndim != 2 or throughput.shape != features.shape[:1] or groups.shape != throughput.shape:
         shapes = f"{features.shape}, {throughput.shape} and {groups.shape}"

@@ -1,4 +1,4 @@
-"""The rank accuracy of predicted scores: higher is better in scores and in throughputs alike."""
+"""The rank accuracy of predicted scores; higher scores and higher throughputs are better."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mlir_sched.models.cost_model import FloatArray
 
 
 def pair_accuracy(scores: FloatArray, throughput: FloatArray) -> float:
-    """Return the share of pairs ranked right, 0..1, a tied score counting half; 0.5 when no pair differs.
+    """Return the share of pairs that the scores rank correctly, 0..1; 0.5 when all throughputs are equal.
 
     ``(concordant + tied scores / 2) / pairs with different throughput``
 
     Args:
-        scores: Predictions, ``[n_rows]``, of candidates of one task; rows of different tasks do not compare.
-        throughput: Measured, ``[n_rows]``.
+        scores: Predictions, ``[n_rows]``, of candidates of one task; rows of different tasks cannot be compared.
+        throughput: Measured throughputs, ``[n_rows]``.
 
     Source: the pairwise comparison accuracy of Ansor (Zheng et al., OSDI 2020, section 7.4).
     """

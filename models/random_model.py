@@ -1,4 +1,4 @@
-"""A control: scores that know nothing."""
+"""A control for the cost models: random scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlir_sched.models.cost_model import CostModel, FloatArray, IntArray, check_
 
 
 class RandomModel(CostModel):
-    """Uniform random scores in 0..1; a search with it shows what the search is worth without a model.
+    """A model of uniform random scores in 0..1; a search with it shows what the strategy achieves without a model.
 
     Args:
         seed: Seed of the scores.
@@ -25,11 +25,11 @@ class RandomModel(CostModel):
 
     @property
     def fitted(self) -> bool:
-        """True once ``fit`` saw at least one row."""
+        """True after a fit to at least one row, and after ``load``."""
         return self._fitted
 
     def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Learn nothing."""
+        """Check the arguments, and learn nothing."""
         check_rows(features, throughput, groups)
         self._fitted = len(features) > 0
 
@@ -46,7 +46,7 @@ class RandomModel(CostModel):
         path.write_text(json.dumps({"model": "random", "seed": self._seed}))
 
     def load(self, path: Path) -> None:
-        """Read the seed and start its sequence of scores."""
+        """Read the seed and restart the sequence of scores."""
         data = json.loads(path.read_text())
         if not isinstance(data, dict) or data.get("model") != "random":
             raise ValueError(f"{path} is not a random model")

@@ -11,15 +11,15 @@ from mlir_sched.models.cost_model import CostModel, FloatArray
 
 
 class SharedCostModel:
-    """Keeps the measured rows of every task and refits the model when they changed.
+    """A cost model with the measured rows of every task; refitted when rows have changed.
 
     Args:
-        model: Learns from all rows together; may be fitted already (a run that goes on from an earlier model).
-        max_rows: Rows to learn from at most; beyond that each task keeps its fastest ones. 2000 keeps a refit
-            below half a second on one core.
+        model: The model to fit on the rows of all tasks; fitted already where a run starts from an earlier model.
+        max_rows: Most rows to learn from; beyond this number each task keeps its fastest rows, in proportion to its
+            number of rows. 2000 rows keep a refit below half a second on one core.
 
     Source: one shared model with a group per workload, refitted from scratch after each batch, is MetaSchedule's
-    (TVM ``xgb_model.py``); the cap is ours.
+    design (TVM ``xgb_model.py``); the limit on rows is ours.
     """
 
     def __init__(self, model: CostModel, *, max_rows: int = 2000) -> None:
@@ -54,7 +54,7 @@ class SharedCostModel:
         self._stale = True
 
     def refresh(self) -> bool:
-        """Refit if rows changed since the last time; return whether the model can predict."""
+        """Refit the model if rows changed since the last refit; return whether the model can predict."""
         if self._stale:
             self._stale = False
             rows = [self._rows_to_keep(task) for task in range(len(self._features))]
@@ -97,7 +97,7 @@ class SharedCostModel:
         return self._model.fitted
 
     def _rows_to_keep(self, task: int) -> NDArray[np.int64]:
-        """Return the rows of a task to learn from, ascending: all, or its fastest ones when there are too many."""
+        """Return the indices of a task's rows to learn from, ascending: all, or the fastest if tasks have too many."""
         throughput = self._throughput[task]
         total = sum(map(len, self._throughput))
         share = len(throughput) if total <= self._max_rows else len(throughput) * self._max_rows // total

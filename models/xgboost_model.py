@@ -22,18 +22,19 @@ class XGBoostOptions:
     "Measured" means chosen with searches of 200 trials over the synthetic spaces of ``search/testing.py``.
 
     Attributes:
-        members: Models in the ensemble, >= 2. Each is fitted on all folds but one and stopped early on that one.
-            Source: measured, 4 beats 1 clearly and their spread tells where to explore.
-        max_depth: Depth of a tree. Source: 6, XGBoost's default; MetaSchedule's 10 measured no better.
+        members: Models in the ensemble, >= 2. Each model is fitted on all folds but one, and stopped early on the
+            fold that is held out. Source: measured, 4 models are clearly better than 1, and the spread of their
+            predictions tells where to explore.
+        max_depth: Depth of a tree. Source: 6, XGBoost's default; measured, MetaSchedule's 10 is no better.
         eta: Learning rate. Source: 0.2, MetaSchedule.
-        rounds: Trees per member at most. Source: early stopping is seldom later than 60.
-        early_stopping_rounds: Trees without a gain on the held-out fold before a member stops. MetaSchedule's 50 look
-            at the training rows, where the gain hardly ends.
-        max_bin: Values of a feature told apart. Source: 64 fit 2000 rows in half the time of XGBoost's 256.
-        min_rows: Fewer rows are not fitted. Source: a first batch of 16 with some failures left out; MetaSchedule
-            waits for 100.
+        rounds: Most trees per member. Source: early stopping rarely comes after more than 60 trees.
+        early_stopping_rounds: Trees without a gain on the held-out fold before a member stops. MetaSchedule waits for
+            50 trees without a gain on the training rows, where the gain hardly ever ends.
+        max_bin: Histogram bins per feature. Source: 64 bins fit 2000 rows in half the time of XGBoost's 256.
+        min_rows: Fewest rows for a fit. Source: a first batch of 16 with some failures left out; MetaSchedule waits
+            for 100.
         seed: Seed of folds and trees. Source: 43, MetaSchedule.
-        threads: Threads of training and prediction; one is as fast as many up to a few thousand rows.
+        threads: Threads of training and prediction; one thread is as fast as many up to a few thousand rows.
     """
 
     members: int = 4
@@ -52,7 +53,7 @@ class XGBoostOptions:
 
 
 class XGBoostModel(CostModel):
-    """A small ensemble of boosted trees whose mean is the score.
+    """A small ensemble of boosted-tree models; the score is the mean of their predictions.
 
     Args:
         options: How the trees are grown.
@@ -64,11 +65,11 @@ class XGBoostModel(CostModel):
 
     @property
     def fitted(self) -> bool:
-        """True once ``fit`` saw enough rows with different throughputs."""
+        """True after a fit to enough rows with different throughputs, and after ``load``."""
         return bool(self._members)
 
     def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Fit every member anew; with too few rows, or all equally fast, the model becomes unfitted."""
+        """Fit every member anew; with too few rows, or with equal throughputs, the model becomes unfitted."""
         check_rows(features, throughput, groups)
         self._members = []
         if len(features) < self._options.min_rows or float(np.ptp(throughput)) == 0.0:
@@ -95,7 +96,7 @@ class XGBoostModel(CostModel):
         return scores.mean(axis=0), scores.std(axis=0)
 
     def save(self, path: Path) -> None:
-        """Write all members into one JSON file; a reader never sees half of it."""
+        """Write all members into one JSON file, atomically."""
         if not self._members:
             raise RuntimeError("the model is not fitted")
         members = [json.loads(bytes(member.save_raw("json"))) for member in self._members]
@@ -104,7 +105,7 @@ class XGBoostModel(CostModel):
         partial.replace(path)
 
     def load(self, path: Path) -> None:
-        """Read all members; ``options`` only matter for the next fit."""
+        """Read all members; of the options, only ``threads`` matters before the next fit."""
         import xgboost
 
         try:
@@ -120,7 +121,7 @@ class XGBoostModel(CostModel):
             self._members.append(booster)
 
     def _fit_member(self, features: FloatArray, throughput: FloatArray, held_out: NDArray[np.bool_]) -> Any:
-        import xgboost  # 0.3 s that only a tuning run should pay
+        import xgboost  # takes 0.3 s, which only a tuning run should spend
 
         options = self._options
         rows, held = (

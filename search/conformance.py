@@ -1,4 +1,4 @@
-"""The tests that every search strategy must pass; subclass them for your own (pytest collects the subclass).
+"""The tests that every search strategy must pass; subclass them for a strategy of your own (pytest collects the class).
 
 ::
 
@@ -27,7 +27,7 @@ SPACE = SyntheticMatmulSpace(64, 48, 32)
 def run_search(
     strategy: SearchStrategy, space: SyntheticMatmulSpace, rounds: int, batch: int = 16
 ) -> list[Observation]:
-    """Return what a search observed, in order."""
+    """Run a search for some rounds and return its observations, in order."""
     observed: list[Observation] = []
     for _ in range(rounds):
         results = [Observation(trace, space.seconds(trace)) for trace in strategy.suggest(batch)]
@@ -44,7 +44,7 @@ class StrategyTests(ABC):
         """Return a new strategy."""
 
     def test_suggestions_are_distinct_and_legal(self) -> None:
-        """No trace comes twice, and replaying it changes nothing."""
+        """No trace is suggested twice, and replaying a suggested trace changes nothing."""
         for seed in SEEDS:
             traces = [o.trace for o in run_search(self.make(SPACE, seed), SPACE, 4)]
             assert traces
@@ -59,7 +59,7 @@ class StrategyTests(ABC):
                 assert len(strategy.suggest(count)) <= count
 
     def test_a_negative_count_is_refused(self) -> None:
-        """The caller's mistake is named."""
+        """A negative count raises ``ValueError``."""
         with suppress(ValueError):
             self.make(SPACE, 0).suggest(-1)
             raise AssertionError("a negative count was accepted")
@@ -76,7 +76,7 @@ class StrategyTests(ABC):
                 second.observe(results[::-1])
 
     def test_what_was_observed_or_excluded_before_is_never_suggested(self) -> None:
-        """A resumed run does not measure again."""
+        """A resumed run does not measure a candidate again."""
         for seed in SEEDS:
             likely = [o.trace for o in run_search(self.make(SPACE, seed), SPACE, 2)]
             strategy = self.make(SPACE, seed)
@@ -95,7 +95,7 @@ class StrategyTests(ABC):
         strategy.observe([Observation(trace, None) for trace in first])
 
     def test_an_exhausted_space_gives_fewer_and_then_none(self) -> None:
-        """The search ends by itself and has found every trace."""
+        """The search ends by itself, with every trace found."""
         space = TinySpace()
         for seed in SEEDS:
             strategy = self.make(space, seed)
@@ -119,7 +119,7 @@ class StrategyTests(ABC):
 
 
 class TinySpace(SyntheticMatmulSpace):
-    """Only the sketch without register tiles, of a tiny problem."""
+    """A tiny space: only the sketch without register tiles, of a 2 x 4 x 2 matrix multiplication."""
 
     size = 2 * 3 * 2 * 4
 
@@ -133,7 +133,7 @@ class TinySpace(SyntheticMatmulSpace):
 
 
 class HopelessSpace(SyntheticMatmulSpace):
-    """Every draw is illegal."""
+    """A space in which every draw is illegal."""
 
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
         """Raise."""

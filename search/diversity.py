@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 def spread_out(features: NDArray[np.float32], count: int) -> list[int]:
     """Return the indices of ``count`` rows far from each other, the first row first.
 
-    Each next row is the one farthest from the nearest chosen row (first of equals); features are scaled to unit
-    variance, constant ones do not count.
+    Each next row is the row that is farthest from its nearest chosen row (the first of equals). Features are scaled to
+    unit variance; constant features do not count.
 
     Args:
         features: ``[n_rows, n_features]``.
-        count: At most ``n_rows``.
+        count: Number of rows to choose, 1..``n_rows``.
 
     Source: farthest-point traversal (Gonzalez, 1985).
     """

@@ -19,10 +19,10 @@ from mlir_sched.trace import Trace
 
 @dataclass(frozen=True)
 class EvolutionaryOptions:
-    """How the population is made, changed and picked from.
+    """How the population is made and changed, and how suggestions are picked from it.
 
     "Measured" means chosen with searches of 200 trials over the synthetic spaces of ``search/testing.py``; ratios are
-    geometric means of best / best known over 12 to 18 searches, so that differences below 0.03 mean little.
+    geometric means of best time / best known time over 12 to 18 searches, so that differences below 0.03 mean little.
 
     Attributes:
         population: Traces per generation, >= 1. Source: 512, MetaSchedule.
@@ -32,17 +32,18 @@ class EvolutionaryOptions:
         mutation_chance: Chance that a child is a mutant; without crossover, the rest are copies of their parent.
             Source: 0.85, MetaSchedule.
         crossover_chance: Chance that a child is a cross of two parents of one sketch. Source: measured, 0.3 (with 0.6
-            mutants) is no better or worse.
+            mutants) is neither better nor worse than 0.
         random_share: Share of suggestions that are fresh samples, on average. Source: 0.05, MetaSchedule.
-        exploration: A trace's score is the mean prediction plus this times its spread. Source: measured, 1.04 after
-            200 trials against 1.11 with 0.
-        batch_pool: The suggestions are a spread-out selection from this many times as many best scored traces, >= 1.
-            Source: measured, 3 gives 1.06 after 200 trials, 6 the same but later, 1 gives 1.10.
-        first_pool: The same for the first suggestions, taken from fresh samples of all sketches in turn. Source:
-            measured, 1 is the best start (1.95 after 16 trials against 2.47 with 4, 2.79 with 16): what lies far from
-            everything is mostly slow.
-        max_replays: Bound of the children tried in one ``suggest``; 0.3 ms each makes it less than a second.
-        mutation_weights: Relative chance of mutating a decision by the kind of its distribution.
+        exploration: Weight of the spread: a trace's score is the mean prediction plus this weight times the spread of
+            the predictions. Source: measured, 1.04 after 200 trials against 1.11 with 0.
+        batch_pool: Size of the pool of best scored traces, as a multiple of the suggestions, >= 1; the suggestions are
+            a spread-out selection from the pool. Source: measured, 3 gives 1.06 after 200 trials, 6 the same but
+            later, 1 gives 1.10.
+        first_pool: The same for the first suggestions, whose pool is fresh samples of all sketches in turn. Source:
+            measured, 1 is the best start (1.95 after 16 trials against 2.47 with 4, 2.79 with 16): traces far from all
+            others are mostly slow.
+        max_replays: Most children tried in one ``suggest``; at 0.3 ms each they take less than a second.
+        mutation_weights: Relative chance that a decision is mutated, by the kind of its distribution.
     """
 
     population: int = 512
@@ -59,23 +60,24 @@ class EvolutionaryOptions:
 
 
 class EvolutionarySearch(SearchStrategy):
-    """Evolves a population towards high predicted scores and suggests the best unmeasured traces it met.
+    """A search that evolves a population towards high predicted scores and suggests the best unmeasured traces.
 
     Until the model can predict, suggestions are fresh samples of all sketches in turn. Then each ``suggest``:
 
     1. starts from the fastest measured traces and fresh samples,
     2. renews the population some times: parents are drawn in proportion to their score, children are mutants,
-       crosses or copies, and no trace is twice in a generation,
-    3. returns traces far from each other among the best scored of all generations, and a few fresh samples.
+       crosses or copies, and no generation holds a trace twice,
+    3. returns traces that are far from each other, chosen among the best scored of all generations, and a few fresh
+       samples.
 
     Args:
         space: What to search.
-        rng: Source of every choice.
-        model: Learns from this search and from others that share it.
+        rng: Source of every random choice.
+        model: The cost model, which learns from this search and from the other searches that share it.
         options: How the population is made, changed and picked from.
 
-    Source: MetaSchedule (Shao et al., NeurIPS 2022; TVM ``evolutionary_search.cc``); the spread-out choice, the use
-    of the spread of predictions and crossover are ours.
+    Source: MetaSchedule (Shao et al., NeurIPS 2022; TVM ``evolutionary_search.cc``); ours are the spread-out
+    selection, the use of the spread of predictions, and crossover.
     """
 
     def __init__(
@@ -94,14 +96,14 @@ class EvolutionarySearch(SearchStrategy):
 
     @property
     def rank_accuracy(self) -> tuple[float, ...]:
-        """How well the model ranked each round before it learnt from it: ``pair_accuracy``, 0.5 for chance, 1 at best.
+        """``pair_accuracy`` of the model on each round, before it learnt from that round; 0.5 is chance, 1 is perfect.
 
-        Rounds from before the model could predict are left out.
+        Rounds before the model could predict are left out.
         """
         return tuple(self._rank_accuracy)
 
     def observe(self, observations: Sequence[Observation]) -> None:
-        """Learn what became of candidates; the model is refitted by the next ``suggest``."""
+        """Learn the results of candidates; the next ``suggest`` refits the model."""
         fresh = [o for o in observations if o.trace.key not in self._rows]
         if fresh:
             rows = self._space.features([o.trace for o in fresh])
@@ -123,7 +125,7 @@ class EvolutionarySearch(SearchStrategy):
         return chosen + self._sample_unseen(count - len(chosen), (None,), [trace.key for trace in chosen])
 
     def _evolve(self) -> list[Trace]:
-        """Return the traces met that may be suggested, best score first."""
+        """Return the unseen traces of all generations, best score first."""
         population = self._first_generation()
         if not population:
             return []
@@ -179,7 +181,7 @@ class EvolutionarySearch(SearchStrategy):
         return np.asarray(mean + self._options.exploration * spread, dtype=np.float64)
 
     def _choose(self, pool: list[Trace], count: int) -> list[Trace]:
-        """Return ``count`` traces far from each other, the first of the pool among them; all if there are fewer."""
+        """Return ``count`` traces of a pool that are far from each other, among them its first; all if it has fewer."""
         if len(pool) <= count:
             return pool
         return [pool[index] for index in spread_out(self._space.features(pool), count)]

@@ -1,4 +1,4 @@
-"""A design space whose every candidate is already measured: search without compiling or running anything.
+"""A design space of measured candidates: search without compiling or running anything.
 
 File format (JSON lines, gzip when the name ends in ``.gz``). The first line is the header, each other line one
 candidate; all candidates of the (sub-)space are there, failed ones too::
@@ -55,14 +55,14 @@ class MeasuredPoint:
 
 
 class MeasuredSpace:
-    """The measured candidates as a ``SearchSpace``; nothing outside the table is ever sampled or replayed to.
+    """The measured candidates as a ``SearchSpace``: sampling and replaying only return measured traces.
 
     Args:
         task: Name of the task.
-        points: At least one, with distinct traces and equally many features.
+        points: One or more candidates, with distinct traces and the same number of features.
 
     Raises:
-        ValueError: They are not.
+        ValueError: There is no point, two have the same trace, or their numbers of features differ.
     """
 
     def __init__(self, task: str, points: Sequence[MeasuredPoint]) -> None:
@@ -94,7 +94,7 @@ class MeasuredSpace:
         return min(point.seconds for point in self.points if point.seconds is not None)
 
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
-        """Draw a sketch, if none is given, then one of its candidates, evenly.
+        """Draw a sketch, unless it is given, and one of the sketch's candidates, both uniformly.
 
         Raises:
             IllegalTraceError: There is no such sketch.
@@ -106,13 +106,13 @@ class MeasuredSpace:
         return self.points[rows[int(rng.integers(len(rows)))]].trace
 
     def replay(self, trace: Trace) -> Trace:
-        """Return the trace if it is measured, else one that agrees in every variable they share.
+        """Return the trace if it is measured, else a measured trace that agrees with it in every shared variable.
 
-        The second case is that of a changed decision which brings other variables with it; which one of several is
-        returned depends on the trace alone.
+        The second case is that of a changed decision which brings other variables with it; which of several measured
+        traces is returned depends on the given trace alone.
 
         Raises:
-            IllegalTraceError: There is neither.
+            IllegalTraceError: No measured trace fits.
         """
         if trace.key in self._index:
             return self.points[self._index[trace.key]].trace
@@ -141,7 +141,7 @@ class MeasuredSpace:
         return self.points[self._index[trace.key]].seconds
 
     def _rows_agreeing(self, trace: Trace, names: frozenset[str]) -> list[int]:
-        """Return the rows of the trace's sketch with just these variables that agree where it has them too."""
+        """Return the rows of the trace's sketch that have exactly the named variables and agree in the shared ones."""
         shared = tuple(name for name in trace.values if name in names)
         table_key = (trace.sketch, *sorted(names), "|", *shared)
         if table_key not in self._agreeing:
@@ -155,17 +155,17 @@ class MeasuredSpace:
 
 
 def write_measured(path: Path, task: str, points: Iterable[MeasuredPoint]) -> None:
-    """Write a file in the format above."""
+    """Write points into a file in the format of this module's docstring."""
     with _open(path, "wt") as file:
         file.write(json.dumps({"format": FORMAT, "task": task}) + "\n")
         file.writelines(json.dumps(point.to_json()) + "\n" for point in points)
 
 
 def read_measured(path: Path) -> MeasuredSpace:
-    """Read a file in the format above.
+    """Read a file in the format of this module's docstring.
 
     Raises:
-        UserError: It is not in this format; the message names the line.
+        UserError: The file is not in this format; the message names the line of a malformed candidate.
     """
     with _open(path, "rt") as file:
         lines = _numbered_json(path, file)

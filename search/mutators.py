@@ -1,6 +1,6 @@
 """Small changes of a trace: one decision mutated, or two traces of a sketch crossed.
 
-Nothing here replays: the results must go through ``SearchSpace.replay``, which repairs or rejects them.
+The results may be illegal: they must go through ``SearchSpace.replay``, which repairs or rejects them.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ MUTATION_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "permutation": 0.3,
     }
 )
-"""Relative chance of mutating a decision by the kind of its distribution.
+"""Relative chance that a decision is mutated, by the kind of its distribution.
 
-Source: tiles before all else is MetaSchedule's (MutateTileSize 0.90, MutateComputeLocation 0.05, MutateUnroll 0.03,
-MutateParallel 0.02; TVM ``mutator.cc``). There a weight is shared by the decisions of a kind and most sketches have
-one unroll step; here it counts per decision and categorical choices decide more. Measured on the synthetic space (15
-searches of 200 trials each): 0.3 comes within 5 % of the best known in 82 trials (median) against 123 with
-MetaSchedule's weights, which end a little better.
+Source: MetaSchedule, too, mutates mostly tiles (MutateTileSize 0.90, MutateComputeLocation 0.05, MutateUnroll 0.03,
+MutateParallel 0.02; TVM ``mutator.cc``). In MetaSchedule the decisions of a kind share a weight, and most sketches
+have one unroll step; here each decision has the weight, and categorical choices decide more. Measured on the synthetic
+space (15 searches of 200 trials each): weights of 0.3 come within 5 % of the best known time in 82 trials (median)
+against 123 with MetaSchedule's weights, which end a little better.
 """
 
 
 def mutate_trace(trace: Trace, rng: np.random.Generator, weights: Mapping[str, float]) -> Trace | None:
-    """Return a copy with one decision changed to another value of its support, mostly a near one.
+    """Return a copy of a trace with one decision changed to another value of its support, mostly a near value.
 
     Before: tile_m = (64, 8), unroll = 4    After: tile_m = (32, 8), unroll = 4
 
     Args:
-        trace: It is not changed.
-        rng: Source of every choice.
+        trace: The trace to copy; not changed itself.
+        rng: Source of every random choice.
         weights: Relative chance of a decision by its distribution's kind, >= 0; an absent kind never mutates.
 
     Returns:
-        The new trace, or None when no decision has another value.
+        The new trace, or None when no decision can take another value.
     """
     movable = [d for d in trace.decisions if weights.get(d.distribution.kind, 0.0) > 0 and _has_choice(d)]
     if not movable:
@@ -56,7 +56,7 @@ def mutate_trace(trace: Trace, rng: np.random.Generator, weights: Mapping[str, f
 
 
 def cross_traces(first: Trace, second: Trace, rng: np.random.Generator) -> Trace:
-    """Return a copy of the first trace in which about half of the decisions take the second one's values.
+    """Return a copy of the first trace in which about half of the decisions take the second trace's values.
 
     Before: tile_m = (64, 8), unroll = 4  x  tile_m = (32, 4), unroll = 1    After: tile_m = (32, 4), unroll = 4
 

@@ -7,7 +7,7 @@ from mlir_sched.trace import Trace
 
 
 class RandomSearch(SearchStrategy):
-    """Draws from the space's own prior and never twice the same trace."""
+    """A strategy that draws distinct traces from the space's own prior."""
 
     def _propose(self, count: int) -> list[Trace]:
         return self._sample_unseen(count, (None,))

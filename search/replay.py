@@ -12,11 +12,11 @@ from mlir_sched.trace import Trace
 
 
 class ReplaySearch(SearchStrategy):
-    """Suggests given traces in their order, each replayed in the space; repairs are kept, illegal ones are dropped.
+    """A strategy that suggests given traces in order, replayed in the space; traces beyond repair are dropped.
 
     Args:
-        space: Where the traces are replayed; it may be that of another shape or target than they came from.
-        rng: Not used; every strategy takes one.
+        space: Where the traces are replayed; it may be of another shape or target than the traces came from.
+        rng: Not used; every strategy takes a generator.
         traces: The candidates, for instance the best of another machine.
 
     Source: MetaSchedule's ReplayTrace (TVM ``replay_trace.cc``), which redraws the decisions instead.

@@ -24,7 +24,7 @@ class SearchSpace(Protocol):
         ...
 
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
-        """Draw a legal trace of the given sketch, or of one the space chooses.
+        """Draw a legal trace of the given sketch, or of a sketch that the space chooses.
 
         Raises:
             IllegalTraceError: This draw is not legal; another may be.
@@ -32,7 +32,7 @@ class SearchSpace(Protocol):
         ...
 
     def replay(self, trace: Trace) -> Trace:
-        """Return the legal trace nearest to one whose decisions were changed; the same every time.
+        """Return the legal trace nearest to a trace whose decisions were changed; the result is deterministic.
 
         Raises:
             IllegalTraceError: The decisions cannot be repaired.
@@ -46,7 +46,7 @@ class SearchSpace(Protocol):
 
 @dataclass(frozen=True)
 class Observation:
-    """What became of one candidate.
+    """The result of one candidate.
 
     Attributes:
         trace: The candidate.
@@ -62,16 +62,16 @@ class Observation:
 
 
 class SearchStrategy(ABC):
-    """Chooses the candidates to measure next.
+    """A strategy that chooses the candidates to measure next.
 
-    Suggestions depend on the space, the rng's state and what was observed, and on nothing else: a run repeated with
-    the same seed and the same measurements suggests the same traces in any process. (A run that was cut off goes on
-    exactly where it stopped when its rounds are suggested again and answered from the records.) The order of
-    observations between two calls of ``suggest`` does not matter.
+    Suggestions depend only on the space, the rng's state and the traces observed or excluded: a run repeated with the
+    same seed and the same measurements suggests the same traces in any process. (An interrupted run thus continues
+    exactly where it stopped, once its rounds are suggested again and their results taken from the records.) The order
+    of observations between two calls of ``suggest`` does not matter.
 
     Args:
         space: What to search.
-        rng: Source of every choice.
+        rng: Source of every random choice.
     """
 
     def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
@@ -83,8 +83,8 @@ class SearchStrategy(ABC):
     def suggest(self, count: int) -> list[Trace]:
         """Return up to ``count`` distinct legal traces that were never suggested, observed or excluded.
 
-        Fewer come back when the space runs out of new traces, none when it is exhausted as far as the strategy can
-        tell: its search for a new trace is bounded, so a handful of hidden ones may remain.
+        The list is shorter when the space runs out of new traces, and empty when the strategy finds no new trace. The
+        search for a new trace is bounded, so a few undiscovered traces may remain.
 
         Raises:
             ValueError: ``count`` is negative.
@@ -96,7 +96,7 @@ class SearchStrategy(ABC):
         return traces
 
     def observe(self, observations: Sequence[Observation]) -> None:
-        """Learn what became of candidates, suggested or not (older records may come before the first ``suggest``).
+        """Learn the results of candidates, suggested or not (older records may come before the first ``suggest``).
 
         A later observation of the same trace replaces the earlier one.
         """
@@ -109,7 +109,7 @@ class SearchStrategy(ABC):
 
     @abstractmethod
     def _propose(self, count: int) -> list[Trace]:
-        """Return what ``suggest`` promises, for ``count`` >= 1."""
+        """Return the traces that ``suggest`` promises, for ``count`` >= 1."""
 
     def _sample_unseen(self, count: int, sketches: Sequence[str | None], taken: Iterable[str] = ()) -> list[Trace]:
         """Return up to ``count`` distinct new traces, the sketches taking turns.
@@ -118,9 +118,9 @@ class SearchStrategy(ABC):
         traces, so that the last new trace of a small space is found with a chance above 98 %.
 
         Args:
-            count: How many.
+            count: Number of traces.
             sketches: Sketches to draw from; None lets the space choose.
-            taken: Keys of traces not to return, besides the known ones.
+            taken: Keys of further traces not to return.
         """
         taken_keys = {*taken, *self._seen}
         traces: list[Trace] = []

@@ -1,7 +1,7 @@
 """The choice of the task that gets the next round of measurements.
 
-The choice is a pure function of the tasks' progress: nothing is drawn and nothing is kept, so the same progress gives
-the same choice in any process, and a resumed run goes on as it would have.
+The choice is a pure function of the tasks' progress, without random numbers or state: the same progress gives the same
+choice in any process, and a resumed run continues as the uninterrupted run would have.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TaskProgress:
-    """What is known of one task.
+    """The progress of one task.
 
     Attributes:
-        weight: How often the model runs it, > 0.
-        best_s: Best seconds per call after each round spent on it, None while no candidate was valid.
-        trials: Candidates tried up to the end of each round, rising; the rounds are counted where it is empty.
-        exhausted: Whether its strategy has nothing left to suggest.
+        weight: How often the model runs the task, > 0.
+        best_s: Best seconds per call after each round spent on the task, None while no candidate was valid.
+        trials: Candidates tried up to the end of each round, rising; if empty, rounds are counted instead.
+        exhausted: Whether the task's strategy has nothing left to suggest.
     """
 
     weight: float
@@ -29,11 +29,11 @@ class TaskProgress:
 
     @property
     def rounds(self) -> int:
-        """Rounds spent on it."""
+        """Number of rounds spent on the task."""
         return len(self.best_s)
 
     def trials_after(self, rounds: int) -> int:
-        """Return the candidates tried in its first rounds, of which there is at least one."""
+        """Return the number of candidates tried in the task's first ``rounds`` rounds, for ``rounds`` >= 1."""
         return self.trials[rounds - 1] if self.trials else rounds
 
     @property
@@ -47,11 +47,12 @@ class GradientOptions:
     """Parameters of the gradient.
 
     Attributes:
-        alpha: Weight of the past gain against the hoped-for one, 0..1. Source: 0.2 in Ansor and MetaSchedule.
-        window: Rounds that the past gain is measured over, >= 1. Source: 3 in Ansor and MetaSchedule.
-        patience: Rounds in a row that a task without a valid candidate may take at first. Source: 5 empty iterations
-            end a task in MetaSchedule.
-        floor: Share of a fair number of rounds that such a task gets afterwards, 0..1. Ours: it must not starve.
+        alpha: Weight of the past gain against the hoped-for gain, 0..1. Source: 0.2 in Ansor and MetaSchedule.
+        window: Rounds over which the past gain is measured, >= 1. Source: 3 in Ansor and MetaSchedule.
+        patience: Rounds that a task without a valid candidate gets at first, ahead of tasks with valid candidates.
+            Source: 5 empty iterations end a task in MetaSchedule.
+        floor: Share of an equal division of the rounds that a task without a valid candidate gets afterwards, 0..1.
+            Ours: such a task must not starve.
     """
 
     alpha: float = 0.2
@@ -61,30 +62,30 @@ class GradientOptions:
 
 
 class GradientScheduler:
-    """Spends each round where the weighted sum of times is expected to fall the most.
+    """A scheduler that gives each round to the task where the weighted sum of times is expected to fall the most.
 
-    1. Every task gets one round, and further ones up to ``patience`` until it has a valid candidate.
-    2. A task that still has none is served whenever it has less than ``floor`` of a fair share of rounds.
-    3. Else the task with the largest gain of ``f = sum of weight * best`` per candidate::
+    1. Every task gets one round, and further rounds, up to ``patience``, until it has a valid candidate.
+    2. A task still without a valid candidate gets the round if it has had less than ``floor`` of an equal share.
+    3. Otherwise the round goes to the task with the largest gain of ``f = sum of weight * best`` per candidate::
 
         gain = weight * (alpha * (best[t - w] - best[t]) / (n[t] - n[t - w]) + (1 - alpha) * best[t] / n[t])
 
-    With ``n[t]`` candidates after ``t`` rounds. Tasks that share a batch in their first rounds have small ones, and
-    less is known of them than after a whole one.
+    Here ``n[t]`` is the number of candidates tried in ``t`` rounds, and ``w`` the window. Candidates are counted
+    because less is known of tasks that share a batch in their first rounds than after a whole batch each.
 
     Args:
         options: Parameters of the gradient.
 
     Source: MetaSchedule (TVM ``gradient_based.cc``), which counts rounds and gives -1e9 to a task without a valid
-    candidate, which then starves. Ansor (Zheng et al., OSDI 2020, section 6) also hopes that a task gets as fast as
-    similar ones.
+    candidate, which then starves. Ansor (Zheng et al., OSDI 2020, section 6) also expects a task to become as fast as
+    similar tasks.
     """
 
     def __init__(self, options: GradientOptions | None = None) -> None:
         self._options = options or GradientOptions()
 
     def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
-        """Return the index of the task with the largest gain, the first of equals; None when all are exhausted."""
+        """Return the index of the task that gets the next round, the first of equals; None if all are exhausted."""
         candidates = _open(tasks)
         unstarted = [index for index in candidates if not tasks[index].rounds]
         invalid = [index for index in candidates if tasks[index].latest_s is None]
@@ -99,10 +100,10 @@ class GradientScheduler:
         return min(invalid, key=lambda index: tasks[index].rounds, default=None)
 
     def gain(self, task: TaskProgress) -> float:
-        """Return the seconds by which one more candidate is expected to shorten the whole, >= 0.
+        """Return the seconds by which one more candidate is expected to lower the weighted sum of times, >= 0.
 
         Args:
-            task: Has a valid candidate.
+            task: A task with a valid candidate.
         """
         options, best = self._options, task.latest_s
         assert best is not None

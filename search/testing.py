@@ -28,7 +28,7 @@ UNROLLED_OPS = 1024
 
 @dataclass(frozen=True)
 class SyntheticSchedule:
-    """A matrix multiplication's schedule: tile sizes outermost first, and how the rest is done."""
+    """A schedule of a matrix multiplication: tile sizes, loop order, unrolling, fusion and packing."""
 
     sketch: str
     block: tuple[int, int, int]
@@ -60,12 +60,12 @@ class SyntheticMatmulSpace:
         return ("rows", "tiled", "packed")
 
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
-        """Draw a legal trace, every sketch being as likely as another."""
+        """Draw a legal trace of the given sketch, or of a uniformly drawn one."""
         chosen = sketch or self.sketches[int(rng.integers(len(self.sketches)))]
         return self._run(chosen, Recorder(rng=rng))
 
     def replay(self, trace: Trace) -> Trace:
-        """Run the schedule program again on the trace's values; new variables are drawn from the trace's key."""
+        """Run the schedule program again on the trace's values; the trace's key is the seed for new variables."""
         rng = np.random.default_rng(int(trace.key, 16))
         return self._run(trace.sketch, Recorder(trace.values, rng))
 
@@ -82,7 +82,7 @@ class SyntheticMatmulSpace:
         return 2e-11 * self.m * self.n * self.k * self._slowdown(schedule, pressure) + 2e-8 * self._blocks(schedule)
 
     def all_traces(self, sketch: str, fixed: Mapping[str, Value] | None = None) -> Iterator[Trace]:
-        """Return every legal trace of a sketch, or those with some values fixed, in the order of the supports."""
+        """Return every legal trace of a sketch that has the fixed values, in the order of the supports."""
         return _enumerate(lambda decide: self._program(sketch, decide), sketch, fixed or {})
 
     def _run(self, sketch: str, recorder: Recorder) -> Trace:
@@ -110,7 +110,7 @@ class SyntheticMatmulSpace:
             decide("pack_width", Categorical((8, 16, 32)))
 
     def schedule(self, trace: Trace) -> SyntheticSchedule:
-        """Return the schedule that a trace's values stand for."""
+        """Return the schedule that a trace's values describe."""
         values = trace.values
         m, n = _sizes(values["tile_m"]), _sizes(values["tile_n"])
         return SyntheticSchedule(

@@ -1,1 +1,1 @@
-"""Transform modules and the language they are written in: each draws decisions and emits transform ops for an op."""
+"""Transform modules, which draw decisions and emit transform ops for an op, and the language they are written in."""

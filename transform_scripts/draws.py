@@ -1,4 +1,4 @@
-"""The random variables of a schedule program: what it can draw, and from what."""
+"""The random variables that a schedule program can draw, and their distributions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mlir_sched.transform_scripts.structures import Loop, Loops
 
 
 class Draws(ABC):
-    """Draws decisions, and has them emitted.
+    """The draws of a schedule program: each draws a decision and emits it.
 
     Args:
         recorder: Draws or replays the decisions.
-        emitter: Receives them as parameters of the script.
+        emitter: Receives the decisions as parameters of the script.
     """
 
     def __init__(self, recorder: Recorder, emitter: Emitter) -> None:
@@ -35,7 +35,7 @@ class Draws(ABC):
 
     @abstractmethod
     def extent(self, loop: Loop, op: LinalgOp | None = None) -> int:
-        """Return the iterations of a loop that the tile at this point leaves."""
+        """Return the number of iterations of a loop in the current tile."""
 
     def sample_tiles(
         self,
@@ -50,17 +50,17 @@ class Draws(ABC):
         powers: Sequence[float] = (),
         static: bool = False,
     ) -> tuple[Sampled, ...]:
-        """Draw nested tile sizes of what is left of a loop, outermost first; they divide.
+        """Draw nested tile sizes of a loop in the current tile, outermost first; each divides the size outside of it.
 
         Args:
             name: Name of the random variable, unique in the trace.
             loop: The loop.
             levels: Number of sizes.
             most: Largest innermost size; 0 is no limit.
-            unit: Every size is a multiple of it.
+            unit: Every size is a multiple of ``unit``, unless no divisor within the bounds is.
             most_outermost, power_of_two, powers: As ``max_outermost``, ``power_of_two`` and ``size_powers`` of
                 :class:`~mlir_sched.sampling.PerfectTile`.
-            static: The consuming op takes a static number only.
+            static: Whether the consuming op only takes static numbers.
         """
         bounds = (most, unit, most_outermost, power_of_two)
         return self._numbers(name, PerfectTile(self.extent(loop), levels, *bounds, tuple(powers)), static)
@@ -68,7 +68,7 @@ class Draws(ABC):
     def sample_tile(
         self, name: str, loop: Loop, *, most: int = 0, unit: int = 1, power: float | None = None, static: bool = False
     ) -> Sampled:
-        """Draw one tile size; ``power`` is that of the size in its chance, the rest as in :meth:`sample_tiles`."""
+        """Draw one tile size, with chances in proportion to size ** ``power``; the rest as in :meth:`sample_tiles`."""
         powers = () if power is None else (power,)
         return self.sample_tiles(name, loop, 1, most=most, unit=unit, powers=powers, static=static)[0]
 
@@ -87,22 +87,22 @@ class Draws(ABC):
         return self._numbers(name, Categorical(tuple(map(int, choices)), tuple(weights)), static)[0]
 
     def sample_choice(self, name: str, choices: Sequence[str], *, weights: Sequence[float] = ()) -> str:
-        """Draw one of several words; it decides which ops are emitted."""
+        """Draw one of several words; the word decides which ops are emitted."""
         return cast(str, self._structural(name, Categorical(tuple(choices), tuple(weights))).value)
 
     def sample_loop(self, name: str, loops: Sequence[Loop]) -> Loop:
-        """Draw one of several loops, which traces call by their names."""
+        """Draw one of several loops; traces hold the loop's name."""
         by_name = {loop.name: loop for loop in loops}
         return by_name[self.sample_choice(name, tuple(by_name))]
 
     def sample_order(self, name: str, loops: Sequence[Loop]) -> Loops:
-        """Draw an order of loops, which traces call by their names."""
+        """Draw an order of loops; traces hold the loops' names."""
         by_name = {loop.name: loop for loop in loops}
         order = cast("tuple[str, ...]", self._structural(name, Permutation(tuple(by_name))).value)
         return tuple(by_name[chosen] for chosen in order)
 
     def sample_compute_location(self, name: str, locations: Sequence[str]) -> str:
-        """Draw the loop to fuse at, from places named outermost first."""
+        """Draw the place to fuse at, from the names of loops, outermost first."""
         return cast(str, self._structural(name, ComputeLocation(tuple(locations))).value)
 
     def _numbers(self, name: str, distribution: Distribution, static: bool) -> tuple[Sampled, ...]:

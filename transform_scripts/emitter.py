@@ -1,6 +1,6 @@
-"""What a schedule program emits through: the verbs of the transform dialect that modules use.
+"""The emitter of a schedule program, with one method per verb of the transform dialect that modules use.
 
-Two emitters exist. :class:`Emitter` itself makes nothing, so that a program can be sampled, checked and featurised
+Two emitters exist. :class:`Emitter` itself builds nothing, so that a program can be sampled, checked and featurised
 thousands of times per second; :class:`~mlir_sched.transform_scripts.script.ScriptEmitter` builds the transform ops.
 Both run the same program, so a trace and its script cannot disagree.
 """
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from mlir_sched.trace import Decision
 
 Handle: TypeAlias = Any
-"""A transform-dialect value (``None`` when emitting nothing)."""
+"""A transform-dialect value (``None`` where no ops are built)."""
 
 
 class Sampled(int):
@@ -22,10 +22,10 @@ class Sampled(int):
     Arithmetic on it gives plain numbers, which the script then holds as literals.
 
     Attributes:
-        decision: The random variable it belongs to.
-        element: Its position when the decision is a tuple, else 0.
-        handle: The ``transform.param.constant`` it stands for; None when it is static (an attribute of the op that
-            uses it) or nothing is emitted.
+        decision: The random variable that the number belongs to.
+        element: The number's position when the decision is a tuple, else 0.
+        handle: The ``transform.param.constant`` of the number; None when the number is static (an attribute of the op
+            that uses it) or no ops are built.
     """
 
     decision: Decision
@@ -33,14 +33,14 @@ class Sampled(int):
     handle: Handle
 
     def __new__(cls, value: int, decision: Decision, element: int = 0, handle: Handle = None) -> Sampled:
-        """Make a number of a decision."""
+        """Make a sampled number from its value and its decision."""
         self = super().__new__(cls, value)
         self.decision, self.element, self.handle = decision, element, handle
         return self
 
 
 class Emitter:
-    """Emits transform ops; every method that makes a handle returns it.
+    """An emitter of transform ops; every method that makes a handle returns it.
 
     This class emits nothing, and its handles are None; ``script.ScriptEmitter`` builds the ops.
     """
@@ -59,7 +59,7 @@ class Emitter:
         """Match all ops of the function that have one of the names."""
 
     def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
-        """Split a handle of ``count`` ops."""
+        """Split a handle of ``count`` ops into one handle per op."""
         del handle
         return (None,) * count
 
@@ -95,35 +95,35 @@ class Emitter:
         """Emit ``structured.pack_transpose``: the packed operand's outer dimensions in another order."""
 
     def lower_packs(self) -> Handle:
-        """Emit ``structured.lower_pack`` on every ``linalg.pack``: the ``linalg.transpose`` ops that do the copies."""
+        """Emit ``structured.lower_pack`` on every ``linalg.pack``; ``linalg.transpose`` ops then do the copies."""
 
     def replace_by_function(self, target: Handle, function: str) -> None:
         """Put the body of a function in an op's place (TVM's tensorize), and the function beside the strategy.
 
         Args:
             target: An op; the function takes its operands and returns its results.
-            function: A ``util.func`` of one block in MLIR syntax, whose name no other text has.
+            function: A ``util.func`` of one block in MLIR syntax, with a name that is unique to its text.
         """
 
     def hoist_operand(
         self, target: Handle, operand: int, zeros: Sequence[str], dimensions: int, loops: int, order: Sequence[int]
     ) -> Handle:
-        """Copy an operand's tiles, transposed, into a buffer in front of the innermost loops around an op: the op.
+        """Copy an operand's tiles, transposed, into a buffer in front of the innermost loops around an op.
 
-        Emits ``structured.pad`` by nothing and ``structured.hoist_pad``; a ``tensor.pad`` and ``linalg.transpose`` ops
-        are left to be vectorized.
+        Emits ``structured.pad`` with a padding of zero width and ``structured.hoist_pad``, and returns the op; a
+        ``tensor.pad`` and ``linalg.transpose`` ops are left to be vectorized.
 
         Args:
             target: The op.
-            operand: Which of its operands.
+            operand: Index of the operand.
             zeros: A zero of every operand's type, in MLIR syntax.
             dimensions: Number of loops of the op.
-            loops: Number of loops around it that the copy does not stand in.
-            order: Order of the operand's dimensions in the buffer; its own inverse.
+            loops: Number of innermost loops around the op that the copy is hoisted out of.
+            order: Order of the operand's dimensions in the buffer; a permutation that is its own inverse.
         """
 
     def peel(self, loop: Handle) -> None:
-        """Emit ``loop.peel`` of a loop whose step does not divide its trip."""
+        """Emit ``loop.peel`` of a loop whose step does not divide its extent."""
 
     def unroll(self, loop: Handle, factor: int) -> None:
         """Emit ``loop.unroll``."""
@@ -151,10 +151,10 @@ class Emitter:
         """Emit an op on a handle, by default on the function.
 
         Args:
-            name: Its full name.
-            target: Its operand.
-            attributes: Its attributes in MLIR syntax.
-            replaces_function: Its only result is the function's handle from here on; without it there is no result.
+            name: The op's full name.
+            target: The op's operand.
+            attributes: The op's attributes in MLIR syntax.
+            replaces_function: Whether the op's only result replaces the function's handle; if not, it has no result.
         """
 
     def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Matchers: what a dispatch is around an op, as a structure with named loops, or None.
+"""Matchers: functions that return a dispatch around an op as a structure with named loops, or None for another form.
 
 A matcher is asked about every op of a dispatch, once per design space.
 """
@@ -48,8 +48,8 @@ def convolution(op: LinalgOp, dispatch: Dispatch) -> Convolution | None:
     """Match convolutions and poolings of any rank, stride, dilation, grouping and layout.
 
     Returns:
-        The structure of a dispatch of [fill,] convolution [, element-wise ops on its result]; tensors that are loaded
-        may be padded inside of the dispatch. None for another form.
+        The structure of a dispatch of [fill,] convolution [, element-wise ops on its result], which may also pad the
+        tensors that it loads. None for another form.
     """
     if op.kind is not OpKind.CONVOLUTION or set(dispatch.other_ops) - {PAD} or len(dispatch.results) != 1:
         return None
@@ -64,7 +64,7 @@ def convolution(op: LinalgOp, dispatch: Dispatch) -> Convolution | None:
 
 
 def elementwise(op: LinalgOp, dispatch: Dispatch) -> Elementwise | None:
-    """Match the root of a dispatch whose every op is element-wise, or a fill; a loop has to walk its result."""
+    """Match the root of a dispatch of element-wise ops and fills; a loop must walk the result's last dimension."""
     if op.index != dispatch.root.index or dispatch.other_ops or len(dispatch.results) != 1:
         return None
     if innermost_output_loop(op) is None or op.iterations == 1:
@@ -75,9 +75,10 @@ def elementwise(op: LinalgOp, dispatch: Dispatch) -> Elementwise | None:
 
 
 def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
-    """Match the first reduction of a dispatch of reductions along the rows of one result, and element-wise ops.
+    """Match the first reduction of a dispatch of element-wise ops and reductions along the rows of one result.
 
-    Contractions count where they are sums over the rows of a matrix; convolutions, whose lanes would overlap, do not.
+    Contractions count as reductions where they are sums over the rows of a matrix. Convolutions do not count: their
+    lanes would overlap.
     """
     reductions = [other for other in dispatch.ops if reduces(other)]
     if not reductions or op.index != reductions[0].index or dispatch.other_ops or len(dispatch.results) != 1:
@@ -101,7 +102,7 @@ def reduces(op: LinalgOp) -> bool:
 def row_loops(dispatch: Dispatch) -> tuple[int, ...] | None:
     """Return the loops of the root that no reduction of the dispatch runs along, or None if there is no such split.
 
-    For a root that reduces these are its parallel loops; for an element-wise root, the loops it shares with the
+    For a root that reduces, these are its parallel loops; for an element-wise root, the loops that it shares with the
     reduced values it reads.
     """
     root = dispatch.root
@@ -119,7 +120,8 @@ def row_loops(dispatch: Dispatch) -> tuple[int, ...] | None:
 def _runs_along_rows(op: LinalgOp) -> bool:
     """Say whether a contraction is a sum over the rows of a matrix, and not a product that reuses both inputs.
 
-    A vector times a row-major matrix walks the matrix in columns: by lanes it is 10 times slower than by registers.
+    A vector times a row-major matrix sums along columns of the matrix: with partial sums in lanes it is 10 times slower
+    than with accumulators in registers.
     """
     dims = op.contraction_dims
     longest = [max((op.extents[d] for d in loops), default=1) for loops in (dims.m, dims.n)]
@@ -128,7 +130,7 @@ def _runs_along_rows(op: LinalgOp) -> bool:
 
 
 def fill_of(op: LinalgOp, dispatch: Dispatch) -> LinalgOp | None:
-    """Return the fill that initialises an op's result, if that is in the dispatch."""
+    """Return the fill that initialises an op's result, or None if the dispatch has no such fill."""
     init = op.outputs[0].producer
     return dispatch.ops[init] if init is not None and dispatch.ops[init].kind is OpKind.FILL else None
 
@@ -136,7 +138,7 @@ def fill_of(op: LinalgOp, dispatch: Dispatch) -> LinalgOp | None:
 def walked_by(
     op: LinalgOp, fill: LinalgOp | None, epilogues: tuple[LinalgOp, ...], dispatch: Dispatch
 ) -> list[tuple[tuple[int, int], ...]]:
-    """Return per loop of an op where the op, its fill and its epilogues walk the loop."""
+    """Return, per loop of an op, the (op index, position) pairs of op, fill and epilogues that walk the loop."""
     maps: list[tuple[int, dict[int, int]]] = [(op.index, {d: d for d in range(len(op.extents))})]
     if fill is not None:
         result = [expr.dims[0] for expr in op.outputs[0].indexing_map]
@@ -155,12 +157,12 @@ def _only(dispatch: Dispatch, fill: LinalgOp | None, epilogues: tuple[LinalgOp, 
 
 
 def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) -> dict[int, int]:
-    """Return which loop of an epilogue walks what each parallel loop of an op longer than 1 walks.
+    """Return, for the parallel loops of an op longer than 1, the corresponding loops of an epilogue, by position.
 
     Args:
         op: The op.
-        epilogue: An op behind it that reads its result, directly or through the ops between the two.
-        dispatch: What they are in.
+        epilogue: An op behind ``op`` that reads its result, directly or through the ops between the two.
+        dispatch: The dispatch of both.
     """
     found: dict[int, int] = {}
     for loop in epilogue.parallel_dims:
@@ -173,7 +175,7 @@ def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) ->
 
 
 def _covers(epilogue: LinalgOp, parallel: tuple[Loop, ...]) -> bool:
-    """Say whether the loops of an epilogue are those of the convolution, in whatever order."""
+    """Say whether an epilogue has the same loops as the convolution, in any order."""
     walked = [loop.position(epilogue) for loop in parallel if loop.extent > 1]
     longer = [d for d in epilogue.parallel_dims if epilogue.extents[d] > 1]
     return None not in walked and sorted(d for d in walked if d is not None) == longer

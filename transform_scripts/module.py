@@ -1,8 +1,8 @@
-"""The transform module: Python code that looks at an op and extends a sketch, and what sketches are made of.
+"""Transform modules, which look at an op and extend a sketch, and the sketches themselves.
 
 A sketch is a schedule program in named stages. Modules are asked in their list's order about every op of the
-dispatch, producers first; each may leave a sketch as it is, extend it, or extend it in several ways (MetaSchedule's
-post-order apply, ``post_order_apply.cc``).
+dispatch, producers first; each module may leave a sketch as it is, extend it, or extend it in several ways
+(MetaSchedule's post-order apply, ``post_order_apply.cc``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mlir_sched.transform_scripts.structures import Loops, loop_of
 
 
 class Stage(IntEnum):
-    """The order in which a sketch's steps run, whatever order modules added them in."""
+    """The stages of a sketch: its steps run by stage, independently of the order in which modules added them."""
 
     DISTRIBUTE = 0
     TILE = 1
@@ -44,10 +44,10 @@ class Sketch:
     Attributes:
         name: The modules and variants that made it, joined by ``+``.
         steps: Its steps, in the order they were added.
-        claimed: Indices of the ops whose schedule is decided; a later module leaves those alone.
+        claimed: Indices of the ops whose schedule is decided; later modules leave these ops alone.
         parallel: Loops of the dispatch's root that may be distributed over workgroups, outermost first; None when
-            distribution is decided (or is nobody's business, as with a lowering_config).
-        complete: Whether the script it makes can be compiled.
+            distribution is decided (or left to IREE, as with a lowering_config).
+        complete: Whether the sketch's script can be compiled.
     """
 
     name: str = ""
@@ -70,9 +70,9 @@ class TransformModule(ABC):
     """A piece of a design space. Subclass it, or :class:`ScheduleModule` for the common case.
 
     Attributes:
-        name: Unique in a space; part of the names of the sketches it makes.
-        stage: The stage that its steps belong to.
-        backends: IREE backends that stage is for; empty for all.
+        name: Unique in a space; part of the names of the sketches that the module makes.
+        stage: The stage of the module's steps.
+        backends: IREE backends that the module is for; empty for all.
     """
 
     name: ClassVar[str]
@@ -81,10 +81,10 @@ class TransformModule(ABC):
 
     @abstractmethod
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Return what becomes of a sketch at an op: ``(sketch,)`` to leave it, or one or more extensions of it."""
+        """Return the sketches to go on with at an op: ``(sketch,)`` to leave it, or one or more extensions of it."""
 
     def is_for(self, target: Target) -> bool:
-        """Say whether it can be used for a target."""
+        """Say whether the module can be used for a target."""
         return not self.backends or target.backend in self.backends
 
     def step(self, run: Callable[[Schedule], None]) -> Step:
@@ -93,29 +93,29 @@ class TransformModule(ABC):
 
 
 Program: TypeAlias = Callable[[Schedule, Any], None]
-"""Schedules what a module's ``match`` found: draws decisions, tiles and vectorizes every op of the dispatch."""
+"""A function that schedules what a module's ``match`` found: it draws decisions, tiles and vectorizes every op."""
 
 
 class ScheduleModule(TransformModule):
     """A transform module that schedules whole dispatches: a match, and one or more programs for what it finds.
 
-    Distribution over workgroups comes before the programs, lowering behind them; both are other modules' matter.
+    Distribution over workgroups comes before the programs, lowering after them; both are the work of other modules.
     """
 
     @abstractmethod
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Any:
-        """Return what the programs need to know of a dispatch that is scheduled from this op; None to leave it."""
+        """Return what the programs need to know of the dispatch, or None if it is not scheduled from this op."""
 
     def programs(self) -> Mapping[str, Program]:
-        """Return the programs by name; :meth:`schedule` alone, without a name, by default."""
+        """Return the programs by name; by default only :meth:`schedule`, under the empty name."""
         return {"": self.schedule}
 
     def schedule(self, s: Schedule, found: Any) -> None:
-        """Draw decisions and tile and vectorize every op of the dispatch (they are inside a workgroup already)."""
+        """Draw decisions, then tile and vectorize every op of the dispatch, which already is inside a workgroup."""
         raise NotImplementedError(f"the transform module {self.name} has neither schedule nor programs")
 
     def parallel(self, found: Any, dispatch: Dispatch) -> tuple[int, ...]:
-        """Return the loops of the dispatch's root that may be distributed; all parallel ones by default."""
+        """Return the loops of the dispatch's root that may be distributed; by default all parallel loops."""
         del found
         return dispatch.root.parallel_dims
 
@@ -137,13 +137,13 @@ def _run(program: Program, found: Any, s: Schedule) -> None:
 
 
 class DistributionModule(TransformModule):
-    """Spreads a dispatch over what runs in parallel, once a module before it has scheduled the rest."""
+    """A transform module that distributes a dispatch over parallel workers, after other modules scheduled the rest."""
 
     stage: ClassVar[Stage] = Stage.DISTRIBUTE
 
     @abstractmethod
     def distribute(self, s: Schedule, loops: Loops) -> None:
-        """Tile the root over some of these loops of it (parallel ones, outermost first) and fuse the rest into it."""
+        """Tile the root along some of its parallel ``loops``, outermost first, and fuse the other ops into the tile."""
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
         """Extend sketches that left distribution open, once per dispatch."""
@@ -155,7 +155,7 @@ class DistributionModule(TransformModule):
 
 
 class LoweringModule(TransformModule):
-    """Lowers what the steps before it left, vectors on tensors, to what IREE only has to translate."""
+    """A transform module that lowers vectorized code on tensors to code that IREE only has to translate."""
 
     stage: ClassVar[Stage] = Stage.LOWER
 

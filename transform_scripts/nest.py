@@ -25,8 +25,8 @@ class TiledOp:
     Attributes:
         handle: Its transform handle.
         op: The payload op.
-        tile: Iterations per loop that one instance of it covers; the op's extents before any tiling.
-        levels: The tiling levels around it, outermost first; kinds are ``workgroup``, ``thread``,
+        tile: Iterations per loop that one instance of the op covers; the op's extents before any tiling.
+        levels: The tiling levels around the op, outermost first; kinds are ``workgroup``, ``thread``,
             ``loop``, ``lanes``, ``vector``.
     """
 
@@ -36,7 +36,7 @@ class TiledOp:
     levels: tuple[Level, ...] = ()
 
     def tiled(self, handle: Handle, kind: str, sizes: Sequence[int]) -> TiledOp:
-        """Return it inside one more level; a size of 0 leaves a loop whole, a size above the tile covers it."""
+        """Return the op inside one more level; a size of 0, or above the tile, leaves a loop whole."""
         tile = tuple(min(s, t) if s else t for s, t in zip(sizes, self.tile, strict=True))
         return TiledOp(handle, self.op, tile, (*self.levels, Level(kind, tile)))
 
@@ -47,9 +47,9 @@ class TileLoop:
 
     Attributes:
         handle: Its transform handle.
-        loop: The loop that was tiled; None where several were at once.
-        extent: Iterations of that loop which it walks.
-        size: Iterations that its steps cover.
+        loop: The loop that was tiled; None for an ``scf.forall``, and for the loop over lanes that divide.
+        extent: Iterations of the tiled loop that this loop walks.
+        size: Iterations of the tiled loop that one step covers.
     """
 
     handle: Handle
@@ -59,7 +59,7 @@ class TileLoop:
 
     @property
     def rest(self) -> int:
-        """Iterations that whole steps leave over."""
+        """Number of iterations that whole steps leave over."""
         return self.extent % self.size
 
 
@@ -81,7 +81,7 @@ def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
 def tile_loops(
     handles: Sequence[Handle], op: LinalgOp, sizes: Mapping[Loop, int], tile: Sequence[int]
 ) -> list[TileLoop]:
-    """Return the loops of tiling so many iterations of an op's loops, in the op's order."""
+    """Return the loops that tiling an op of extents ``tile`` by ``sizes`` makes, in the order of the op's loops."""
     placed = sorted((position_of(loop, op), loop, int(size)) for loop, size in sizes.items())
     made = zip(handles, placed, strict=True)
     return [TileLoop(handle, loop, tile[position], size) for handle, (position, loop, size) in made]

@@ -1,4 +1,4 @@
-"""Pattern sets of MLIR and IREE, by what scripts apply them for."""
+"""Pattern sets of MLIR and IREE, named by the purpose that scripts apply them for."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FOLD_UNIT_DIMS = (
     "canonicalization",
     "tensor.merge_consecutive_insert_extract_slice",
 )
-"""Drop dimensions of one element: the vectorizer takes a sum of loops in an indexing map once all but one are gone."""
+"""Drop unit dimensions: the vectorizer only takes an indexing map's sum of loops once all but one of them are gone."""
 MASKS = ("vector.lower_masked_transfers",)
 """Make reads and writes carry their masks: bufferization takes no ``vector.mask`` around a write (IREE 3.13)."""
 CONTRACT = ("vector.reduction_to_contract", "vector.transfer_permutation_patterns", "vector.sink_ops")
-"""Make contractions of products and sums, in a set of their own: without, a reduction step of 2 is 20 times slower."""
+"""Turn products and sums into contractions, as a separate set: without it, a reduction step of 2 is 20 times slower."""
 ACROSS_LANES = (
     "vector.reorder_multi_reduction_dims",
     "vector.multi_reduction_flattening",

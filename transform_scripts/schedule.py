@@ -1,8 +1,8 @@
-"""The schedule: what a transform module's program runs against. It draws decisions, emits ops and checks legality.
+"""The schedule, whose methods a transform module's program calls: it draws decisions, emits ops and checks legality.
 
 Programs name ops of the payload and loops of a structure (``structures.py``), never handles. Beside emitting, the
-schedule follows the loop nest of every op that is tiled (:class:`TiledOp`), in plain data; static legality and
-cost-model features are read from there. Handles that a verb ends are found again when they are used next.
+schedule records the loop nest of every tiled op as plain data (:class:`TiledOp`); static legality and cost-model
+features are read from this record. Handles that a verb invalidates are matched again before their next use.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, numbers_
 from mlir_sched.transform_scripts.structures import Loop
 
 DIVIDE, PEEL, MASK = "divisor", "peel", "mask"
-"""Tail strategies, by the words of traces: sizes that divide; the last iterations cut off; masked vectors."""
+"""Tail strategies, as traces call them: sizes that divide; the last iterations peeled off; masked vectors."""
 MAX_UNROLLED_VECTORS = 512
-"""Vector instructions in one unrolled tile; more only costs compile time and instruction cache."""
+"""Most vector instructions in one unrolled tile; more only cost compile time and instruction cache."""
 _REMATERIALIZE = "iree-codegen-rematerialize-parallel-ops"
 _PARTS_OF_REDUCTIONS = ("linalg.fill", "linalg.generic", "linalg.reduce")
-"""What ops of a dispatch are once reductions keep partial results."""
+"""Names of the ops that a dispatch consists of once its reductions keep partial results."""
 
 
 class Schedule(Draws):
@@ -37,12 +37,12 @@ class Schedule(Draws):
 
     Args:
         dispatch: The payload.
-        target: What is compiled for.
+        target: The target to compile for.
         recorder: Draws or replays the decisions.
-        emitter: Receives the transform ops; by default none are made.
+        emitter: Receives the transform ops; by default no ops are built.
 
     Attributes:
-        nests: The ops that are finished, with the loop nest each ended in.
+        nests: The finished ops, each with its final loop nest.
         notes: Named numbers for the cost model that the loop nest does not show.
     """
 
@@ -65,11 +65,11 @@ class Schedule(Draws):
     # Facts ------------------------------------------------------------------------------------------------------
 
     def extent(self, loop: Loop, op: LinalgOp | None = None) -> int:
-        """Return the iterations of a loop that the tile at this point leaves.
+        """Return the number of iterations of a loop in the current tile.
 
         Args:
             loop: The loop.
-            op: The op whose tile is meant; by default the first one that the loop names.
+            op: The op whose tile is meant; by default the first op that the loop names.
         """
         if op is None:
             index, position = loop.at[0]
@@ -77,7 +77,7 @@ class Schedule(Draws):
         return self._ops[op.index].tile[position_of(loop, op)]
 
     def tile_of(self, op: LinalgOp) -> tuple[int, ...]:
-        """Return the iterations per loop of an op that the tile at this point covers."""
+        """Return the current tile of an op: iterations per loop."""
         return self._ops[op.index].tile
 
     def levels_of(self, op: LinalgOp) -> tuple[Level, ...]:
@@ -94,7 +94,7 @@ class Schedule(Draws):
         """Refuse the trace unless a static rule holds.
 
         Raises:
-            IllegalTraceError: The rule does not hold; ``rule`` is the message, with the values.
+            IllegalTraceError: The rule does not hold; ``rule`` is the message, which includes the values.
         """
         if not legal:
             raise IllegalTraceError(rule)
@@ -106,9 +106,9 @@ class Schedule(Draws):
 
         Args:
             op: The op that accumulates.
-            sizes: Its accumulated tile by parallel loop; other loops count 1.
+            sizes: Sizes of its accumulated tile by parallel loop; other loops count 1.
             step: Reduction iterations that are unrolled.
-            most_vectors: Vector instructions in one unrolled tile.
+            most_vectors: Most vector instructions in one unrolled tile.
 
         Raises:
             IllegalTraceError: The tile is too large.
@@ -128,7 +128,7 @@ class Schedule(Draws):
     def distribute(
         self, op: LinalgOp, sizes: Mapping[Loop, int], mapping: Sequence[str], *, over: str = "workgroup"
     ) -> TileLoop:
-        """Tile an op into an ``scf.forall`` over workgroups, or over the threads of one.
+        """Tile an op into an ``scf.forall`` over workgroups, or over the threads of a workgroup.
 
         Before: ``op`` over (M, N).  After: ``forall (m, n) in (M/sm, N/sn): op`` over (sm, sn).
 
@@ -152,7 +152,7 @@ class Schedule(Draws):
             op: The op.
             sizes: Tile sizes by loop; other loops stay whole.
             order: The loops to tile, one after the other, outermost first; by default all at once, in the op's order.
-            fuse: Compute all that the op reads in the innermost of these loops.
+            fuse: Whether to compute all producers of the op inside the innermost of these loops.
 
         Returns:
             The loops that were made, outermost first.
@@ -165,7 +165,7 @@ class Schedule(Draws):
         return tuple(made)
 
     def fuse(self, *ops: LinalgOp, into: TileLoop) -> TileLoop:
-        """Compute ops inside a loop of their consumer, the last one first; return the loop as it is then."""
+        """Compute ops inside a loop of their consumer, the last op first; return the loop with its new handle."""
         loop = into
         for op in reversed(ops):
             handle, new = self._emit.fuse_into_containing_op(self._found(op).handle, loop.handle)
@@ -175,7 +175,7 @@ class Schedule(Draws):
         return loop
 
     def fuse_rest(self, op: LinalgOp, into: TileLoop) -> TileLoop:
-        """Compute everything else of the dispatch inside a loop of an op."""
+        """Compute all other ops of the dispatch inside a loop of an op."""
         return self.fuse(*(other for other in self.dispatch.ops if other.index != op.index), into=into)
 
     def rfactor(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> TileLoop:
@@ -185,7 +185,7 @@ class Schedule(Draws):
 
         Args:
             op: The reduction.
-            sizes: Lanes by reduction loop; 1 for loops without.
+            sizes: Number of lanes by reduction loop; 1 for loops without lanes.
         """
         numbers, tiled = numbers_of(op, sizes), self._found(op)
         _, partial, combine, handle = self._emit.tile_reduction_using_for(tiled.handle, numbers)
@@ -204,10 +204,10 @@ class Schedule(Draws):
 
         Args:
             op: The op.
-            operand: Which of its inputs.
-            order: Order of the operand's dimensions in the buffer; its own inverse.
-            tile: Elements along them that are copied at once.
-            around: Number of loops around the op that the copy does not stand in.
+            operand: Index of the input.
+            order: Order of the operand's dimensions in the buffer; a permutation that is its own inverse.
+            tile: Elements along the operand's dimensions that are copied at once.
+            around: Number of innermost loops around the op that the copy is hoisted out of.
         """
         tiled = self._found(op)
         if not self._cleaned:
@@ -220,16 +220,16 @@ class Schedule(Draws):
     def pack(
         self, op: LinalgOp, sizes: Mapping[Loop, int], *, operand: int, order: Sequence[int], copy: Sequence[int]
     ) -> None:
-        """Put groups of iterations of some loops innermost in memory: one operand is copied, others are viewed.
+        """Make groups of iterations of some loops innermost in memory: copy one operand, and view the others.
 
-        The op's loops go on as they were; the groups' own loops are not among them.
+        The schedule goes on with the op's loops as they were, without loops over the iterations of a group.
 
         Args:
-            op: The op, whose tile's code is a ``linalg.generic`` from here on.
+            op: The op; the code of its tile is a ``linalg.generic`` from here on.
             sizes: Iterations of a group by loop.
-            operand: The input that is copied.
-            order: Order of that input's dimensions in the copy; its own inverse.
-            copy: Tile of the copy's code, along the dimensions in their new order.
+            operand: Index of the input that is copied.
+            order: Order of the input's dimensions in the copy; a permutation that is its own inverse.
+            copy: Tile sizes of the copying op, along the dimensions in their new order.
         """
         packed = self._emit.pack(self._found(op).handle, numbers_of(op, sizes))
         if list(order) != sorted(order):
@@ -243,15 +243,15 @@ class Schedule(Draws):
     # Edges, unrolling, vectors ----------------------------------------------------------------------------------
 
     def peel(self) -> None:
-        """Cut the last iterations off every loop whose steps leave some over; inner loops first."""
+        """Peel the last iterations off every loop whose step does not divide its extent, inner loops first."""
         self._peeled = [loop for loop in self._made if loop.rest]
-        for loop in reversed(self._peeled):  # an outer loop's peeling ends the handles of inner ones
+        for loop in reversed(self._peeled):  # peeling an outer loop invalidates the handles of the loops inside
             self._emit.peel(loop.handle)
 
     def copies(self, *ops: LinalgOp) -> Iterator[LinalgOp]:
         """Yield ops once per copy of their tile that :meth:`peel` made, tails first; the full tiles come last.
 
-        Between two steps of the iteration, the schedule's verbs act on the copy that was yielded.
+        Until the next op is yielded, the schedule's verbs act on the copy that was yielded.
         """
         self._clean_up()
         self._dirty = self._lost = False
@@ -264,12 +264,12 @@ class Schedule(Draws):
             yield view.op
 
     def unroll(self, *loops: TileLoop) -> None:
-        """Unroll loops wholly, the last one first."""
+        """Unroll loops completely, the last loop first."""
         for loop in reversed(loops):
             self._emit.unroll(loop.handle, loop.extent // loop.size)
 
     def fold_unit_dims(self) -> None:
-        """Drop dimensions of one element from everything; only vectorizing all of it may follow."""
+        """Drop unit dimensions from all ops of the function; afterwards these can only be vectorized, all together."""
         self._emit.run_pass("linalg-generalize-named-ops")  # a fill has unit dimensions to fold, too
         self._clean_up()
         self._emit.apply_patterns(*patterns.FOLD_UNIT_DIMS)
@@ -277,12 +277,12 @@ class Schedule(Draws):
         self._folded = True
 
     def vectorize(self, *ops: LinalgOp, tail: str = DIVIDE, then: Sequence[str] = ()) -> None:
-        """Turn ops, and the buffers that were made for them, into vector code of their tiles.
+        """Vectorize the tiles of ops, and the copies into the buffers that were made for the ops.
 
         Args:
             ops: The ops.
-            tail: What becomes of loops whose steps leave iterations over: :data:`PEEL` cuts these off first,
-                :data:`MASK` masks the vectors; :data:`DIVIDE` says that there are none.
+            tail: Tail strategy: :data:`PEEL` first peels the iterations off that steps leave over, :data:`MASK` masks
+                the vectors, :data:`DIVIDE` says that no iterations are left over.
             then: Pattern sets to apply at the end.
         """
         self._find_again()
@@ -303,7 +303,7 @@ class Schedule(Draws):
             self._emit.apply_patterns(*then)
 
     def tensorize(self, op: LinalgOp, function: str) -> None:
-        """Put a function in the place of a tile's code, the only ``linalg.generic`` that is left.
+        """Replace the code of an op's tile, the only ``linalg.generic`` that is left, by a function.
 
         Args:
             op: The op.
@@ -319,7 +319,8 @@ class Schedule(Draws):
         """Canonicalize, so that shapes are static where they can be, and find every op again.
 
         Args:
-            inline: Element-wise ops to compute again in each of their readers: all that the compiler's pass takes.
+            inline: Element-wise ops to rematerialise in each of their readers; these have to be all ops that the
+                compiler's pass rematerialises.
         """
         self._clean_up()
         if inline:
@@ -329,7 +330,7 @@ class Schedule(Draws):
         self._find_again()
 
     def apply_patterns(self, *names: str, cse: bool = False) -> None:
-        """Apply pattern sets to the function, and after them common subexpression elimination if asked for."""
+        """Apply pattern sets to the function, followed by common subexpression elimination if ``cse`` is set."""
         self._emit.apply_patterns(*names)
         if cse:
             self._emit.cse()
@@ -354,13 +355,13 @@ class Schedule(Draws):
         attributes: Mapping[str, str] | None = None,
         replaces_function: bool = False,
     ) -> None:
-        """Emit an op of the transform dialect that has no verb, on a loop or, by default, on the function.
+        """Emit an op of the transform dialect that has no method here, on a loop or, by default, on the function.
 
         Args:
-            name: Its full name.
-            on: Its operand.
-            attributes: Its attributes in MLIR syntax.
-            replaces_function: Its only result is the function's handle from here on.
+            name: The op's full name.
+            on: The loop that is the op's operand.
+            attributes: The op's attributes in MLIR syntax.
+            replaces_function: Whether the op's only result replaces the function's handle; if not, it has no result.
         """
         target = None if on is None else on.handle
         self._emit.op(name, target, attributes=attributes, replaces_function=replaces_function)
@@ -371,10 +372,10 @@ class Schedule(Draws):
         """Leave the dispatch to one of IREE's own pipelines.
 
         Args:
-            op: The op whose tiles the pipeline takes from its annotation.
-            config: Its ``lowering_config``.
+            op: The op to annotate with its tile sizes.
+            config: The op's ``lowering_config``.
             pipeline: The function's ``translation_info``.
-            levels: The tiling levels that the pipeline will make, outermost first: what runs each, and its tile.
+            levels: The tiling levels that the pipeline will make, outermost first: (kind of level, sizes by loop).
         """
         self.annotate("lowering_config", config, on=op)
         self.annotate("translation_info", pipeline)
@@ -392,7 +393,7 @@ class Schedule(Draws):
         return tile_loops(loops, op, sizes, tiled.tile)
 
     def _fuse_producers(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
-        """Tile an op and fuse its producers greedily, which ends their handles."""
+        """Tile an op and fuse its producers greedily, which invalidates the producers' handles."""
         numbers, tiled = numbers_of(op, sizes), self._ops[op.index]
         handle, loops = self._emit.fuse(tiled.handle, numbers)
         self._update(tiled.tiled(handle, "loop", numbers))
@@ -413,7 +414,7 @@ class Schedule(Draws):
         self._cleaned = True
 
     def _find_again(self) -> None:
-        """Find the ops whose handles have ended, by name and in program order; fills are found when they are used."""
+        """Match ops with invalid handles again, by name and in program order; fills are matched at their next use."""
         self._tidy()
         if not self._lost:
             return
@@ -425,7 +426,7 @@ class Schedule(Draws):
         self._lost_fills = {op.index for op in self.dispatch.ops if op.kind is OpKind.FILL}
 
     def _found(self, op: LinalgOp) -> TiledOp:
-        """Return an op as it stands, with a handle that is alive."""
+        """Return an op as it stands, with a valid handle."""
         self._find_again()
         if op.index in self._lost_fills:
             self._lost_fills.discard(op.index)
@@ -465,7 +466,7 @@ class Schedule(Draws):
         self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
 
     def _as_seen_by_consumer(self, producer: TiledOp, handle: Handle) -> TiledOp:
-        """Return the producer inside the loops of its last consumer, with the tiles that those ask of it."""
+        """Return a producer inside the loops of its last consumer, with the tiles that the consumer's tiles need."""
         consumers = self.dispatch.consumers(producer.op.index)
         if not consumers:
             return replace(producer, handle=handle)
@@ -483,5 +484,5 @@ def _zero(element_type: str) -> str:
 
 
 def product(numbers: Sequence[int]) -> int:
-    """Return the product of plain numbers."""
+    """Return the product of numbers as a plain ``int``."""
     return math.prod(int(n) for n in numbers)

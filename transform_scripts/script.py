@@ -1,8 +1,8 @@
-"""Builds the script: the transform-dialect module that a trace produces.
+"""Building of the script: the transform-dialect module that a trace produces.
 
 A decision stands in the script as a ``transform.param.constant`` that carries its name and distribution as
-discardable ``mlir_sched.*`` attributes, or, where the consuming op takes a static number only, as an attribute of that
-op with the same description beside it. Both survive parsing, printing and compilation in IREE 3.13.
+discardable ``mlir_sched.*`` attributes, or, where the consuming op takes only a static number, as an attribute of that
+op with the same description beside it. Both forms survive parsing, printing and compilation in IREE 3.13.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def build_script(sketch: str, emit: Callable[[ScriptEmitter], None], applied: st
     Args:
         sketch: Name of the sketch, kept as an attribute of the strategy.
         emit: Emits the body.
-        applied: Value of the annotation that proves application.
+        applied: Value of the annotation that proves that the strategy was applied.
     """
     with script_context(), ir.Location.unknown():
         module = new_library()
@@ -75,11 +75,11 @@ def print_module(module: ir.Module) -> str:
 
 
 def append_dag(handle: ir.Value, leaves: Sequence[ir.Type]) -> ir.Block:
-    """Append a comparison of an op, and of what it is computed from, with the ops that its empty block is to hold.
+    """Append a comparison of an op and its producers with the ops of a block; return the block, which is still empty.
 
     Args:
         handle: The op.
-        leaves: Types of the values where the comparison ends; the block's arguments.
+        leaves: Types of the values at which the comparison ends; they are the block's arguments.
     """
     any_value = transform.AnyValueType.get()
     dag = ir.Operation.create(
@@ -92,7 +92,7 @@ def append_dag(handle: ir.Value, leaves: Sequence[ir.Type]) -> ir.Block:
 
 
 def append_inlined_call(target: ir.Value, inputs: ir.Value, outputs: ir.Value, function: ir.Value) -> None:
-    """Append the replacement of an op's results by those of a function of some values, inlined behind the op."""
+    """Append the replacement of an op's results by a function's results; the call is inlined behind the op."""
     ir.Operation.create(
         "transform.util.cast_and_call",
         operands=[target, inputs, outputs, function],
@@ -106,7 +106,7 @@ def append_inlined_call(target: ir.Value, inputs: ir.Value, outputs: ir.Value, f
 
 
 class ScriptEmitter(Emitter):
-    """Builds transform ops at the current insertion point."""
+    """An emitter that builds transform ops at the current insertion point."""
 
     def __init__(self, function: ir.Value) -> None:
         self._function = function
@@ -166,14 +166,14 @@ class ScriptEmitter(Emitter):
         return results[0], results[1:]
 
     def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
-        """Emit ``structured.tile_reduction_using_for``; its sizes are static, so sampled ones describe themselves."""
+        """Emit ``structured.tile_reduction_using_for``; sizes are static, so an attribute describes sampled sizes."""
         with ir.Location.name("partial"):
             op = ir.Operation.create(
                 "transform.structured.tile_reduction_using_for",
                 operands=[target],
                 results=[self._any_op] * 4,
                 attributes={
-                    "reduction_dims": ir.ArrayAttr.get([]),  # all of them; printing crashes without it
+                    "reduction_dims": ir.ArrayAttr.get([]),  # all; printing crashes without this attribute
                     "tile_sizes": to_attribute([int(s) for s in sizes]),
                 },
             )
@@ -238,7 +238,7 @@ class ScriptEmitter(Emitter):
         append_inlined_call(target, inputs.result, outputs.result, found.result)
 
     def _define(self, function: str) -> str:
-        """Put a function in front of the strategy, unless the script has it, and return its name."""
+        """Put a function in front of the strategy, unless the script already has it, and return its name."""
         sequence = ir.InsertionPoint.current.block.owner
         module = sequence.operation.parent
         op = ir.Operation.parse(function)
@@ -277,7 +277,7 @@ class ScriptEmitter(Emitter):
             loop_dialect.LoopPeelOp(self._any_op, self._any_op, typed)
 
     def unroll(self, loop: Handle, factor: int) -> None:
-        """Emit ``loop.unroll``; its factor is static, so a sampled one describes itself."""
+        """Emit ``loop.unroll``; its factor is static, so an attribute describes a sampled factor."""
         op = loop_dialect.LoopUnrollOp(loop, factor=int(factor))
         _describe_static(op.operation, "factor", [factor])
 

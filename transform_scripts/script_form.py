@@ -48,7 +48,7 @@ def from_attribute(attribute: ir.Attribute) -> Any:
     """Return the JSON data that an attribute stands for.
 
     Raises:
-        ScriptError: It stands for none.
+        ScriptError: The attribute stands for no JSON data.
     """
     match attribute:
         case ir.BoolAttr() | ir.StringAttr() | ir.FloatAttr():

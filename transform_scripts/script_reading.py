@@ -1,4 +1,4 @@
-"""Reads scripts: the trace of a strategy, strategies to compare, strategies taken out of a library and put back."""
+"""Reading of scripts: traces of strategies, their text for comparison, strategies taken from a library and put back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parse_traces(text: str) -> dict[str, Trace]:
 
 
 def parse_each_trace(text: str) -> dict[str, Trace | ScriptError | IllegalTraceError]:
-    """Return for every strategy, by symbol, its trace or what is wrong with its decisions.
+    """Return for every strategy, by symbol, its trace or the error in its decisions.
 
     Raises:
         ScriptError: The text is not MLIR.
@@ -82,13 +82,13 @@ def first_diagnostic(error: ir.MLIRError) -> str:
 def strategy_text(
     text: str, symbol: str = STRATEGY, *, values: Mapping[str, Value] | None = None, distributions: bool = True
 ) -> str:
-    """Return one strategy of a script or library in a form that can be compared: printed, without provenance.
+    """Return one strategy of a script or library as text for comparison, without provenance.
 
     Args:
         text: A script or library.
         symbol: The strategy's name.
-        values: Values to give to its decisions before it is printed.
-        distributions: Whether to keep what each decision was drawn from, which depends on the machine.
+        values: Values to give to the strategy's decisions before printing.
+        distributions: Whether to keep the decisions' distributions, which depend on the machine.
 
     Raises:
         ScriptError: The text does not parse, or has no such strategy or decision.
@@ -113,7 +113,7 @@ def find_strategy(module: ir.Module, symbol: str) -> Any:
     """Return the named strategy's sequence.
 
     Raises:
-        ScriptError: There is none.
+        ScriptError: The module has no such strategy.
     """
     for op in module.body:
         if SKETCH in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
@@ -139,7 +139,7 @@ def replace_strategy(library: str, symbol: str, script: str) -> str:
     """Return a library with one strategy's body taken from a stand-alone script; matcher and provenance stay.
 
     Raises:
-        ScriptError: One of them does not parse or has no such strategy.
+        ScriptError: The library or the script does not parse or lacks its strategy.
     """
     with script_context(), ir.Location.unknown():
         module, source = parse_module(library), parse_module(script)
@@ -152,7 +152,7 @@ def replace_strategy(library: str, symbol: str, script: str) -> str:
 
 
 def _copy_strategy(strategy: ir.Operation, place: ir.InsertionPoint) -> ir.Operation:
-    """Copy a strategy, and in front of it the functions it puts into the payload, unless they are there."""
+    """Copy a strategy, and in front of it those functions that it puts into the payload and the target block lacks."""
     known = {_symbol(op) for op in place.block}
     used = {
         ir.FlatSymbolRefAttr(op.attributes["symbol"]).value
@@ -170,7 +170,7 @@ def _symbol(op: Any) -> str:
 
 
 def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
-    """Set every described number of a strategy."""
+    """Set every number of a strategy that belongs to a decision."""
 
     def number(name: str, element: int) -> Any:
         if name not in values:
@@ -209,7 +209,7 @@ def _read_trace(sequence: ir.Operation) -> Trace:
 
 
 def _described(sequence: ir.Operation) -> Iterator[tuple[str, int, Any, Any]]:
-    """Yield (name, element, value, distribution or None) of every described number; element -1 is a whole value."""
+    """Yield (name, element, value, distribution or None) per number of a decision; element -1 is a whole value."""
     for op in sequence.regions[0].blocks[0]:
         attributes = op.operation.attributes
         if NAME in attributes:

@@ -1,4 +1,4 @@
-"""What modules find in a dispatch, as objects that their programs name: loops, and the ops that belong together."""
+"""The structures that modules find in a dispatch and programs refer to: loops, and ops that belong together."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Loop:
     Attributes:
         name: What traces call the loop, e.g. ``rows``.
         extent: Its iterations in the dispatch.
-        at: Where ops walk the loop, as (index of the op, position among the op's loops); the first op says how much
-            of the loop a tile leaves.
+        at: Where ops walk the loop, as (index of the op, position among the op's loops); the first op's tile tells
+            the loop's extent in the current tile.
     """
 
     name: str
@@ -32,17 +32,17 @@ Loops: TypeAlias = tuple[Loop, ...]
 
 
 def loop_of(op: LinalgOp, position: int, name: str = "") -> Loop:
-    """Return a loop of one op alone, named by its position unless a name is given."""
+    """Return a loop that only one op walks, named by its position unless a name is given."""
     return Loop(name or str(position), op.extents[position], ((op.index, position),))
 
 
 @dataclass(frozen=True)
 class Structure:
-    """An op with what stands around it in a dispatch.
+    """An op with its fill and its epilogues in a dispatch.
 
     Attributes:
         op: The op that a matcher was asked about.
-        fill: What initialises its result, if that is in the dispatch.
+        fill: The fill that initialises its result; None if the dispatch has no such fill.
         epilogues: The element-wise ops behind it, in order.
     """
 
@@ -74,11 +74,11 @@ class Structure:
 
 @dataclass(frozen=True)
 class Contraction(Structure):
-    """A contraction with its fill and epilogues; its loops by what tiling does with them.
+    """A contraction with its fill and epilogues; its loops are named by their role in tiling.
 
     Attributes:
         columns: The loop of the result's contiguous dimension: the vector dimension.
-        rows: The longest other parallel loop that only one input reads; None when there is none longer than 1.
+        rows: The longest parallel loop that only the input without columns reads; None when none is longer than 1.
         others: The remaining parallel loops longer than 1.
         reduction: The innermost reduction loop.
         outer_reductions: The remaining reduction loops longer than 1.
@@ -108,13 +108,13 @@ class Convolution(Structure):
 
     @property
     def parallel(self) -> Loops:
-        """The loops that make the result."""
+        """The parallel loops, in the op's order."""
         return tuple(self.loops[position] for position in self.op.parallel_dims)
 
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A dispatch whose every op is element-wise, or a fill.
+    """A dispatch of element-wise ops and fills.
 
     Attributes:
         root: The op that makes the result.
@@ -145,5 +145,5 @@ class Reduction:
 
     @property
     def fills(self) -> tuple[LinalgOp, ...]:
-        """What initialises the reductions."""
+        """The fills, which initialise the reductions."""
         return tuple(op for op in self.ops if op.kind is OpKind.FILL)

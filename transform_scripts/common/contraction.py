@@ -1,7 +1,7 @@
 """Contractions: matmul, batch matmul, vector times matrix, any transposition, any generic that contracts.
 
-What every target shares: the module that matches them, and the tiling of the reduction. How the tile of one processor
-is computed is the target's own: a CPU core keeps caches and registers busy, a GPU thread has registers alone.
+All targets share the module that matches contractions, and the tiling of the reduction. How one processor computes its
+tile is left to each target: a CPU core uses caches and registers, a GPU thread only registers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_REDUCTION_STEP = 16
 
 
 class ContractionModule(ScheduleModule):
-    """Tiles a contraction with its fill and element-wise epilogues, in one or more programs of a target."""
+    """A module that tiles a contraction with its fill and element-wise epilogues; each target adds the programs."""
 
     name: ClassVar[str] = "contraction"
 
@@ -36,6 +36,6 @@ def by_one(loops: Iterable[Loop]) -> dict[Loop, int]:
 
 
 def tile_reduction(s: Schedule, mm: Contraction, step: int) -> None:
-    """Tile the outer reduction loops to single iterations, and the innermost one by a step."""
+    """Tile the outer reduction loops to single iterations, and the innermost reduction loop by a step."""
     s.tile(mm.op, by_one(mm.outer_reductions))
     s.tile(mm.op, {mm.reduction: step})

@@ -1,4 +1,4 @@
-"""Convolutions: which of their loops make a good register tile, on every target."""
+"""Convolutions on every target: the choice of loops for the register tile."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops
 def vector_loops(conv: Convolution, lanes: int) -> Loops:
     """Return the loops that may be vectorized, the best first.
 
-    A vector loop walks the image in steps of 1, or does not walk the image. The result's contiguous loop alone is
-    returned where it is such a loop and fills a vector. Otherwise the two longest others follow it. A loop along a
-    padded dimension is left out, because every element of a vector would have to be looked at; when that is the
-    contiguous loop, none is returned.
+    A vector loop walks the image in steps of 1, or does not walk the image. If the result's contiguous loop is such a
+    loop and fills a vector, only this loop is returned; otherwise the two longest other vector loops follow it. A loop
+    along a padded dimension is left out, because every element of a vector would need a check of its own; if that is
+    the contiguous loop, no loop is returned.
     """
     image, _ = conv.op.image_and_filter
     walks_image = [loop for loop in conv.parallel if image.step(conv.position(loop)) <= 1 and loop.extent > 1]
@@ -28,7 +28,7 @@ def vector_loops(conv: Convolution, lanes: int) -> Loops:
 
 
 def row_loops(conv: Convolution, vector: Loop) -> Loops:
-    """Return the loops that share what a vector loop loads, the best first.
+    """Return the loops whose iterations share the loads of a vector loop, the best first.
 
     A channel loop shares the image, an image loop the filter; groups and phases share nothing.
     """

@@ -1,4 +1,4 @@
-"""Element-wise dispatches: what every target shares."""
+"""Element-wise dispatches: the parts that all targets share."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mlir_sched.transform_scripts.structures import Elementwise
 
 
 class ElementwiseModule(ScheduleModule):
-    """Schedules dispatches whose every op is element-wise. How a tile is walked is the target's own."""
+    """A module that schedules dispatches of element-wise ops and fills; each target decides how a tile is walked."""
 
     name: ClassVar[str] = "elementwise"
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Elementwise | None:
-        """Match the root of a dispatch whose every op is element-wise, or a fill."""
+        """Match the root of a dispatch of element-wise ops and fills."""
         del target
         return matchers.elementwise(op, dispatch)
 
 
 def check_instructions(s: Schedule, vectors: float) -> None:
-    """Refuse tiles of so many vectors whose code would be too long."""
+    """Refuse tiles of ``vectors`` vectors if their code would be too long."""
     count = sum(instructions(op, vectors) for op in s.dispatch.ops)
     s.require(count <= MAX_INSTRUCTIONS, f"a tile of {count} vector instructions is above {MAX_INSTRUCTIONS}")
     s.notes["unrolled_vectors"] = vectors

@@ -43,11 +43,11 @@ def innermost_output_loop(op: LinalgOp) -> int | None:
 ACCUMULATOR_SHARE = 0.75
 """Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
 MATH_OPS = 16
-"""Vector instructions that one ``math`` function becomes, about: polynomials of degree 5 to 8 with their reductions."""
+"""About how many vector instructions one ``math`` function takes: a polynomial of degree 5 to 8 with its reduction."""
 MAX_INSTRUCTIONS = 512
-"""Vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves L1."""
+"""Most vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves L1."""
 
 
 def instructions(op: LinalgOp, vectors: float) -> int:
-    """Return about how many vector instructions an op's body becomes on so many vectors."""
+    """Return about how many vector instructions an op's body takes for ``vectors`` vectors."""
     return int(max(1.0, vectors) * sum(MATH_OPS if name.startswith("math.") else 1 for name in op.body))

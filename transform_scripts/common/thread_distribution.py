@@ -1,4 +1,4 @@
-"""Distribution of a dispatch over workgroups and over the threads of each, as GPUs run them."""
+"""Distribution of a dispatch over workgroups and over the threads of a workgroup, as GPUs run them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mlir_sched.transform_scripts.structures import Loop, Loops, loop_of
 DIMENSIONS = ("x", "y", "z")
 MAX_THREAD_TILE = 16
 MAX_THREAD_ELEMENTS = 128
-"""Result elements of one thread; above it the unrolled code of a contraction takes minutes to compile (lavapipe) or
-spills (sm_90)."""
+"""Most result elements of one thread; with more, the unrolled code of a contraction takes minutes to compile
+(lavapipe) or spills (sm_90)."""
 
 
 class ThreadDistribution(DistributionModule):
-    """Tiles the root into an ``scf.forall`` over workgroups and one over threads, and computes every other op inside.
+    """A module that tiles the root into an ``scf.forall`` over workgroups and one over threads, the other ops inside.
 
-    Draws the tile of a workgroup and, within it, that of a thread for the two innermost parallel loops of the root; an
-    outer one has a workgroup for each of its iterations. The sizes divide the extents.
+    Draws, for the two innermost parallel loops of the root, the tile of a workgroup and within it the tile of a thread;
+    each iteration of an outer parallel loop has workgroups of its own. The sizes divide the extents.
     """
 
     name: ClassVar[str] = "thread_distribution"
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Extend sketches that left distribution open, unless more loops than a grid has dimensions are parallel."""
+        """Extend sketches that left distribution open, unless the root has more loops than a grid has dimensions."""
         if target.gpu is None or len(distributed_loops(dispatch.root)) > len(DIMENSIONS):
             return (sketch,)
         return super().extend(sketch, op, dispatch, target)
@@ -53,7 +53,7 @@ def distributed_loops(root: LinalgOp) -> Loops:
 
 
 def workgroup_size(root: LinalgOp, levels: Sequence[Level]) -> tuple[int, int, int]:
-    """Return the threads of a workgroup along x, y and z, once a dispatch's root is distributed on these levels."""
+    """Return the threads of a workgroup along x, y and z, given a root's tiling levels: workgroup, then thread."""
     workgroup, thread = levels[:2]
     walked = [position for position in root.parallel_dims if root.extents[position] > 1]
     counts = [workgroup.tile[position] // thread.tile[position] for position in reversed(walked)]
@@ -62,15 +62,15 @@ def workgroup_size(root: LinalgOp, levels: Sequence[Level]) -> tuple[int, int, i
 
 
 def draw_threads(s: Schedule, op: LinalgOp, loops: Sequence[Loop]) -> tuple[dict[Loop, int], dict[Loop, int]]:
-    """Draw the tile of a workgroup and of a thread of it, both by loop, and check them against the device's limits.
+    """Draw the tiles of a workgroup and of a thread, both by loop, and check them against the device's limits.
 
     Args:
         s: The schedule.
         op: An op that is not tiled yet.
-        loops: Its loops to distribute, outermost first, at most three.
+        loops: The op's loops to distribute, outermost first, at most three.
 
     Raises:
-        IllegalTraceError: The device does not run such workgroups.
+        IllegalTraceError: The device does not run such workgroups, or a thread has too many results.
     """
     assert s.target.gpu is not None
     workgroup, thread = _sample_tiles(s, op, loops, s.target.gpu)
@@ -97,7 +97,7 @@ def _sample_tiles(
 
 
 def _check_limits(s: Schedule, workgroup: dict[Loop, int], thread: dict[Loop, int], gpu: GpuLimits) -> None:
-    """Refuse workgroups that the device does not run, or that IREE accepts and drivers may not."""
+    """Refuse workgroups that the device does not run, or that drivers may refuse although IREE accepts them."""
     innermost_first = list(reversed(list(workgroup)))
     sizes = [workgroup[loop] // thread[loop] for loop in innermost_first]
     counts = [loop.extent // workgroup[loop] for loop in innermost_first]

@@ -37,20 +37,20 @@ from mlir_sched.transform_scripts.structures import Loop, Loops
 MAX_ROWS = 24
 MAX_VECTORS_PER_ROW = 16
 FEW_ROWS = 6
-"""Rows from which wider register tiles than 4 vectors lose: they load more than they multiply (3x128: 1.2x slower)."""
+"""Rows from which register tiles above 4 vectors are slower: they load more than they multiply (3x128: 1.2x slower)."""
 TAIL_WEIGHTS = {PEEL: 4.0, MASK: 0.5}
-"""Chances of the tail strategies; sizes that divide have 8, or 1 where no good register tile does."""
+"""Weights of the tail strategies; sizes that divide have weight 8, or 1 where no good register tile divides."""
 CACHE_POWER, UNEVEN_CACHE_POWER, REGISTER_POWER = 0.5, 1.0, 1.0
 """Powers of tile sizes in the chances of a draw: large tiles load less per multiply-add, and have fewer tails."""
 
 
 @dataclass(frozen=True)
 class Ways:
-    """What the programs may draw.
+    """The choices that the programs may draw.
 
     Attributes:
-        cache_levels: Tiles for the caches between those of a workgroup and of the registers.
-        tails: Tail strategies where no good register tile divides; sizes that divide are always there.
+        cache_levels: Whether there are cache tiles between the workgroup's tile and the register tile.
+        tails: Tail strategies that may be drawn beside sizes that divide, which are always allowed.
     """
 
     cache_levels: bool
@@ -58,10 +58,10 @@ class Ways:
 
 
 class Contraction(ContractionModule):
-    """Tiles a contraction with its fill and element-wise epilogues for caches and registers.
+    """A module that tiles a contraction with its fill and element-wise epilogues for caches and registers.
 
     Args:
-        names: The programs to span.
+        names: Names of the programs that span the space.
         cache_levels, tails: As in :class:`Ways`.
     """
 
@@ -84,12 +84,12 @@ class Contraction(ContractionModule):
 
 @dataclass(frozen=True)
 class ContractionTile:
-    """Sampled sizes of the rows, if there are any, and the columns.
+    """Sampled tile sizes of the columns and, if there are any, the rows.
 
     Attributes:
         cache: Cache tile by loop.
         register: Register tile by loop.
-        tail: What becomes of iterations that the register tile leaves over.
+        tail: Tail strategy for the iterations that the register tile leaves over.
     """
 
     cache: Mapping[Loop, int]
@@ -99,12 +99,12 @@ class ContractionTile:
 
 @dataclass(frozen=True)
 class Panel:
-    """A copy of all that one register tile of columns reads of their operand, with contiguous columns.
+    """A copy of the part of the columns' operand that one register tile of columns reads, with contiguous columns.
 
     Attributes:
-        operand: Which input of the contraction.
-        order: Order of its dimensions in the copy: the columns' dimension and the last one change places.
-        tile: Elements along its dimensions that are copied at once.
+        operand: Index of the input of the contraction.
+        order: Order of the input's dimensions in the copy: the columns' dimension and the last dimension swap places.
+        tile: Elements along the input's dimensions that are copied at once.
     """
 
     operand: int
@@ -113,7 +113,7 @@ class Panel:
 
 
 def registers(s: Schedule, mm: Found, ways: Ways) -> None:
-    """Tile the root for registers, compute everything else inside its tile, run the whole reduction there.
+    """Tile the root for registers, and compute all other ops, with the whole reduction, inside its register tile.
 
     After: ``for rows_c, columns_c: for rows_r, columns_r: { fill; for k step kr: contract; epilogues }``.
     With a panel: ``for rows_c, columns_c, columns_r: { panel = transpose(b); for rows_r: {...contract(a, panel)} }``.
@@ -132,7 +132,7 @@ def registers(s: Schedule, mm: Found, ways: Ways) -> None:
 
 
 def cache(s: Schedule, mm: Found, ways: Ways) -> None:
-    """Tile the contraction for caches, reduction included, then for registers; fill and epilogues stand beside it.
+    """Tile the contraction for caches, reduction included, then for registers; fill and epilogues have loops apart.
 
     After: ``fill; for k_c, rows_c, columns_c (any order): for rows_r, columns_r: for k step kr: contract; epilogues``.
     """
@@ -160,14 +160,14 @@ def cache(s: Schedule, mm: Found, ways: Ways) -> None:
 
 
 def _reduce(s: Schedule, mm: Found, step: int, panel: Panel | None) -> None:
-    """Tile the reduction by a step, behind the panel's copy when there is one: in front of rows and steps."""
+    """Tile the reduction by a step, and copy the panel, if there is one, in front of the loops over rows and steps."""
     tile_reduction(s, mm, step)
     if panel is not None:
         s.promote(mm.op, panel.operand, order=panel.order, tile=panel.tile, around=2)
 
 
 def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> ContractionTile:
-    """Draw the columns first, then as many rows as leave the accumulators in registers."""
+    """Draw the columns first, then at most as many rows as leave the accumulators in registers."""
     lanes, most = s.lanes(mm.op), int(s.target.vector_registers * ACCUMULATOR_SHARE)
     columns, rows = s.extent(mm.columns), 1 if mm.rows is None else s.extent(mm.rows)
     tail = _sample_tail(s, rows, columns, lanes, ways.tails)
@@ -210,7 +210,7 @@ def _draw_divisors(
 def _draw_vectors(
     s: Schedule, mm: Found, ways: Ways, widest: int, most: int
 ) -> tuple[dict[Loop, int], dict[Loop, int]]:
-    """Draw register tiles of whole vectors, which leave tails: (cache tile, register tile)."""
+    """Draw register tiles of whole vectors, which may leave tails: (cache tile, register tile)."""
     lanes, columns = s.lanes(mm.op), s.extent(mm.columns)
     cache_sizes, register_sizes = {loop: s.extent(loop) for loop in mm.tiled}, dict[Loop, int]()
     if ways.cache_levels:
@@ -233,7 +233,7 @@ def _in_order(loops: Loops, sizes: Mapping[Loop, int]) -> dict[Loop, int]:
 
 
 def _cache_powers(mm: Found, ways: Ways) -> tuple[float, ...]:
-    """Return the powers of the cache tiles that are drawn; a vector times a matrix reads nothing twice."""
+    """Return one power per cache tile to draw; it is 0 for a vector times a matrix, which reads no element twice."""
     if not ways.cache_levels:
         return ()
     return (CACHE_POWER if mm.rows is not None else 0.0,)
@@ -246,7 +246,8 @@ def _most_rows(most_accumulators: int, columns: int, lanes: int) -> int:
 def _sample_tail(s: Schedule, rows: int, columns: int, lanes: int, tails: tuple[str, ...]) -> str:
     """Choose a tail strategy: a register tile that does not divide the extents may use more of the registers.
 
-    Masks are only for columns: with rows alone they keep the accumulators out of registers and win nothing.
+    Masks are only drawn where columns have a tail: on rows alone they keep the accumulators out of registers and win
+    nothing.
     """
     whole_columns = columns % lanes == 0
     ways = [tail for tail in tails if tail != MASK or not whole_columns]
@@ -274,16 +275,16 @@ def _sample_panel(
 ) -> Panel | None:
     """Choose whether the columns' operand is copied, where its columns are not contiguous.
 
-    One copy serves all rows of a cache tile, so these are the innermost loop around the reduction; and that is a loop
-    of several steps, or ``hoist_pad`` makes no buffer and what is computed is wrong (IREE 3.13).
+    One copy serves all rows of a cache tile, so the loop over rows has to be the innermost around the reduction. The
+    reduction has to be a loop of several steps, or ``hoist_pad`` makes no buffer and the result is wrong (IREE 3.13).
 
     Args:
         s: The schedule.
         mm: The contraction.
-        tile: Its register tile.
+        tile: Its cache and register tile.
         register_order: Order of the loops over register tiles.
-        reduction: Iterations of the reduction inside those loops, and of its innermost step.
-        reserved_bytes: Taken on the stack already.
+        reduction: Iterations of the reduction inside the loops over register tiles, and of its innermost step.
+        reserved_bytes: Bytes already taken on the stack.
     """
     operand, innermost = _strided_operand(mm), register_order[-1]
     walks_rows = innermost == mm.rows and tile.register[innermost] < tile.cache[innermost] and not mm.outer_reductions
@@ -306,7 +307,7 @@ def _sample_panel(
 
 
 def _strided_operand(mm: Found) -> int | None:
-    """Return which input walks the columns with a stride; None when none does."""
+    """Return the index of the input that walks the columns with a stride; None when no input does."""
     columns = mm.position(mm.columns)
     for index, operand in enumerate(mm.op.inputs):
         if not all(expr.is_dim() for expr in operand.indexing_map):
@@ -318,5 +319,5 @@ def _strided_operand(mm: Found) -> int | None:
 
 
 def _step_power(mm: Found) -> float:
-    """Return the power of the reduction step in its chance: strided columns are transposed step by step."""
+    """Return the power of the reduction step in its chance: 1 for strided columns, transposed step by step, else 0."""
     return 0.0 if _strided_operand(mm) is None else 1.0

@@ -1,12 +1,12 @@
 """Direct convolutions and poolings on CPUs: any rank, stride, dilation, grouping and layout, with fill and epilogues.
 
-One program spans the space. A register tile of the result, one vector loop by at most two rows, stays in registers
+One program spans the space. A register tile of the result, one vector loop by at most two row loops, stays in registers
 while all of the filter and the input channels are summed; fill and epilogues are computed in the same tile. Every
-other loop is tiled by 1, so what is vectorized has no windows left: a product of a vector and a scalar, or of two
-vectors. Rows stand in the vector (as a second dimension) or side by side, which is what a strided image needs.
+other loop is tiled by 1, so the code to vectorize has no windows left: it is a product of a vector and a scalar, or of
+two vectors. Rows are a second dimension of the vector, or unrolled side by side, as a strided image needs.
 
-A padded image (the ``fused-padding`` flags leave the padding in the dispatch) is not copied: after all tiling every
-slice of it is a pixel, or a vector of channels, that lies inside of the image or outside.
+A padded image (the ``fused-padding`` flags leave the padding in the dispatch) is not copied: after all tiling, every
+slice of it is a pixel, or a vector of channels, that lies wholly inside the image or wholly outside.
 
 No pattern may turn the products into contractions: on tiles whose unit dimensions were folded
 ``transfer_permutation_patterns`` cost up to 29 times (phase form of a transposed convolution, IREE 3.13 on Zen 4).
@@ -45,10 +45,10 @@ MAX_VECTORS_PER_ROW = 4
 
 
 class Convolution(ScheduleModule):
-    """Tiles a convolution with its fill and element-wise epilogues for registers.
+    """A module that tiles a convolution with its fill and element-wise epilogues for registers.
 
     Args:
-        peel: Also try to peel the iterations that a register tile leaves over, and not only tiles that divide.
+        peel: Whether to draw also register tiles that do not divide, whose tails are peeled.
     """
 
     name: ClassVar[str] = "convolution"
@@ -68,9 +68,9 @@ class Convolution(ScheduleModule):
 
 
 def chunk(size: int, lanes: int) -> int:
-    """Return the largest part of a vector loop's tile that is one vector value: whole registers, or less than one.
+    """Return how many elements of a vector loop's tile make one vector value: a power of two, or at most a register.
 
-    LLVM takes 14 s for a tile with vectors of 48 elements that takes it 0.5 s with 3 of 16.
+    LLVM takes 14 s for a tile with vectors of 48 elements, and 0.5 s for the same tile with 3 vectors of 16.
     """
     return size if size <= lanes or size & (size - 1) == 0 else size & -size
 
@@ -81,12 +81,12 @@ class ConvolutionTile:
 
     Attributes:
         sizes: Size per parallel loop longer than 1.
-        order: Its rows and its vector loop, outermost first; the loops around them are tiled by 1.
+        order: The row loops and the vector loop, outermost first; the loops around them are tiled by 1.
         vector: The vector loop.
         lanes: Elements of one vector register.
-        side_by_side: Its rows that are unrolled; the others stand in the vector.
+        side_by_side: Row loops that are unrolled; the other row loops are a dimension of the vector.
         summed: Reduction loops around the tile, outermost first.
-        unrolled: Reduction loops inside of it, outermost first.
+        unrolled: Reduction loops inside the tile, outermost first.
     """
 
     sizes: Mapping[Loop, int]
@@ -99,7 +99,7 @@ class ConvolutionTile:
 
 
 def convolve(s: Schedule, conv: Found, may_peel: bool) -> None:
-    """Tile the root for registers, compute everything else inside its tile, run the whole reduction there.
+    """Tile the root for registers, and compute all other ops, with the whole reduction, inside its register tile.
 
     After: ``for others: for rows, vector: { fill; for summed: for side_by_side: for unrolled: vector; epilogues }``.
     """
@@ -116,9 +116,10 @@ def convolve(s: Schedule, conv: Found, may_peel: bool) -> None:
 
 
 def _guard_padded_reads(s: Schedule) -> None:
-    """Read what is padded where it is, each vector under the condition that it is not padding; no copy is left.
+    """Read a padded tensor in place instead of a padded copy, each vector on the condition that it is not padding.
 
-    A tile of 1 along the padded dimensions lies inside or outside. Most conditions fold, or hold for a whole row.
+    A tile of 1 along the padded dimensions lies wholly inside the tensor or wholly outside. Most conditions fold, or
+    hold for a whole row.
     """
     s.apply_patterns("tensor.merge_consecutive_insert_extract_slice", *patterns.CLEAN_UP)
     s.run_pass("iree-codegen-fuse-tensor-pad-with-consumer")
@@ -155,15 +156,15 @@ def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> ConvolutionTile:
 
 
 def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[int, int]]) -> None:
-    """Refuse temporaries above the stack, where peeling leaves one iteration of a loop.
+    """Refuse temporaries above the size of the stack, where peeling leaves a single iteration of a loop.
 
-    IREE 3.13 unwraps such a loop, and what the loops inside of it compute may be put together on the stack, unless it
-    is the whole result.
+    IREE 3.13 removes such a loop, and may then collect the results of the loops inside of it on the stack, unless they
+    are the whole result.
 
     Args:
         s: The schedule.
         op: The convolution.
-        loops: Extent in the workgroup and size of the tile of each loop, outermost first.
+        loops: (extent in the workgroup, tile size) of each loop, outermost first.
     """
     for place, (extent, size) in enumerate(loops):
         if size < extent < 2 * size:
@@ -171,18 +172,18 @@ def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[in
 
 
 def _check_scattered_rows(s: Schedule, conv: Found, vector: Loop, sizes: Mapping[Loop, int], peeled: int) -> None:
-    """Refuse a workgroup's tile above the stack, where rows stand along the result and vectors across it.
+    """Refuse a workgroup's tile above the size of the stack, where rows, not vectors, walk the contiguous dimension.
 
     IREE 3.13 does not see that such a vector and the next row touch different elements. The sums stay in a tensor,
-    whose buffer is the result's own. An epilogue writes into that buffer as well, so IREE copies the workgroup's tile,
-    and once more per peeled loop the part that this loop leaves.
+    whose buffer is the result's own. An epilogue writes into this buffer as well, so IREE copies the workgroup's tile,
+    and for each peeled loop also the part of the tile that this loop leaves over.
 
     Args:
         s: The schedule.
         conv: The convolution.
         vector: The vector loop.
         sizes: Sizes of the register tile.
-        peeled: How many of the loops around it are peeled.
+        peeled: Number of peeled loops around the register tile.
     """
     along = _contiguous(conv, conv.op)
     if conv.epilogues and along is not None and along is not vector and sizes.get(along, 1) > 1:
@@ -191,7 +192,7 @@ def _check_scattered_rows(s: Schedule, conv: Found, vector: Loop, sizes: Mapping
 
 
 def _require_on_stack(s: Schedule, op: LinalgOp, elements: int, copies: int = 1) -> None:
-    """Refuse temporary copies of a part of the result above the stack; a single whole one is no temporary."""
+    """Refuse copies of a part of the result above the stack's size; one copy of the whole result is no temporary."""
     part, most = elements * element_bytes(op), s.target.stack_bytes
     fits = copies * part <= most or (copies == 1 and part == op.outputs[0].tensor.bytes)
     s.require(fits, f"a part of {copies * part} bytes is above {most}")
@@ -200,7 +201,8 @@ def _require_on_stack(s: Schedule, op: LinalgOp, elements: int, copies: int = 1)
 def _sample_tail(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> str:
     """Choose a tail strategy, where no good register tile divides the extents.
 
-    Divisors have a small chance where all make vectors of less than half a register: 41 channels would be scalars.
+    Divisors have a small chance where they all make vectors of less than half a register: 41 channels would be
+    computed as scalars.
     """
     uneven = (vector > lanes and vector % lanes != 0) or not all(map(_divides_well, rows))
     longest = max(chunk(size, lanes) for size in range(1, lanes * MAX_VECTORS_PER_ROW + 1) if vector % size == 0)
@@ -228,7 +230,7 @@ def _sample_rows(s: Schedule, loop: Loop, tail: str) -> int:
 
 
 def _sample_reductions(s: Schedule, conv: Found, vectors: int) -> tuple[Loops, Loops]:
-    """Choose the order of the reduction loops, and how many of the innermost are unrolled: (around, unrolled)."""
+    """Choose the order of the reduction loops, and how many innermost loops are unrolled: (summed, unrolled)."""
     dims = conv.op.convolution_dims
     taps = [loop for d in dims.filter_loop if (loop := conv.loops[d]).extent > 1]
     channels = [loop for d in dims.input_channel if (loop := conv.loops[d]).extent > 1]
@@ -244,7 +246,7 @@ def _sample_reductions(s: Schedule, conv: Found, vectors: int) -> tuple[Loops, L
 
 
 def _sample_side_by_side(s: Schedule, conv: Found, vector: Loop, rows: Sequence[Loop]) -> Loops:
-    """Choose which rows are unrolled; all where the vector loop would not be the vector's last dimension."""
+    """Choose which rows are unrolled: all rows where the vector loop would not be the vector's last dimension."""
     image, _ = conv.op.image_and_filter
     strided = [loop for loop in rows if image.step(conv.position(loop)) > 1]
     free = [loop for loop in rows if loop not in strided]
@@ -266,9 +268,9 @@ def _contiguous(conv: Found, op: LinalgOp) -> Loop | None:
 
 
 def _tile_copy(s: Schedule, conv: Found, tile: ConvolutionTile, op: LinalgOp) -> None:
-    """Tile one op of a register tile down to what is vectorized; a row after the other, each with all its taps.
+    """Tile one op of a register tile down to the code to vectorize: one row after the other, each with all its taps.
 
-    In this order the value of a row passes from tap to tap. In the other IREE 3.13 keeps the rows in memory.
+    In this order the value of a row passes from tap to tap. In the opposite order IREE 3.13 keeps the rows in memory.
     """
     is_convolution = op is conv.op
     if is_convolution:
@@ -277,7 +279,7 @@ def _tile_copy(s: Schedule, conv: Found, tile: ConvolutionTile, op: LinalgOp) ->
     rows[tile.vector] = chunk(s.extent(tile.vector, op), tile.lanes)
     contiguous = _contiguous(conv, op)
     if op in conv.epilogues and contiguous in rows and contiguous is not tile.vector:
-        del rows[contiguous]  # a block of rows and lanes is transposed in registers, and its rows are stored
+        del rows[contiguous]  # a block of rows and lanes is transposed in registers and then stored row by row
         rows[tile.vector] = min(rows[tile.vector], tile.lanes)
     unrolled: list[TileLoop] = []
     for sizes in [rows, *([{loop: 1} for loop in tile.unrolled] if is_convolution else [])]:

@@ -1,9 +1,9 @@
 """Contractions by dot-product instructions: bf16 x bf16 -> f32 (AVX512-BF16) and i8 x i8 -> i32 (AVX512-VNNI).
 
-Such an instruction sums groups of 2 (bf16) or 4 (i8) neighbours of the reduction in each lane, so that the operand
-with the vector dimension has to hold those neighbours side by side. The script packs it block by block into a buffer
+Such an instruction sums groups of 2 (bf16) or 4 (i8) neighbours of the reduction in each lane, so the operand with the
+vector dimension has to hold these neighbours side by side. The script packs this operand block by block into a buffer
 on the stack, and puts the instruction in place of the innermost loops (``dot_product_kernel.py``), as TVM's
-``tensorize`` does. LLVM makes neither instruction of the generic module's code.
+``tensorize`` does. LLVM makes neither instruction from the code of ``contraction.py``.
 
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, VDPBF16PS and VPDPBUSD; MetaSchedule's
 "Use-Tensor-Core" module (Shao et al., "Tensor Program Optimization with Probabilistic Programs", 2022).
@@ -42,7 +42,7 @@ class Found:
 
 
 class DotProduct(ScheduleModule):
-    """Computes contractions of bf16 or i8 with the dot-product instructions of AVX-512, where the target has them."""
+    """A module that computes contractions of bf16 or i8 with the dot-product instructions of AVX-512, if available."""
 
     name: ClassVar[str] = "dot_product"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
@@ -50,7 +50,8 @@ class DotProduct(ScheduleModule):
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
         """Match [fill,] contraction [, element-wise ops on its result] where whole instructions cover the contraction.
 
-        There are no tails then, and groups of the reduction lie side by side in the rows.
+        There are then no tails. The reduction has to be contiguous in the rows' input, so that its groups lie side by
+        side, and there have to be at least :data:`MIN_ROWS` rows.
         """
         mm, instruction = matchers.contraction(op, dispatch), instruction_for(op, target)
         if mm is None or instruction is None or mm.rows is None or mm.rows.extent < MIN_ROWS:
@@ -62,7 +63,7 @@ class DotProduct(ScheduleModule):
         return Found(mm, mm.rows, instruction)
 
     def schedule(self, s: Schedule, found: Found) -> None:
-        """Pack the operand with the vector dimension block by block, and compute register tiles by the instruction.
+        """Pack the operand with the vector dimension block by block, and compute register tiles with the instruction.
 
         After: ``for columns_c: { fill; for k_c: { pack; for rows_r, columns_r: kernel over k_c }; epilogues }``.
         """
@@ -108,14 +109,14 @@ def _innermost(operand: Operand) -> int:
 
 
 def _check_stack(s: Schedule, found: Found, packed: int, result: int) -> None:
-    """The packed block and what epilogues read live on the stack."""
+    """Refuse tiles whose temporaries exceed the stack: the packed block, and the result that epilogues read."""
     instruction = found.instruction
     size = packed * instruction.bytes + len(found.mm.epilogues) * result * instruction.result_bytes
     s.require(size <= s.target.stack_bytes, f"temporaries of {size} bytes are above {s.target.stack_bytes}")
 
 
 def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) -> None:
-    """Tile the fill by rows and the epilogues like the result's register tile, and vectorize them."""
+    """Tile the fill row by row and the epilogues by the register tile, and vectorize them."""
     if mm.fill is not None:
         s.tile(mm.fill, {**by_one((*mm.others, *tile)), mm.columns: tile[mm.columns]})
         s.vectorize(mm.fill)
@@ -125,7 +126,7 @@ def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) ->
 
 
 def _pack(s: Schedule, mm: Contraction, instruction: Instruction) -> None:
-    """Put groups of the reduction innermost: a copy of the vector operand's block, and only a view of the other."""
+    """Make groups of the reduction innermost: in a copy of the columns' operand, and in a view of the other operand."""
     operand, columns = _input_with(mm, mm.columns), mm.position(mm.columns)
     dims = [expr.dims[0] for expr in operand.indexing_map]
     row, column = dims.index(mm.position(mm.reduction)), dims.index(columns)

@@ -1,8 +1,9 @@
-"""The register tile of a contraction by dot-product instructions, as a function that a script holds.
+"""The micro-kernel of a contraction with dot-product instructions, as a function that a script holds.
 
-``vdpbf16ps`` adds two products of bf16 neighbours to each f32 lane, ``vpdpbusd`` four of unsigned with signed bytes to
-each i32 lane. A signed operand is made unsigned by flipping its sign bits, which adds 128; 128 times the sum of the
-other operand's row is taken off the accumulators before the loop. All of it is exact modulo 2 to the 32.
+``vdpbf16ps`` adds two products of bf16 neighbours to each f32 lane, ``vpdpbusd`` four products of an unsigned and a
+signed byte to each i32 lane. A signed operand is made unsigned by flipping its sign bits, which adds 128; 128 times the
+sum of the other operand's row is subtracted from the accumulators before the loop. This integer arithmetic is exact
+modulo 2 to the 32.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class Instruction:
     """A dot-product instruction and the multiply-accumulate that it computes.
 
     Attributes:
-        feature: The CPU feature (LLVM's name) that has it.
-        intrinsic: LLVM's name of it: (accumulators, first operand, second operand).
+        feature: The CPU feature (LLVM's name) that includes the instruction.
+        intrinsic: LLVM's name of the instruction; its operands are (accumulators, first operand, second operand).
         types: Element types of the two inputs and of the result.
         body: Scalar ops of the multiply-accumulate, in any order.
         group: Neighbours of the reduction that one lane sums.
@@ -68,15 +69,15 @@ INSTRUCTIONS = (
 
 
 def kernel(mm: Contraction, tile: Sequence[int], instruction: Instruction) -> str:
-    """Return a ``util.func`` that adds a register tile's products to it; its name tells it from every other text.
+    """Return a ``util.func`` that adds the products of a register tile to the result; its name is unique to its text.
 
     Its arguments are the operands of the op after packing: the group is the last dimension of both inputs, and the
     reduction stands before the vector dimension.
 
     Args:
         mm: The contraction.
-        tile: Iterations per loop that it computes.
-        instruction: What computes it.
+        tile: Iterations per loop that the function computes.
+        instruction: The instruction that computes them.
     """
     text = "\n".join(_Kernel(mm, tile, instruction).lines())
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -153,7 +154,7 @@ class _Kernel:
             yield f"%sign = arith.constant dense<-128> : {self.wide}"
 
     def _take_off_row_sums(self) -> Iterator[str]:
-        """Start from the result less 128 times the sum of each row, which the flipped sign bits add."""
+        """Yield the subtraction of 128 times the sum of each row, which the flipped sign bits add, from the result."""
         step, extent = LANES * self.group, self.groups * self.group
         inside = str(extent % step == 0).lower()
         yield f"%none = arith.constant dense<0> : {self.accumulator}"
@@ -235,7 +236,7 @@ def _tensor(shape: Sequence[int], kind: str) -> str:
 
 
 def _slice(name: str, source: str, source_type: str, type_: str) -> str:
-    """Return the op that drops the dimensions of one element."""
+    """Return the op that drops unit dimensions."""
     shape = source_type.removeprefix("tensor<").split("x")[:-1]
     zeros, ones = ", ".join(["0"] * len(shape)), ", ".join(["1"] * len(shape))
     return f"%{name} = tensor.extract_slice %{source}[{zeros}] [{', '.join(shape)}] [{ones}] : {source_type} to {type_}"

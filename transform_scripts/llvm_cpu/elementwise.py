@@ -17,9 +17,9 @@ MAX_VECTORS = 64
 
 
 class Elementwise(ElementwiseModule):
-    """Tiles element-wise ops for vectors: the result's contiguous loop, and loops contiguous in an input.
+    """A module that tiles element-wise ops for vectors: the result's contiguous loop, and loops contiguous in an input.
 
-    Draws the order of the loops, so that a transposing op may walk its input or its result in order.
+    Draws the order of the loops for a transposing op, which may walk either its input or its result in order.
     """
 
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
@@ -61,6 +61,6 @@ def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
 
 
 def _transposes(op: LinalgOp) -> bool:
-    """Say whether some operand walks the loops in another order than the result."""
+    """Say whether an operand's dimensions are in another order than the op's loops."""
     ordered = [list(o.dims) == [d for e in o.indexing_map for d in e.dims] for o in (*op.inputs, *op.outputs)]
     return not all(ordered)

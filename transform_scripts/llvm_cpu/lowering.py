@@ -12,7 +12,7 @@ NO_PIPELINE = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeli
 
 
 class Lowering(LoweringModule):
-    """Bufferizes the vectorized function, lowers its vectors and takes it out of IREE's own pipelines.
+    """A module that bufferizes the vectorized function, lowers its vectors and takes it out of IREE's own pipelines.
 
     Source: IREE ``LLVMCPU/Passes.cpp`` (the order of its CPU pipelines), measured in IREE 3.13.
     """
@@ -21,7 +21,7 @@ class Lowering(LoweringModule):
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
     def lower(self, s: Schedule) -> None:
-        """Emit these stages."""
+        """Emit the stages from tensors to buffers and lowered vectors."""
         s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
         s.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
         s.raw("transform.iree.eliminate_empty_tensors")

@@ -1,4 +1,4 @@
-"""IREE's own CPU pipeline under other tile sizes: the script sets a ``lowering_config`` and IREE does the rest.
+"""IREE's own CPU pipeline with other tile sizes: the script sets a ``lowering_config`` and IREE does the rest.
 
 Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleTilingExpert>``
 (LLVMCPU/KernelDispatch.cpp); the meaning of the lists is that of ``IREECPUAttrs.td``.
@@ -25,11 +25,11 @@ from mlir_sched.transform_scripts.structures import Loop, loop_of
 
 MAX_REGISTER_ROWS = 16
 MAX_VECTOR_BYTES = 16384
-"""Bytes of one register tile's iterations; IREE 3.13 refuses 32768 as "large vector sizes" and accepts 16384."""
+"""Iterations of one register tile times element size; IREE 3.13 refuses 32768 as "large vector sizes", not 16384."""
 
 
 class LoweringConfig(TransformModule):
-    """Draws distribution, register and reduction tiles for IREE's DoubleTilingExpert pipeline."""
+    """A module that draws distribution, register and reduction tiles for IREE's DoubleTilingExpert pipeline."""
 
     name: ClassVar[str] = "lowering_config"
     stage: ClassVar[Stage] = Stage.LOWER
@@ -48,9 +48,9 @@ class LoweringConfig(TransformModule):
 
 
 def _fits(other: LinalgOp, op: LinalgOp) -> bool:
-    """Say whether an op can share the reducing op's tiles: IREE does not tile loops that the latter does not have.
+    """Say whether an op can share the reducing op's tiles: IREE tiles no loops that the reducing op does not have.
 
-    An element-wise root with more loops (a normalisation) ends as "large vector sizes".
+    IREE refuses an element-wise root with more loops (a normalisation) as "large vector sizes".
     """
     if other.kind is OpKind.OTHER:
         return False
@@ -60,7 +60,7 @@ def _fits(other: LinalgOp, op: LinalgOp) -> bool:
 def configure(s: Schedule, op: LinalgOp) -> None:
     """Annotate the reducing op, and choose the pipeline for the function.
 
-    Register tiles are drawn first, in proportion to their sizes and from what leaves the results in registers.
+    Register tiles are drawn first, from sizes that keep the results in registers, with chances in proportion to size.
     """
     columns, lanes = innermost_output_loop(op), s.lanes(op)
     free = int(s.target.vector_registers * ACCUMULATOR_SHARE)

@@ -11,22 +11,23 @@ from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, Loops
 
 MAX_WORKGROUPS_PER_CORE = 2048
-"""Above this many workgroups per core their start-up (about 0.1 us each in IREE's task system) shows."""
+"""Above this many workgroups per core, the workgroups' start-up (about 0.1 us each in IREE's task system) shows."""
 
 REUSE_POWER = 0.5
-"""Power of a workgroup tile's sizes in its chance, where an op reads its inputs many times: large tiles read less."""
+"""Power of a workgroup tile's sizes in its chance, for contractions, which reuse inputs: large tiles read less."""
 
 UNEVEN_POWER = 1.0
-"""The same along the contiguous loop of a result that no vector divides: its small divisors are less than a vector.
+"""The same along a result's contiguous loop that whole vectors do not divide: small divisors are less than a vector.
 
-Of 41 channels of a convolution half of the draws were 1 channel wide, and the best of 10 took 14 times the peak's time.
+With 41 channels of a convolution, half of the uniform draws were 1 channel wide, and the best of 10 candidates took 14
+times as long as at peak throughput.
 """
 
 
 class ParallelDistribution(DistributionModule):
-    """Tiles the root into an ``scf.forall`` over workgroups and computes every other op inside.
+    """A module that tiles the root into an ``scf.forall`` over workgroups and computes every other op inside.
 
-    Draws one size per parallel loop of the root; the sizes divide the extents, and contractions favour large ones.
+    Draws one size per parallel loop of the root; the sizes divide the extents, and contractions favour large sizes.
     """
 
     name: ClassVar[str] = "parallel_distribution"

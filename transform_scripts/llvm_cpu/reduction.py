@@ -2,10 +2,11 @@
 
 Rows are distributed over workgroups and tiled; inside a row tile every op of the dispatch runs one after the other on
 values that stay in cache. Each reduction keeps partial results in vector lanes and combines them once per row
-(rfactor): in order, a floating-point sum would run at the latency of one addition per element.
+(rfactor): summed in order, a row of floating-point numbers takes the latency of one addition per element.
 
 Where several ops follow the first reduction, they may run row by row inside the row tile, and a row may be computed as
-a whole, without loops: then what several ops compute of it, such as the exponentials of a softmax, is computed once.
+a whole, without loops: values that several ops compute of the row, such as the exponentials of a softmax, are then
+computed once.
 
 Source: MetaSchedule's AddRFactor (TVM ``add_rfactor.cc``); ``transform.structured.tile_reduction_using_for``. Figures
 are of a softmax of 256x256 on Zen 4, IREE 3.13.
@@ -38,18 +39,19 @@ MAX_ROWS = 16
 MAX_LANES_IN_VECTORS = 8
 MAX_COLUMNS_IN_VECTORS = 16
 MAX_ROW_INSTRUCTIONS = 2560
-"""Vector instructions of a row without loops, what ops share counted for each: 2300 in a softmax of 1024 columns."""
+"""Most vector instructions of a row without loops, shared values counted per op: a softmax of 1024 columns has 2300."""
 FEWEST_ROWS_TO_TRANSPOSE = 4
 EXTREMA = ("arith.maxnumf", "arith.minnumf", "arith.maximumf", "arith.minimumf")
-"""Reductions whose lanes LLVM combines one after the other, as it has to keep NaNs: 15 dependent steps per row."""
+"""Reductions whose lanes LLVM combines one by one, because it has to keep NaNs: 15 dependent steps per row."""
 RECIPROCALS = "#arith.fastmath<arcp>"
 
 
 class Reduction(ScheduleModule):
-    """Schedules a dispatch whose reductions all run along the rows of one result.
+    """A module that schedules a dispatch whose reductions all run along the rows of one result.
 
     Args:
-        reciprocals: Divide by multiplying with a reciprocal: one more rounding, and 15 % less time in a softmax.
+        reciprocals: Whether to divide by multiplying with a reciprocal: one more rounding, but 15 % less time in a
+            softmax.
     """
 
     name: ClassVar[str] = "reduction"
@@ -59,7 +61,7 @@ class Reduction(ScheduleModule):
         self.reciprocals = reciprocals
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
-        """Match the first reduction of a dispatch whose ops all fit the scheme."""
+        """Match the first reduction of a dispatch of element-wise ops and reductions along the rows of one result."""
         del target
         return matchers.reduction(op, dispatch)
 
@@ -98,12 +100,12 @@ class Reduction(ScheduleModule):
 
 @dataclass(frozen=True)
 class Rows:
-    """What the parts of the program share.
+    """The data that the parts of the program share.
 
     Attributes:
         found: The dispatch.
-        computed: The ops that are scheduled one by one: neither fills nor inlined.
-        tail: What becomes of iterations that vectors leave over.
+        computed: The ops that are scheduled one by one: all but fills and inlined ops.
+        tail: Tail strategy for the iterations that vectors leave over.
     """
 
     found: Found
@@ -112,21 +114,21 @@ class Rows:
 
     @property
     def across(self) -> bool:
-        """Whether vectors of some reduction lie across the rows."""
+        """Whether the vectors of any reduction lie across the rows."""
         return any(reduces(op) and _runs_along_columns(op) for op in self.found.ops)
 
 
 def _runs_along_columns(op: LinalgOp) -> bool:
-    """Say whether a reduction walks its largest input in strides; then its vectors lie across the rows, one each."""
+    """Say whether a reduction walks its largest input in strides; its vectors then lie across rows, one per lane."""
     last = max(op.inputs, key=lambda operand: operand.tensor.elements).indexing_map[-1:]
     return not any(d in op.reduction_dims for expr in last for d in expr.dims)
 
 
 def _sample_inlined(s: Schedule, found: Found) -> tuple[LinalgOp, ...]:
-    """Choose whether element-wise ops between reductions are computed again in each of their readers.
+    """Choose whether element-wise ops between reductions are inlined: rematerialised in each of their readers.
 
-    Kept values take stack and, where they share the result's buffer, copies: inlined, a layer norm of 128x768 that
-    keeps its centred rows runs 3 times faster.
+    Values that are kept take space on the stack and, where they share the result's buffer, need copies: a layer norm
+    of 128x768 that keeps its centred rows runs 3 times faster when these are inlined.
     """
     between = tuple(op for op in found.ops if op.kind is OpKind.ELEMENTWISE and op is not found.root)
     if not between or any(op.name != "linalg.generic" for op in found.ops if op.kind is not OpKind.FILL):
@@ -135,15 +137,15 @@ def _sample_inlined(s: Schedule, found: Found) -> tuple[LinalgOp, ...]:
 
 
 def _sample_tail(s: Schedule, found: Found, computed: Sequence[LinalgOp]) -> str:
-    """Choose a tail strategy, where some extent along which vectors lie is no multiple of a vector.
+    """Choose a tail strategy, where an extent along which vectors lie is no multiple of a vector.
 
-    Without a divisor near a vector's elements the lanes are few, or one: a dot product of 100003 floats runs in
-    scalars, and 11 times faster with peeled lanes.
+    An extent without a divisor close to the number of elements of a vector allows few lanes, or one: a dot product of
+    100003 floats runs as scalar code, and 11 times faster with peeled lanes.
     """
     extents = []
     for op in computed:
         if reduces(op) and len(op.reduction_dims) > 1:
-            return DIVIDE  # lanes are those of the innermost of several loops, which cannot be peeled alone
+            return DIVIDE  # the lanes are along the innermost of several loops, which cannot be peeled alone
         if reduces(op) and not _runs_along_columns(op):
             extents.append(op.extents[op.reduction_dims[-1]])
     if found.rows and any(reduces(op) and _runs_along_columns(op) for op in found.ops):
@@ -157,7 +159,7 @@ def _is_uneven(extent: int, width: int) -> bool:
 
 
 def _vectors_within(extent: int, width: int, most: int) -> list[int]:
-    """Return the sizes of 1, 2, 4, ... vectors that fit an extent."""
+    """Return the sizes of 1, 2, 4, ... vectors, at most ``most``, that fit an extent."""
     return [width * vectors for vectors in powers_of_two(most) if width * vectors <= extent]
 
 
@@ -181,7 +183,7 @@ def _tile_rows(s: Schedule, rows: Rows) -> None:
 def _tile_later_ops(s: Schedule, rows: Rows) -> tuple[LinalgOp, ...]:
     """Choose whether the ops after the first reduction run row by row inside the row tile; return them if so.
 
-    The first reduction then combines the lanes of many rows at once, while the others may keep a row in registers.
+    The first reduction then combines the lanes of many rows at once, while the later ops may keep a row in registers.
     """
     found = rows.found
     loops = [loop for loop in found.rows if s.extent(loop) > 1]
@@ -197,7 +199,7 @@ def _tile_later_ops(s: Schedule, rows: Rows) -> tuple[LinalgOp, ...]:
 
 
 def _sample_whole(s: Schedule, rows: Rows, ops: Sequence[LinalgOp]) -> Sequence[LinalgOp]:
-    """Choose whether the rows of some ops are computed without loops over columns; return the ops if so."""
+    """Choose whether the rows of ``ops`` are computed without loops over columns; return the ops if so."""
     if len(ops) == 1 or any(s.extent(loop) > 1 for loop in rows.found.rows):
         return ()
     count = sum(instructions(op, product(s.tile_of(op)) / s.lanes(op)) for op in ops)
@@ -209,7 +211,7 @@ def _sample_whole(s: Schedule, rows: Rows, ops: Sequence[LinalgOp]) -> Sequence[
 def _keep_lanes(
     s: Schedule, rows: Rows, op: LinalgOp, lanes: dict[tuple[int, bool], int], *, later: bool, whole: bool
 ) -> bool:
-    """Split a reduction into lanes, as many as other reductions of the same extent in the same row loop.
+    """Split a reduction into lanes, as many as in the other reductions of the same extent in the same row loop.
 
     Returns:
         Whether the lanes of several rows are combined at once.
@@ -251,7 +253,7 @@ def _sample_lanes(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, name: str) 
 def _tile_columns(s: Schedule, rows: Rows, op: LinalgOp) -> None:
     """Tile an element-wise op of a row tile along its contiguous column loop, and its other column loops by 1.
 
-    A result that is stored transposed is contiguous along the rows; its columns are then tiled by a few.
+    A result that is stored transposed is contiguous along the rows; its columns then have small tiles.
     """
     tile = s.tile_of(op)
     columns = [loop_of(op, d) for d in op.parallel_dims if 1 < tile[d] == op.extents[d]]
@@ -281,7 +283,7 @@ def _check_instructions(s: Schedule, op: LinalgOp, vectors: float) -> None:
 
 
 def _check_temporaries(s: Schedule, rows: Rows) -> None:
-    """Every value between ops of a row tile lives on the stack."""
+    """Refuse row tiles whose values between ops, which live on the stack, do not fit it."""
     root = rows.found.root
     between = [op for op in rows.computed if op is not root]
     total = sum(_result_bytes(op, s.tile_of(op)) for op in between)
@@ -292,9 +294,10 @@ def _check_temporaries(s: Schedule, rows: Rows) -> None:
 
 
 def _shares_buffer(op: LinalgOp, root: LinalgOp) -> bool:
-    """Say whether an op of element-wise kind writes into the ``tensor.empty`` that the root writes into.
+    """Say whether an element-wise op will write into the same ``tensor.empty`` as the root.
 
-    IREE merges equal ones. Inside a loop over row tiles bufferization then copies the workgroup's whole tile.
+    IREE merges equal ``tensor.empty`` ops. Inside a loop over row tiles, bufferization then copies the workgroup's
+    whole tile.
     """
     return op.kind is OpKind.ELEMENTWISE and op.outputs[0].tensor == root.outputs[0].tensor
 

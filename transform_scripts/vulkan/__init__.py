@@ -11,5 +11,5 @@ __all__ = ["Contraction", "Elementwise", "Lowering", "LoweringConfig", "ThreadDi
 
 
 def default_modules() -> list[TransformModule]:
-    """Return the target's modules in the order in which they are asked."""
+    """Return the backend's modules in the order in which they are asked."""
     return [LoweringConfig(), Contraction(), Elementwise(), ThreadDistribution(), Lowering()]

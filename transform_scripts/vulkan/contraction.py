@@ -20,11 +20,11 @@ from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction as Found
 
 MAX_UNROLLED_VECTORS = 256
-"""Multiply-add vector instructions of one thread; with more, drivers take seconds to minutes to compile (lavapipe)."""
+"""Most multiply-add vector instructions of one thread; with more, drivers compile for seconds to minutes (lavapipe)."""
 
 
 class Contraction(ContractionModule):
-    """Accumulates in the registers of a thread."""
+    """A module that tiles a contraction so that each thread accumulates its tile in registers."""
 
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 

@@ -10,11 +10,11 @@ from mlir_sched.transform_scripts.structures import Elementwise as Found
 
 
 class Elementwise(ElementwiseModule):
-    """Vectorizes every op on the tile of a thread."""
+    """A module that vectorizes every op on the tile of a thread."""
 
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 
     def schedule(self, s: Schedule, found: Found) -> None:
-        """Vectorize the ops of the dispatch, which threads share out already."""
+        """Vectorize the ops of the dispatch, which are already distributed over threads."""
         check_instructions(s, product(s.tile_of(found.root)) / s.lanes(found.root))
         s.vectorize(*found.ops)

@@ -1,4 +1,4 @@
-"""The tail of every Vulkan script: from vectorized tensors to vectors that SPIR-V has, on buffers, by thread."""
+"""The last stages of every Vulkan script: from vectorized tensors to SPIR-V's vectors on buffers, thread by thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlir_sched.transform_scripts.schedule import Schedule
 
 
 class Lowering(LoweringModule):
-    """Lowers vectors, bufferizes, and maps the loops over workgroups and threads to their ids.
+    """A module that lowers vectors, bufferizes, and maps the loops over workgroups and threads to their ids.
 
     The vectors are lowered before bufferization, so that accumulators become ``vector<4>`` values of the reduction
     loop. Mapping the threads also takes the function out of IREE's own pipelines and sets the size of a workgroup.
@@ -23,7 +23,7 @@ class Lowering(LoweringModule):
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 
     def lower(self, s: Schedule) -> None:
-        """Emit the tail."""
+        """Emit the stages from tensors to buffers, lowered vectors and thread ids."""
         assert s.target.gpu is not None
         s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
         s.run_pass("iree-spirv-initial-vector-lowering")
@@ -42,5 +42,5 @@ class Lowering(LoweringModule):
                 "sync_after_distribution": "false",
             },
         )
-        for _ in range(2):  # what cse makes equal is a copy of a buffer to itself, which the second turn removes
+        for _ in range(2):  # cse leaves copies of a buffer to itself, which the second canonicalization removes
             s.apply_patterns("canonicalization", cse=True)

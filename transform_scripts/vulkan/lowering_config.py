@@ -1,4 +1,4 @@
-"""IREE's own SPIR-V pipeline under other tile sizes: the script sets a ``lowering_config`` and IREE does the rest.
+"""IREE's own SPIR-V pipeline with other tile sizes: the script sets a ``lowering_config`` and IREE does the rest.
 
 Source: IREE 3.13, BaseVectorize with ``tile_sizes = [[workgroup], [thread], [reduction]]`` (SPIRV/KernelConfig.cpp).
 """
@@ -26,7 +26,7 @@ from mlir_sched.transform_scripts.vulkan.contraction import MAX_UNROLLED_VECTORS
 
 
 class LoweringConfig(TransformModule):
-    """Draws workgroup, thread and reduction tiles for IREE's BaseVectorize pipeline."""
+    """A module that draws workgroup, thread and reduction tiles for IREE's BaseVectorize pipeline."""
 
     name: ClassVar[str] = "lowering_config"
     stage: ClassVar[Stage] = Stage.LOWER
