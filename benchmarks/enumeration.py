@@ -1,4 +1,4 @@
-"""The number of legal traces of a sketch, and all of them where they are few."""
+"""Counts and enumerates the legal traces of a sketch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Recorder, Trace
 
 MOST_STEPS = 40_000
-"""Runs of the schedule program that counting may take, about 10 s."""
+"""Largest number of runs of the schedule program for an exact count, about 10 s."""
 DESCENTS = 4_000
 """Random descents of an estimate."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Number of legal traces.
+    """The number of legal traces of a sketch, counted or estimated.
 
     Attributes:
         traces: The number, or its estimate.
@@ -40,7 +40,7 @@ class Size:
 
 
 class _PinnedRecorder(Recorder):
-    """Replays a prefix of decisions and stops at the first one that is open."""
+    """A recorder that replays given decisions and stops at the first decision that is not given."""
 
     open: tuple[str, Distribution] | None = None
 
@@ -63,7 +63,7 @@ def _run(space: DesignSpace, sketch: str, values: Mapping[str, Value]) -> Trace 
 
 
 def enumerate_traces(space: DesignSpace, sketch: str, pinned: Mapping[str, Value] | None = None) -> Iterator[Trace]:
-    """Yield every legal trace of a sketch in which some decisions have one value."""
+    """Yield every legal trace of a sketch in which the pinned decisions have the given values."""
     return (trace for trace in _steps(space, sketch, pinned or {}, {}) if trace is not None)
 
 
@@ -82,10 +82,10 @@ def _steps(
 
 
 def size_of(space: DesignSpace, sketch: str, rng: np.random.Generator) -> Size:
-    """Return the number of legal traces of a sketch: counted where that is quick, else estimated.
+    """Return the number of legal traces of a sketch: exact where :data:`MOST_STEPS` runs suffice, else estimated.
 
-    The estimate is the mean, over random descents of the tree of decisions, of the product of the numbers of choices
-    met, 0 where the descent ends in a broken rule. Source: Knuth, "Estimating the efficiency of backtrack programs"
+    The estimate is a mean over random descents of the tree of decisions: of the product of the numbers of choices met,
+    or 0 where the descent ends in a broken rule. Source: Knuth, "Estimating the efficiency of backtrack programs"
     (1975).
     """
     legal = 0
@@ -100,7 +100,7 @@ def size_of(space: DesignSpace, sketch: str, rng: np.random.Generator) -> Size:
 
 
 class _UniformRecorder(Recorder):
-    """Draws every decision evenly and keeps the product of the numbers of choices."""
+    """A recorder that draws every decision uniformly and keeps the product of the numbers of choices."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__()

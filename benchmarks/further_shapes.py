@@ -1,11 +1,12 @@
-"""Tunes shapes that are in no other table, and compares what is emitted with every untuned IREE variant.
+"""Tunes shapes that are in no other table, and compares the emitted programs with every untuned IREE variant.
 
 ``python -m benchmarks.further_shapes [--only NAME ...] [--trials 32] [--threads 1] [--json F] [--store DIR]``. Every
 shape is tuned with an empty store and sampled in turns with IREE's variants, as :mod:`benchmarks.operators` does. Ends
-with exit code 1 when tuning a shape ends with an error, when more than 5 % of its candidates fail, or when what is
-emitted is slower than the fastest variant beyond the noise. That no transform module schedules a shape is a note.
+with exit code 1 when tuning a shape ends with an error, when more than 5 % of its candidates fail, or when the emitted
+program is slower than the fastest variant beyond the noise. A shape that no transform module schedules only gets a
+note.
 
-With ``--json`` and ``--store`` a run that was stopped goes on where it was.
+With ``--json`` and ``--store`` an interrupted run is resumed.
 """
 
 from __future__ import annotations
@@ -37,32 +38,34 @@ from mlir_sched.targets import detect_target
 
 VERSION = 3
 MOST_FAILING = 0.05
-"""Share of failing candidates of a shape that is still well."""
+"""Largest share of failing candidates with which a shape passes."""
 LOSS = 0.98
-"""A shape is lost when the whole 95 % interval of its ratio to the fastest variant is below this ..."""
+"""A shape is lost when the upper end of the 95 % interval of its ratio to the fastest variant is below this figure and
+the loss is larger than :data:`SMALLEST_LOSS_S`."""
 SMALLEST_LOSS_S = 100e-9
-"""... and the loss is larger than this. An 8x8 matmul of 0.3 us, emitted as the default program that it was compared
-with, was once measured 54 ns slower than it."""
+"""Largest loss per call that still counts as noise. An 8x8 matmul of 0.3 us, emitted as the very default program that
+it was compared with, was once measured 54 ns slower."""
 MISSED = 0.6
-"""Share of the roofline below which nothing gained is a gain that was missed."""
+"""Share of the roofline below which a shape without a gain counts as a missed gain."""
 NOTHING_TO_TUNE = "no dispatch can be tuned"
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of one shape.
+    """The results of one shape.
 
     Attributes:
-        name: The shape.
-        problem: Why there is no emitted program; empty when there is one.
-        seconds: Of a whole call of the emitted program, or of the fastest variant without one.
-        of_roofline: Share of the roofline that this is; where it can be told without the empty call's time.
+        name: The shape's name.
+        problem: Why no program was emitted; empty when one was.
+        seconds: Seconds of a whole call of the emitted program; of the fastest variant when none was emitted.
+        of_roofline: Share of the roofline that this program reaches, without the time of an empty call where the two
+            can be told apart; 0 when unknown.
         bound: What bounds the roofline.
         default: Time of plain ``iree-compile`` divided by the emitted program's; above 1 is a gain.
-        best: The same for the fastest variant.
-        best_name: Which that is.
+        best: Time of the fastest variant divided by the emitted program's.
+        best_name: Name of the fastest variant.
         tried: Candidates measured.
-        failures: Those that failed, by class with the first message.
+        failures: Failed candidates by class, as their number and the first message.
         tuning_s: Seconds of tuning.
         how: Variant and sketches of the emitted program.
     """
@@ -87,7 +90,7 @@ class Found:
 
     @property
     def verdict(self) -> str:
-        """What is wrong with it; empty when nothing is."""
+        """Why the shape fails the benchmark; empty when it passes."""
         if self.problem:
             return "" if NOTHING_TO_TUNE in self.problem else "error"
         wrong = ["failures"] if self.failed > MOST_FAILING * self.tried else []
@@ -95,14 +98,14 @@ class Found:
 
     @property
     def lost(self) -> bool:
-        """Whether the fastest variant is faster than what is emitted."""
+        """Whether the fastest variant is faster than the emitted program beyond the noise."""
         if self.best is None or self.best.high >= LOSS:
             return False
         return self.seconds * (1 - self.best.ratio) > SMALLEST_LOSS_S
 
     @property
     def missed(self) -> bool:
-        """Whether nothing is gained over the fastest variant although the roofline is far."""
+        """Whether the shape has no gain over the fastest variant although it is far from the roofline."""
         gained = self.best is not None and self.best.low > 1.0
         return not gained and self.of_roofline < MISSED
 
@@ -113,11 +116,11 @@ class Found:
 
 
 def tune_shape(shape: Shape, setting: Setting, folder: Path) -> Found:
-    """Tune a shape and compare it; what an earlier run left in the folder is gone on from.
+    """Tune a shape and compare it with IREE's variants; resume an earlier run that is in the folder.
 
     Raises:
-        UserError: IREE does not compile it.
-        PeerError: IREE does not run it.
+        UserError: IREE cannot compile the shape.
+        PeerError: IREE cannot run the shape.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{shape.name}.mlir"
@@ -128,7 +131,7 @@ def tune_shape(shape: Shape, setting: Setting, folder: Path) -> Found:
 
 
 def found_in(row: Row, tuned: Path) -> Found:
-    """Put a row of the comparison and the tuned folder beside it together."""
+    """Return the results of a shape from its row of the comparison and its tuned folder."""
     view = row.calls
     own, best = (view.columns.get(label or "") for label in (TUNED, view.best_peer))
     notes = [note for note in row.notes if note.startswith(TUNED)]
@@ -151,7 +154,7 @@ def found_in(row: Row, tuned: Path) -> Found:
 
 
 def candidates_of(tuned: Path) -> tuple[int, dict[str, list[Any]]]:
-    """Return how many candidates a run measured, and the failed ones by class: count and first message."""
+    """Return the number of candidates that a run measured, and the failures by class: count and first message."""
     store = default_store(tuned)
     if not store.exists():
         return 0, {}
@@ -175,7 +178,7 @@ def _how(summary: Path) -> str:
 
 
 def table_of(rows: Sequence[Found]) -> Table:
-    """Return one line per shape."""
+    """Return a table with one line per shape."""
     table = Table("shape")
     for title in ("time", "of roofline", "against default", "against the best variant", "failed", "tuning"):
         table.add_column(title, justify="right")
@@ -197,7 +200,7 @@ def table_of(rows: Sequence[Found]) -> Table:
 
 
 def notes_of(rows: Sequence[Found]) -> list[str]:
-    """Return what went wrong or was not tuned, and the totals."""
+    """Return notes on what went wrong or was not tuned, and the totals."""
     notes = [f"{row.name}: {row.problem}" for row in rows if row.problem]
     notes += [
         f"{row.name}: {count} times {kind}: {text}" for row in rows for kind, (count, text) in row.failures.items()
@@ -208,13 +211,13 @@ def notes_of(rows: Sequence[Found]) -> list[str]:
 
 
 def write_json(path: Path, rows: Sequence[Found], setting: Mapping[str, Any]) -> None:
-    """Write everything that was found."""
+    """Write all results, with the setting of the run."""
     data = {"version": VERSION, "setting": dict(setting)}
     path.write_text(json.dumps(data | {"shapes": [asdict(row) for row in rows]}, indent=1))
 
 
 def read_json(path: Path, setting: Mapping[str, Any]) -> list[Found]:
-    """Return what an earlier run with the same setting found."""
+    """Return the results of an earlier run with the same setting; empty when there are none."""
     data = json.loads(path.read_text()) if path.exists() else {}
     if data.get("version") != VERSION or data["setting"] != dict(setting):
         return []

@@ -35,7 +35,7 @@ GOALS = {
         "elementwise_1m": 1.3,
     },
 }
-"""Speed-ups that are expected: of one thread of a Zen 4 core within 64 trials, of Mesa's software device within 24."""
+"""Expected speed-ups: on one thread of a Zen 4 core within 64 trials, on Mesa's software device within 24."""
 
 
 def main() -> None:

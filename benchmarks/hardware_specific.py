@@ -1,9 +1,9 @@
-"""Measures what the module of dot-product instructions gains on bf16 and i8, as one line in the default space.
+"""Measures the gain of the module of dot-product instructions, one line of the default space, on bf16 and i8.
 
 Each matrix multiplication is tuned twice with equal trials: with the default space, and with ``dot_product`` removed
-from it. All figures are speed-ups over plain ``iree-compile``, ratios of interleaved runs with the 95 % interval; those
-of IREE's own variants come from the same runs. f16 is there for comparison: AVX-512 without FP16 has no instruction
-for it. Usage: ``python benchmarks/hardware_specific.py [--trials 64] [--seed 0] [TYPE ...]``.
+from it. All figures are speed-ups over plain ``iree-compile``, ratios of interleaved runs with the 95 % interval; the
+figures of IREE's own variants come from the same runs. f16 is included for comparison: AVX-512 without FP16 has no
+dot-product instruction for it. Usage: ``python benchmarks/hardware_specific.py [--trials 64] [--seed 0] [TYPE ...]``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mlir_sched.tuning.options import TuneOptions
 SHAPES = ((512, 512, 512), (128, 768, 3072))
 """Rows, columns and length of the reduction."""
 RESULTS = {"bf16": "f32", "i8": "i32", "f16": "f32"}
-"""Element type of the result by that of the inputs."""
+"""Element type of the result by element type of the inputs."""
 
 
 def matmul(rows: int, columns: int, reduction: int, kind: str) -> str:
@@ -49,7 +49,7 @@ def tuned(program: str, space: Space, trials: int, seed: int) -> TuneResult:
 
 
 def described(result: TuneResult) -> str:
-    """Return the speed-up of a tuned program, and what made it."""
+    """Return the speed-up of a tuned program with its variant, sketches and failures, as text."""
     how = ", ".join([result.program.variant, *(d.sketch for d in result.dispatches if d.sketch)])
     failed = sum(sum((d.failures or {}).values()) for d in result.dispatches)
     return f"{speedup(result.program.tuned)} [{how}; {failed} failed]"

@@ -105,7 +105,7 @@ CASES = {
 
 
 def record(name: str, case: Case, store: RecordStore) -> None:
-    """Measure what the store does not know yet, and write the table."""
+    """Measure the points of a case that are not in the store yet, and write the case's table."""
     target = detect_target("llvm-cpu", 1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.mlir"

@@ -1,4 +1,4 @@
-"""The speed of the record store: additions per second, and the time to open, read and ask for the best."""
+"""The speed of the record store: additions per second, and the times to open it, read it and query the best record."""
 
 import tempfile
 import time

@@ -1,7 +1,7 @@
-"""The trials that each search strategy needs: evolution with and without the model against random search.
+"""The trials that each search strategy needs: evolution with and without the cost model against random search.
 
 Runs on recorded measurements (files of ``mlir_sched.search.measured_space``), so that neither compiler nor device is
-needed and repeated runs print the same. Without a file, small synthetic spaces are searched.
+needed and repeated runs print the same results. Without a file, small synthetic spaces are searched.
 
     python benchmarks/search_quality.py benchmarks/data/*.jsonl.gz --seeds 10 --json out.json --png out.png
 """
@@ -27,18 +27,18 @@ from mlir_sched.search.testing import SyntheticMatmulSpace
 
 PANELS_PER_LINE = 3
 WORST_DRAWN = 1.1
-"""Best time / optimum where the picture ends: what is above is passed within the first trials."""
+"""Best time / optimum at which the picture ends: searches fall below this value within the first trials."""
 SYNTHETIC_SHAPES = ((32, 48, 16), (24, 64, 16))
 SYNTHETIC_FIXED: Mapping[str, Value] = {"order": ("m", "n", "k"), "unroll": 2}
 
 
 @dataclass(frozen=True)
 class SearchRun:
-    """One search.
+    """The course of one search.
 
     Attributes:
-        task, strategy, seed: What ran.
-        best_s: Best seconds per call after each trial; infinite while all failed.
+        task, strategy, seed: The task, strategy and seed of the search.
+        best_s: Best seconds per call after each trial; infinite while all candidates have failed.
         optimum_s: Seconds per call of the fastest candidate of the table.
     """
 
@@ -49,7 +49,7 @@ class SearchRun:
     optimum_s: float
 
     def trials_to_reach(self, within: float) -> float:
-        """Return the trials until the best is at most ``1 + within`` times the optimum; infinite for never."""
+        """Return the trials until the best is at most ``1 + within`` times the optimum; infinite if it never is."""
         limit = (1.0 + within) * self.optimum_s
         return next((float(trial) for trial, best in enumerate(self.best_s, 1) if best <= limit), math.inf)
 
@@ -120,7 +120,7 @@ def _spread(values: Sequence[float], form: str) -> str:
 
 
 def draw(runs: Sequence[SearchRun], path: Path) -> None:
-    """Write a picture: the median of best / optimum over trials, one panel per task, with its quartiles."""
+    """Write a picture, one panel per task: the seeds' median of best time / optimum over trials, with quartiles."""
     from matplotlib.figure import Figure
 
     tasks = list(dict.fromkeys(run.task for run in runs))

@@ -1,6 +1,6 @@
-"""Programs of any shape as MLIR text: contractions, convolutions, reductions, and what stands before and behind them.
+"""Programs of any shape as MLIR text: contractions, convolutions and reductions, with producers and epilogues.
 
-One :class:`Builder` makes one function ``@main``; every method adds an op and returns its result.
+One :class:`Builder` makes one function ``@main``; its methods add ops and return their results.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Builder:
         return self._add("tensor.empty()", tuple(shape), kind)
 
     def fill(self, shape: Sequence[int], kind: str = "f32", value: str = "") -> Tensor:
-        """Add a tensor of one value, by default zero."""
+        """Add a tensor filled with one value, by default zero."""
         constant = self._constant(value or _zero(kind), kind)
         start = self.empty(shape, kind)
         return self._add(
@@ -59,7 +59,7 @@ class Builder:
         attributes: str = "",
         start: str = "",
     ) -> Tensor:
-        """Add a named op of linalg that accumulates into a tensor of ``start``, by default zeros."""
+        """Add a named linalg op that accumulates into a tensor filled with ``start``, by default with zeros."""
         result = self.fill(shape, kind or inputs[0].kind, start)
         names, types = (", ".join(parts) for parts in zip(*((i.name, i.type) for i in inputs), strict=True))
         text = f"linalg.{op} {attributes} ins({names} : {types}) outs({result.name} : {result.type}) -> {result.type}"
@@ -76,12 +76,12 @@ class Builder:
         """Add a ``linalg.generic``.
 
         Args:
-            loops: Their names, ``m, n, k``.
-            iterators: A letter per loop: p or r.
+            loops: Names of the loops, e.g. ``m, n, k``.
+            iterators: One letter per loop: p for parallel, r for reduction.
             inputs: Tensors, each with the index expressions that read it.
-            result: What is written to, and where.
-            body: Scalar ops on ``%x0, %x1, ..., %out``, without types where all are those of the result; the last
-                one makes the result. Each is ``name = op``.
+            result: The tensor that is written, with its index expressions.
+            body: Scalar ops on ``%x0, %x1, ..., %out``, each as ``name = op``; the last op makes the result. An op is
+                written without types where all of them are the element type of the result.
         """
         kinds = ", ".join({"p": '"parallel"', "r": '"reduction"'}[letter] for letter in iterators)
         maps = ", ".join(f"affine_map<({loops}) -> ({at})>" for _, at in (*inputs, result))
@@ -107,7 +107,7 @@ class Builder:
         kind: str = "",
         loops: str = "",
     ) -> Tensor:
-        """Add an element-wise op; the first input has the shape of the result unless ``loops`` names another order."""
+        """Add an element-wise op; the first input has the shape of the result unless ``at`` permutes its dimensions."""
         first, own = inputs[0]
         loops, at = loops or own, at or own
         extents = dict(zip(own.split(", "), first.shape, strict=True))
@@ -178,12 +178,13 @@ class Builder:
         """Add a named convolution or pooling.
 
         Args:
-            op: Its name; the letters of its layout say which dimension is which.
-            image, kernel: What it reads.
-            stride, dilation: One number per dimension of the image, by default 1.
-            padding: Before and behind the image in each of its dimensions; with ``start`` where that is given.
+            op: The op's name; the letters of its layout say which dimension is which.
+            image, kernel: The op's operands; the kernel of a pooling only gives the size of the windows.
+            stride, dilation: One number per spatial dimension of the image, by default 1.
+            padding: Padding before and behind the image in each spatial dimension, with the value ``start``, or with
+                zeros when that is empty.
             kind: Element type of the result, by default that of the image.
-            start: What it accumulates into.
+            start: Initial value of the accumulators, by default zero.
         """
         layout, taps = _layout(op)
         at = [d for d, letter in enumerate(layout) if letter in "dhw"]

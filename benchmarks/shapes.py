@@ -1,7 +1,7 @@
 """Shapes that are in no other table: odd sizes, two epilogues, fused producers, any stride, layout, type and reduction.
 
-Every shape is there twice, in the size that :mod:`benchmarks.further_shapes` tunes and in a small one that the tests
-check: the same program with other extents.
+Every shape comes in two sizes, the same program with different extents: :mod:`benchmarks.further_shapes` tunes the
+large program, and the tests check the small program.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Shape:
     """A program in two sizes.
 
     Attributes:
-        name: What it is.
+        name: The shape's name.
         text: The program in the size that is tuned: microseconds to a few milliseconds a call.
-        small: The same in the size that the tests check.
+        small: The program in the size that the tests check.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Shape:
 
 
 def loops(rank: int) -> str:
-    """Return the identity of a rank: ``d0, d1, ...``."""
+    """Return the index expressions of the identity map of a rank: ``d0, d1, ...``."""
     return ", ".join(f"d{i}" for i in range(rank))
 
 
@@ -84,7 +84,7 @@ Step = Callable[[Builder, Tensor], Tensor]
 
 
 def dequantise(b: Builder, x: Tensor) -> Tensor:
-    """Make bytes floating-point numbers, scaled per element of the last dimension."""
+    """Convert i8 to floating-point numbers and scale them by a vector along the last dimension."""
     rank = len(x.shape)
     body = ["%f = arith.sitofp %x0 : i8 to f32", "%r = arith.mulf %f, %x1"]
     return b.map([(x, loops(rank)), (b.argument(x.shape[-1]), f"d{rank - 1}")], body, kind="f32")
@@ -104,7 +104,7 @@ def matmul(sizes: Sizes, *steps: Step, kind: str = "f32") -> str:
 
 
 def dequantised_matmul(sizes: Sizes) -> str:
-    """Multiply by a matrix of bytes that is made floating-point first."""
+    """Return a product with an i8 matrix that is dequantised first, plus a bias."""
     m, n, k = sizes
     b = Builder()
     weights = dequantise(b, b.argument(k, n, kind="i8"))
@@ -112,7 +112,7 @@ def dequantised_matmul(sizes: Sizes) -> str:
 
 
 def normalised_matmul(sizes: Sizes) -> str:
-    """Scale and shift the rows, then multiply."""
+    """Return a product whose left operand is scaled, shifted and passed through a relu first."""
     m, n, k = sizes
     b = Builder()
     return b.program(b.named("matmul", (relu(b, batch_norm(b, b.argument(m, k))), b.argument(k, n)), (m, n)))
@@ -136,7 +136,7 @@ def dot(sizes: Sizes) -> str:
 
 
 def contraction(sizes: Sizes, spec: str, *steps: Step, kind: str = "f32", out: str = "") -> str:
-    """Contract by the letters of ``spec``; the sizes are those of its loops in order of appearance."""
+    """Return the contraction of ``spec``; the sizes are the extents of its loops in order of appearance."""
     one, two = (part.split(" ") for part in spec.split(" -> ")[0].split(", "))
     extents = dict(zip(dict.fromkeys((*one, *two)), sizes, strict=True))
     b = Builder()
@@ -145,7 +145,7 @@ def contraction(sizes: Sizes, spec: str, *steps: Step, kind: str = "f32", out: s
 
 
 def attention_scores(sizes: Sizes) -> str:
-    """Return softmax(Q K^T / sqrt(d)) of heads that lie beside each other: q[b, m, h, d], k[b, n, h, d]."""
+    """Return softmax(Q K^T / sqrt(d)) of heads that are interleaved in memory: q[b, m, h, d], k[b, n, h, d]."""
     batch, m, heads, depth = sizes
     b = Builder()
     q, k = b.argument(batch, m, heads, depth), b.argument(batch, m, heads, depth)
@@ -155,7 +155,7 @@ def attention_scores(sizes: Sizes) -> str:
 
 
 def two_results(sizes: Sizes) -> str:
-    """Return a product and what a relu makes of it."""
+    """Return a product and, as a second result, its relu."""
     m, n, k = sizes
     b = Builder()
     product = b.named("matmul", (b.argument(m, k), b.argument(k, n)), (m, n))
@@ -172,17 +172,17 @@ def convolution(
     kind: str = "f32",
     **options: Any,
 ) -> str:
-    """Convolve an image of some sizes in the order of its layout.
+    """Return a convolution with producers and epilogues.
 
     Args:
-        sizes: Of the image.
-        steps: What follows.
+        sizes: Sizes of the image, in the order of its layout.
+        steps: Epilogues.
         op: The named op.
         kernel: Size of the windows.
-        filters: Channels of the result; of a depthwise convolution its multiplier, if it has one.
-        before: What is done to the image first.
+        filters: Channels of the result; for a depthwise convolution its channel multiplier, if it has one.
+        before: Producers of the image.
         kind: Element type.
-        options: Of :meth:`Builder.convolution`.
+        options: Further arguments of :meth:`Builder.convolution`.
     """
     b = Builder()
     image = b.argument(*sizes, kind="i8" if dequantise in before else kind)
@@ -215,7 +215,7 @@ def pooling(sizes: Sizes, op: str, start: str = "", **options: Any) -> str:
 
 
 def transposed(sizes: Sizes, order: str, *steps: Step) -> str:
-    """Permute the dimensions and do something element-wise."""
+    """Return a permutation of the dimensions with a relu and further element-wise steps."""
     b = Builder()
     source = b.argument(*sizes)
     made = b.map([(source, loops(len(sizes)))], RELU, at=order, loops=order)
@@ -242,7 +242,7 @@ def divided(b: Builder, x: Tensor, count: int) -> Tensor:
 
 
 def rows_with(b: Builder, x: Tensor, value: Tensor, body: Sequence[str]) -> Tensor:
-    """Combine every row with its value."""
+    """Combine every row along the last dimension with its own element of ``value``."""
     rank = len(x.shape)
     return b.map([(x, loops(rank)), (value, loops(rank - 1))], body)
 

@@ -1,9 +1,9 @@
 """The design spaces in numbers: their size, and the outcomes of random candidates.
 
 ``python -m benchmarks.space_audit [OPERATOR or FILE.mlir ...] [--samples 32]``: per dispatch and sketch the number of
-traces, the share of draws that break no rule, and of the legal ones the share that compile, are right and differ in
-their code. Nothing is timed. The legal draws are what a search without a model would measure; more than 5 % of
-failures among those of a dispatch end the run with exit code 1.
+traces, the share of draws that break no rule, and how many of the legal draws compile, give right results and differ in
+their code. Nothing is timed. The legal draws are the candidates that a search without a cost model would measure; the
+run ends with exit code 1 when 5 % or more of those of a dispatch fail.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from mlir_sched.trace import Trace
 
 VERSION = 1
 MOST_FAILING = 0.05
-"""Share of failures among the candidates of a dispatch that is still well."""
+"""Share of failures among the candidates of a dispatch from which on the audit fails."""
 
 
 @dataclass(frozen=True)
 class SketchAudit:
-    """What was found for one sketch of one dispatch.
+    """The figures of one sketch of one dispatch.
 
     Attributes:
         program: Name of the program.
         task: Name of the dispatch.
         sketch: Name of the sketch.
-        size: Number of its traces.
-        attempts: Draws from its prior.
-        legal: Those that broke no rule.
+        size: Number of the sketch's legal traces.
+        attempts: Draws from the sketch's prior.
+        legal: Draws that broke no rule.
         sampled: Distinct legal traces that were compiled and checked.
-        binaries: Different programs among those that compiled.
-        failures: Failed ones by class.
-        messages: One message per class.
+        binaries: Number of different compiled programs.
+        failures: Number of failed traces by class of failure.
+        messages: The first message of each class of failure.
     """
 
     program: str
@@ -80,16 +80,16 @@ class SketchAudit:
 def audit_task(
     program: str, task: Task, target: Target, pool: CompilerPool, runner: Runner, counts: tuple[int, int], seed: int
 ) -> list[SketchAudit]:
-    """Return what was found for every sketch of a dispatch.
+    """Return the figures of every sketch of a dispatch.
 
     Args:
         program: Name of the program.
-        task: The dispatch; it can be tuned.
-        target: What is compiled for.
-        pool: Compiles, with the task's flags.
-        runner: Checks.
-        counts: Draws per sketch for the legal share, and legal traces to compile.
-        seed: Of the draws.
+        task: The dispatch, which can be tuned.
+        target: The target to compile for.
+        pool: The pool that compiles, with the task's flags.
+        runner: The runner that checks the results.
+        counts: Draws per sketch for the share of legal draws, and legal traces per sketch to compile.
+        seed: Seed of the draws.
     """
     assert task.dispatch is not None
     space = DesignSpace(Space.default(target), task.dispatch, target)
@@ -118,7 +118,7 @@ def _is_legal(space: DesignSpace, rng: np.random.Generator, sketch: str) -> bool
 
 
 def _distinct(space: DesignSpace, rng: np.random.Generator, sketch: str, wanted: int) -> list[Trace]:
-    """Return so many distinct legal traces, fewer where the sketch seems to have no more."""
+    """Return ``wanted`` distinct legal traces, or fewer if four times as many draws do not find them."""
     found: dict[str, Trace] = {}
     for _ in range(4 * wanted):
         if len(found) == wanted:
@@ -134,7 +134,7 @@ def _distinct(space: DesignSpace, rng: np.random.Generator, sketch: str, wanted:
 def _check(
     space: DesignSpace, task: Task, traces: Sequence[Trace], pool: CompilerPool, runner: Runner
 ) -> tuple[list[Failure], int]:
-    """Compile and check; return the failures in the order of the traces, and the number of different programs."""
+    """Compile and check traces; return the failures in the order of the traces and the number of different programs."""
     assert task.dispatch is not None
     results = dict(pool.compile(task.source, [None, *map(space.script, traces)]))
     untuned = results.pop(0)
@@ -149,7 +149,7 @@ def _check(
 
 
 def failing_share(audits: Iterable[SketchAudit]) -> dict[tuple[str, str], float]:
-    """Return the share of failures by program and dispatch; sketches count alike, as a search draws them."""
+    """Return the share of failures by program and dispatch; sketches have equal weights, as in a search's draws."""
     shares: dict[tuple[str, str], list[float]] = {}
     for audit in audits:
         if audit.sampled:
@@ -158,7 +158,7 @@ def failing_share(audits: Iterable[SketchAudit]) -> dict[tuple[str, str], float]
 
 
 def table_of(audits: Sequence[SketchAudit]) -> Table:
-    """Return one line per sketch."""
+    """Return a table with one line per sketch."""
     table = Table("program", "dispatch", "sketch")
     for title in ("traces", "legal draws", "compiled, right", "distinct code", "failures"):
         table.add_column(title, justify="right")
@@ -178,7 +178,7 @@ def table_of(audits: Sequence[SketchAudit]) -> Table:
 
 
 def notes_of(audits: Sequence[SketchAudit]) -> list[str]:
-    """Return the first message of every class of failure, and the dispatches where too many fail."""
+    """Return the first message of every class of failure, and the dispatches with too many failing candidates."""
     notes = [f"{a.task} {a.sketch}: {kind}: {text}" for a in audits for kind, text in a.messages.items()]
     for (program, task), share in failing_share(audits).items():
         if share >= MOST_FAILING:
@@ -187,7 +187,7 @@ def notes_of(audits: Sequence[SketchAudit]) -> list[str]:
 
 
 def write_json(path: Path, audits: Sequence[SketchAudit], setting: Mapping[str, Any]) -> None:
-    """Write everything that was found."""
+    """Write all figures, with the setting of the run."""
     data = {"version": VERSION, "setting": dict(setting), "sketches": [audit.to_json() for audit in audits]}
     path.write_text(json.dumps(data, indent=1))
 

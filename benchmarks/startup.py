@@ -1,4 +1,4 @@
-"""The time to start the command: `mlir-sched --help` and `--version`, whole processes, and what they import."""
+"""The start-up time of the command, as whole processes that only print help or version, and its number of imports."""
 
 import statistics
 import subprocess
@@ -17,7 +17,7 @@ def seconds(arguments: tuple[str, ...]) -> float:
 
 
 def main() -> None:
-    """Print the median and the range of each command."""
+    """Print the median and the range of the times of each command."""
     for arguments in (("--help",), ("--version",), ("tune", "--help")):
         times = [seconds(arguments) for _ in range(RUNS)]
         print(

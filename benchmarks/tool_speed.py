@@ -1,4 +1,4 @@
-"""Speed of the tool itself: traces per second, seconds for 64 trials of a 1 ms kernel, start-up of the command line.
+"""The speed of mlir-sched itself: traces and records per second, start-up of the command, 64 trials of a 1 ms kernel.
 
 Usage: ``python benchmarks/tool_speed.py [--trials 64]``. Goals (2 cores): 2,000 traces sampled, checked and
 featurised per second on one core; 64 trials of a 1 ms kernel in 90 s; ``mlir-sched --help`` in 0.3 s; 1,000 records
@@ -44,7 +44,7 @@ def traces_per_second(model: Path, count: int = 1000) -> float:
 
 
 def record_store(tuned: Path, count: int = 1000) -> None:
-    """Store a tuned folder's last record as ``count`` further candidates, in batches of 16, and read them all."""
+    """Time the record store: add a folder's last record as ``count`` candidates in batches of 16, and read them all."""
     with RecordStore.open(tuned / "records.sqlite") as store:
         (task, *_) = store.tasks()
         (context, *_) = store.contexts(task.key)

@@ -1,9 +1,9 @@
-"""Tunes programs in growing design spaces at an equal budget, to show what each part of the default space is worth.
+"""Tunes programs in growing design spaces at an equal budget, to show the gain of each part of the default space.
 
 ``python -m benchmarks.composition [OPERATOR or FILE.mlir ...] [--trials 64] [--seeds 3]``. The first space has register
-tiles alone; each next one has one part more. The last but one is the default space; the last has ``LoweringConfig``
-besides, which is not in it. Only dispatches are compared, under the default compiler flags. With ``--store`` and
-``--json`` a run that was stopped goes on where it was.
+tiles but no cache tiles; each further space has one more part. The last but one is the default space; the last adds
+``LoweringConfig``, which is not in the default space. Only dispatches are compared, under the default compiler flags.
+With ``--store`` and ``--json`` an interrupted run is resumed.
 """
 
 from __future__ import annotations

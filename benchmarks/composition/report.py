@@ -21,7 +21,7 @@ PANELS_PER_LINE = 5
 
 
 def table_of(rows: Sequence[Row]) -> Table:
-    """Return one line per program and one column per space: best time, and its ratio to the untuned code."""
+    """Return a table, a line per program and a column per space: best time, and the speed-up over the untuned code."""
     table = Table("program", "untuned")
     for space in rows[0].best:
         table.add_column(f"+ {space}", justify="right")
@@ -38,7 +38,7 @@ def _cell(row: Row, space: str) -> str:
 
 
 def _gain(rows: Sequence[Row], space: str) -> str:
-    """Return the geometric mean of the part's gain over the space before it, and how many programs it makes faster."""
+    """Return the part's gain over the previous space as a geometric mean, and the number of programs it speeds up."""
     if space == next(iter(rows[0].best)):
         return ""
     mean = statistics.geometric_mean(gain_of(row, space) for row in rows)
@@ -46,10 +46,10 @@ def _gain(rows: Sequence[Row], space: str) -> str:
 
 
 def notes_of(rows: Sequence[Row], modules: Sequence[str]) -> list[str]:
-    """Return what a reader of the table has to know, one line each.
+    """Return the notes that a reader of the table needs, one line each.
 
     Args:
-        rows: What was found.
+        rows: The results of all programs.
         modules: Names of the modules of the whole space.
     """
     winners = winning_modules(rows)
@@ -65,7 +65,7 @@ def notes_of(rows: Sequence[Row], modules: Sequence[str]) -> list[str]:
 
 
 def write_json(path: Path, rows: Sequence[Row], setting: Mapping[str, Any]) -> None:
-    """Write everything that was found."""
+    """Write all results, with the setting of the run."""
     data = {"version": VERSION, "setting": dict(setting), "rows": [row.to_json() for row in rows]}
     path.write_text(json.dumps(data, indent=1))
 
@@ -81,7 +81,7 @@ def read_json(path: Path, setting: Mapping[str, Any]) -> list[Row]:
 
 
 def write_chart(path: Path, rows: Sequence[Row]) -> None:
-    """Write a chart: per program the speed over the untuned code as the space grows, with its spread over the seeds."""
+    """Write a chart: each program's speed-up over the untuned code as the space grows, with the range of the seeds."""
     lines = math.ceil(len(rows) / PANELS_PER_LINE)
     columns = min(len(rows), PANELS_PER_LINE)
     figure = Figure(figsize=(2.6 * columns, 2.8 * lines), dpi=120, layout="constrained")

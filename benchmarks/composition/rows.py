@@ -1,4 +1,4 @@
-"""The figures of an operator, as data that table, JSON and chart share."""
+"""The figures of a program, as data that table, JSON and chart share."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from mlir_sched.emission.decisions import MIN_GAIN
 
 @dataclass(frozen=True)
 class Best:
-    """What one search found in one space.
+    """The result of one search in one space.
 
     Attributes:
-        seconds: Weighted sum of the dispatches' times under their best scripts, untuned where there is none.
+        seconds: Weighted sum of the dispatches' times under their best scripts; a dispatch without a script counts with
+            its untuned time.
         sketches: Sketch of the best script by dispatch.
-        modules: Modules that made the sketches that gain at least ``MIN_GAIN`` over the untuned code.
+        modules: Modules that made the sketches whose speed-up over the untuned code is at least ``MIN_GAIN``.
         trials: Candidates tried.
-        failed: Those that failed.
+        failed: Candidates that failed.
     """
 
     seconds: float
@@ -31,12 +32,12 @@ class Best:
 
 @dataclass(frozen=True)
 class Row:
-    """One program.
+    """The results of one program.
 
     Attributes:
-        name: Its name.
-        untuned_s: Weighted sum of the untuned times of its dispatches, those that no space schedules left out.
-        best: By space, in the order they grow, what was found with every seed.
+        name: The program's name.
+        untuned_s: Weighted sum of the untuned times of its dispatches, without dispatches that no space schedules.
+        best: The results of all seeds by space, in the order in which the spaces grow.
     """
 
     name: str
@@ -44,12 +45,12 @@ class Row:
     best: Mapping[str, tuple[Best, ...]]
 
     def seconds(self, space: str) -> tuple[float, float, float]:
-        """Return median, least and most of the seeds."""
+        """Return the seconds in a space: median, least and most of the seeds."""
         times = [best.seconds for best in self.best[space]]
         return statistics.median(times), min(times), max(times)
 
     def speedup(self, space: str) -> tuple[float, float, float]:
-        """Return untuned time / time: median, least and most of the seeds."""
+        """Return the ratio untuned time / time: median, least and most of the seeds."""
         middle, low, high = self.seconds(space)
         return self.untuned_s / middle, self.untuned_s / high, self.untuned_s / low
 
@@ -66,19 +67,19 @@ class Row:
 
 
 def gain_of(row: Row, space: str) -> float:
-    """Return how many times faster the median got with the last part of a space; 1 for the first space."""
+    """Return the factor by which the last part of a space lowers the median time; 1 for the first space."""
     spaces = list(row.best)
     position = spaces.index(space)
     return row.seconds(spaces[max(0, position - 1)])[0] / row.seconds(space)[0]
 
 
 def gains_beyond_noise(row: Row, space: str) -> bool:
-    """Say whether the last part of a space makes the program faster: the median gains what is worth a script."""
+    """Say whether the last part of a space makes the program faster: the median's gain is at least ``MIN_GAIN``."""
     return gain_of(row, space) >= MIN_GAIN
 
 
 def winning_modules(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Return by module the programs where a sketch of it gains: the best of the whole space with some seed."""
+    """Return by module the programs on which its sketches gain: in the whole space, as the best script of some seed."""
     winners: dict[str, list[str]] = {}
     for row in rows:
         for module in sorted({m for best in list(row.best.values())[-1] for m in best.modules}):

@@ -1,4 +1,4 @@
-"""One program in every space and with every seed, then the best scripts of all in one interleaved measurement."""
+"""Searches a program in every space with every seed, then measures all best scripts in one interleaved session."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Setting:
     """How spaces are compared.
 
     Attributes:
-        target: What is compiled for; its ``cores`` are the threads.
-        spaces: The spaces, growing.
-        trials: Per program, space and seed.
-        seeds: Number of searches.
+        target: The target to compile for; its ``cores`` are the threads.
+        spaces: The spaces, from the smallest to the whole one.
+        trials: Trials per program, space and seed.
+        seeds: Number of searches per space.
         batch: Candidates per round.
-        store: Where outcomes are kept: a candidate that several spaces or seeds try is measured once.
+        store: Store of outcomes: a candidate that several spaces or seeds try is measured once.
     """
 
     target: Target
@@ -51,12 +51,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Found:
-    """The end of one search.
+    """The outcome of one search.
 
     Attributes:
         records: Best record by task key; tasks without a valid candidate are missing.
         trials: Candidates tried.
-        failed: Those that failed.
+        failed: Candidates that failed.
     """
 
     records: Mapping[str, Record]
@@ -65,11 +65,11 @@ class Found:
 
 
 def compose(path: Path, setting: Setting, say: Callable[[str], None]) -> Row:
-    """Return what the spaces are worth for a program.
+    """Return the results of all spaces and seeds for a program.
 
     Raises:
-        UserError: It is no program that IREE compiles.
-        UntunedError: A dispatch of it cannot be run alone.
+        UserError: IREE cannot compile the program.
+        UntunedError: No dispatch of the program can be tuned, or one cannot be run alone.
     """
     target, spaces = setting.target, setting.spaces
     model = extract(path, target)
@@ -112,7 +112,7 @@ def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting
 
 
 def _measured(name: str, tasks: Sequence[Task], found: Mapping[tuple[str, int], Found], setting: Setting) -> Row:
-    """Measure the best scripts of all searches in one session, and put the row together."""
+    """Measure the best scripts of all searches in one session, and return the program's row."""
     driver, threads = setting.target.driver, setting.target.cores
     untuned: dict[str, Timing] = {}
     timings: dict[tuple[str, str], Timing] = {}

@@ -1,4 +1,4 @@
-"""The growing design spaces: a whole one, restricted, and given back part by part."""
+"""The growing design spaces: a whole space, reduced to its first part and completed part by part."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mlir_sched.transform_scripts.module import TransformModule
 
 @dataclass(frozen=True)
 class Part:
-    """What one step adds.
+    """The modules that one step adds to a space.
 
     Attributes:
-        name: What tables call it.
-        modules: Modules by name, in place of what earlier steps put there; None for the module of the whole space.
+        name: The part's name in tables.
+        modules: Modules by name, which replace those of earlier steps; None stands for the module of the whole space.
     """
 
     name: str
@@ -39,19 +39,19 @@ PARTS = (
     Part("convolutions", {"convolution": Convolution(peel=False)}),
     Part("tails", {"contraction": None, "convolution": None}),
 )
-"""Every other module of the whole space follows as a part of its own, in their order."""
+"""The first parts; every other module of the whole space follows as a part of its own, in the order of the space."""
 
 
 @dataclass(frozen=True)
 class NamedSpace:
-    """A space with the name of the last part that it has."""
+    """A space with the name of the last part that was added to it."""
 
     name: str
     space: Space
 
 
 def growing_spaces(whole: Space, parts: Sequence[Part] = PARTS) -> tuple[NamedSpace, ...]:
-    """Return one space per part, each with all parts before it; the last is the whole one."""
+    """Return one space per part, which also has all earlier parts; the last one is the whole space."""
     planned = {name for part in parts for name in part.modules}
     others = [Part(module.name, {module.name: None}) for module in whole.modules if module.name not in planned]
     chosen: dict[str, TransformModule | None] = {}

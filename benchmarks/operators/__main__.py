@@ -1,9 +1,9 @@
 """Tunes the operators of the MetaSchedule paper, or any programs, and compares IREE, mlir-sched, TVM and PyTorch.
 
 ``python -m benchmarks.operators [OPERATOR or FILE.mlir ...] [--trials 64] [--seeds 3] [--threads 1]``; with 0 trials
-nothing is tuned. Every seed is a session: all frameworks are tuned with it and started afresh, and all contenders of a
-row are sampled in turns on the same pinned cores. TVM and PyTorch take part when their environments are there:
-``python -m benchmarks.operators.make_peer``.
+nothing is tuned. Every seed is a session: all frameworks are tuned with this seed and started afresh, and all
+contenders of a row are sampled in turns on the same pinned cores. TVM and PyTorch take part when their environments
+exist; ``python -m benchmarks.operators.make_peer`` makes them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
         except (UserError, PeerError) as error:
             console.print(f"{operator.name}: {error}", highlight=False, markup=False)
             continue
-        _write(arguments, rows, setting)  # so that an interrupted run leaves what it has
+        _write(arguments, rows, setting)  # so that an interrupted run leaves the rows so far
     if not rows:
         sys.exit("error: no operator could be compared")
     results.print_results(console, rows)

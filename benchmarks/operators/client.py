@@ -1,4 +1,4 @@
-"""The benchmark's side of a peer: start its process, ask it, and let it run only while it is asked."""
+"""The benchmark's side of a peer: starts the peer's process, sends requests, and stops the process in between."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ ROOT = Path(__file__).parents[2]
 
 
 class PeerError(Exception):
-    """A peer says no, dies or takes too long; the message says which."""
+    """A peer replied with an error, died or took too long; the message says which."""
 
 
 @dataclass(frozen=True)
 class PeerSpec:
-    """How a peer is started.
+    """The description of a peer from which its process is started.
 
     Attributes:
-        name: The framework.
-        python: Interpreter of its environment.
-        module: What it runs.
-        places: Whether OpenMP puts each thread on one core. It then does so with the thread that starts processes too,
-            which would have to share that core.
-        environment: Variables of its own.
+        name: Name of the framework.
+        python: Interpreter of the framework's environment.
+        module: The Python module that the process runs.
+        places: Whether OpenMP pins each thread to one core. OpenMP then also pins the thread that starts processes,
+            and these would have to share its core.
+        environment: Further environment variables of the process.
     """
 
     name: str
@@ -44,8 +44,8 @@ class PeerSpec:
 class PeerProcess:
     """A running peer on some cores; a context manager.
 
-    The process is stopped (SIGSTOP) except while it is asked something: threads that spin after their work would
-    otherwise take the cores from the framework that is timed.
+    The process is stopped (SIGSTOP) except while it answers a request: threads that spin after their work would
+    otherwise take the cores from the framework that is being timed.
     """
 
     def __init__(self, spec: PeerSpec, cores: Sequence[int]) -> None:
@@ -61,7 +61,7 @@ class PeerProcess:
         """Return the reply to a request.
 
         Raises:
-            PeerError: The reply is an error, or there is none.
+            PeerError: The reply is an error, or the process gives no reply.
         """
         limits = ChildLimits(timeout_s, child_memory_bytes())
         try:
@@ -85,7 +85,7 @@ class PeerProcess:
 
 
 def environment_of(spec: PeerSpec, cores: Sequence[int]) -> dict[str, str]:
-    """Return the variables of a peer beside those of this process: as many threads as cores."""
+    """Return the environment variables that a peer gets in addition to this process's: as many threads as cores."""
     count = str(len(cores))
     each = {"OMP_PROC_BIND": "close", "OMP_PLACES": ",".join(f"{{{core}}}" for core in cores)}
     settings = {

@@ -1,4 +1,4 @@
-"""One operator from start to end: per seed, build, start the peers, check the numbers, time in turns."""
+"""The comparison of one operator: for each seed, build the programs, start the peers, check results, time in turns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device
 from mlir_sched.tuning.options import TuneOptions
 
 _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.startswith("MALLOC_")}
-"""What IREE's programs are called with here is what the tool times them with."""
+"""Allocator settings of IREE's processes: the same as those with which mlir-sched times programs."""
 
 IREE_PEERS = {
     IREE: PeerSpec(IREE, Path(sys.executable), "benchmarks.operators.peer_iree", environment=_ALLOCATION),
@@ -46,17 +46,18 @@ class Setting:
     """How operators are compared.
 
     Attributes:
-        target: What IREE compiles for; its ``cores`` are the threads.
-        cores: Where everything runs.
+        target: The target that IREE compiles for; its ``cores`` are the threads.
+        cores: The cores on which all programs are timed.
         peers: Frameworks besides IREE.
-        trials: For mlir-sched per program and for TVM per operator; 0 tunes nothing.
-        seeds: One session each: seeds of the searches and of the order of samples.
+        trials: Trials of mlir-sched per program, and of TVM per operator; 0 tunes nothing.
+        seeds: Seeds of the searches and of the order of samples; each makes one session.
         rounds: Samples per contender and session.
         sample_s: Seconds of a sample.
         patience_s: Seconds of sampling after which no further round starts.
-        prepare_timeout_s: Patience for a peer's tuning.
-        keep: Where what tuning makes and the samples stay, for a run that goes on; None throws them away.
-        sample_again: Whether what is tuned already is sampled again.
+        prepare_timeout_s: Time limit of a peer's tuning, in seconds.
+        keep: Folder that keeps the results of tuning and the samples, so that a later run can resume; None discards
+            them.
+        sample_again: Whether a session is sampled again although its samples were kept.
         plain_caller: Whether IREE's programs are also called by a thread that does not yield to IREE's workers.
     """
 
@@ -74,7 +75,7 @@ class Setting:
     plain_caller: bool = False
 
     def of_session(self) -> dict[str, Any]:
-        """Return what has to be the same for samples that were kept to count."""
+        """Return the settings that have to be the same for kept samples to be used again."""
         names = ("trials", "rounds", "sample_s", "plain_caller")
         there = [spec.name for spec in self.peers if missing(spec) is None]
         machine = {"processor": self.target.processor, "compiler": self.target.compiler, "cores": list(self.cores)}
@@ -92,10 +93,10 @@ class Comparison:
         self._notes: list[str] = []
 
     def run(self) -> Session:
-        """Return what was found.
+        """Build, check and time all contenders, and return the session.
 
         Raises:
-            UserError: A file is no program that IREE compiles.
+            UserError: IREE cannot compile one of the operator's files.
             PeerError: IREE itself fails.
         """
         setting = self._setting
@@ -117,7 +118,7 @@ class Comparison:
         return Session(self._seed, samples, self._tuning, notes, built.flops, built.moved_bytes, ceilings)
 
     def _start(self, built: Built, stack: ExitStack) -> None:
-        """Start every framework that is there and prepare it; those that fail become notes."""
+        """Start and prepare every available framework; a framework other than IREE that fails becomes a note."""
         inputs = self._save(make_inputs(built.entry.inputs, check_of(built)))
         empty = build_empty(self._setting.target, self._folder).to_json()
 
@@ -153,10 +154,13 @@ class Comparison:
         reference: Array | None,
         extra: Mapping[str, object],
     ) -> Array | None:
-        """Start one framework, and keep the ways whose numbers are right; return the first way's result.
+        """Start one framework, and keep the ways whose results are right.
+
+        Returns:
+            ``reference``, or without one the result of the framework's first way.
 
         Raises:
-            PeerError: It cannot run the operator.
+            PeerError: The framework cannot run the operator.
         """
         work = self._folder / spec.name
         work.mkdir(exist_ok=True)
@@ -204,13 +208,13 @@ class Comparison:
 
 
 def compare_operator(operator: Operator, setting: Setting) -> Row:
-    """Return what was found for one operator with all seeds; see :class:`Comparison`."""
+    """Return the results of one operator with all seeds; see :class:`Comparison`."""
     sessions = [_session(operator, setting, seed) for seed in setting.seeds]
     return row_of(operator.name, sessions)
 
 
 def _session(operator: Operator, setting: Setting, seed: int) -> Session:
-    """Return what was found with one seed, now or in an earlier run that kept it."""
+    """Return the session of one seed, run now or kept by an earlier run."""
     if setting.keep is None:
         with tempfile.TemporaryDirectory(prefix="mlir-sched-", ignore_cleanup_errors=True) as scratch:
             return Comparison(operator, setting, Path(scratch), seed).run()
@@ -225,7 +229,7 @@ def _session(operator: Operator, setting: Setting, seed: int) -> Session:
 
 
 def load_result(path: Path, spec: TensorSpec) -> Array:
-    """Return what a peer saved as the result; NumPy's files know bf16 only as two bytes."""
+    """Return the result that a peer saved; NumPy's files hold bf16 as two bytes without a type."""
     result: Array = np.load(path)
     return result.view(dtype_of(spec)) if result.dtype.kind == "V" else result
 

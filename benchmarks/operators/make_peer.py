@@ -1,6 +1,6 @@
 """Makes the environment of a peer: ``python -m benchmarks.operators.make_peer torch tvm``.
 
-Each framework gets a virtual environment of its own under ``benchmarks/.peers``, which git does not see.
+Each framework gets its own virtual environment under ``benchmarks/.peers``, which git ignores.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ REQUIREMENTS = {
 
 
 def peer_spec(name: str, folder: Path = FOLDER) -> PeerSpec:
-    """Return how a peer is started; whether its environment is there is another question."""
+    """Return the description of a peer; its environment need not exist."""
     return PeerSpec(name, folder / name / "bin" / "python", f"benchmarks.operators.peer_{name}", places=name == "torch")
 
 
 def missing(spec: PeerSpec) -> str | None:
-    """Say how to get a peer that is not there."""
+    """Say how to install a peer whose environment does not exist; None when it does."""
     if spec.python.exists():
         return None
     return f"not installed: run python -m benchmarks.operators.make_peer {spec.name}"

@@ -1,8 +1,8 @@
-"""The side of a peer: a process that answers requests and times its framework's calls.
+"""The peer's side: a process that answers requests and times its framework's calls.
 
-This file is imported in the environments of all frameworks, so it needs Python and numpy only, and of mlir-sched what
-needs no more. Every framework's calls
-are timed by the same code, in a process that is pinned before the framework is loaded.
+This file is imported in the environments of all frameworks, so it needs only Python, numpy and those modules of
+mlir-sched that need nothing else. Every framework's calls are timed by the same code, in a process whose cores are set
+before its programs are prepared.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from benchmarks.operators.tuning import Tuning
 from mlir_sched.processes.frames import read_frame, write_frame
 
 MAX_WALL_OVER_CPU = 1.03
-"""A sample on one thread with more wall time per CPU time was interrupted by other work."""
+"""Largest wall time per CPU time of a sample on one thread that was not interrupted by other work."""
 
 ROUGH_S = 5e-3
 """Seconds spent on a first estimate of a call's time."""
 
 LONG_S = 0.1
-"""Seconds of a call that needs no better estimate than one call, and no warm caches."""
+"""A call of at least this many seconds is estimated and sampled from one call, without warming the caches."""
 
 
 class CannotRun(Exception):  # noqa: N818 - it is an answer, not an error
@@ -45,10 +45,10 @@ class Way:
     """One way in which a framework computes an operator.
 
     Attributes:
-        label: The column that it belongs to; of the ways of one column the fastest counts.
-        detail: What sets it apart in its column, or nothing.
-        run: Calls it so many times.
-        result: Calls it once and returns what it makes, as one array.
+        label: The column that the way belongs to; of the ways of one column the fastest counts.
+        detail: What distinguishes the way from the others of its column; may be empty.
+        run: Computes the operator the given number of times.
+        result: Computes the operator once and returns its result as one array.
     """
 
     label: str
@@ -59,14 +59,14 @@ class Way:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a peer can run.
+    """A peer's ways and empty calls for an operator.
 
     Attributes:
-        ways: Of computing the operator.
-        empty_calls: Functions that call the smallest program so many times, one element plus one element: by the
-            column whose calls are like it, and under the empty name for all other columns.
-        tuning: What it took to find the ways, by column.
-        notes: What a reader has to know, one sentence each.
+        ways: The ways in which the peer computes the operator.
+        empty_calls: Functions that call the smallest program, one element plus one element, the given number of times:
+            by the column that is called in the same way, and under the empty name for all other columns.
+        tuning: Trials and seconds that finding the ways took, by column.
+        notes: Notes for readers of the results, one sentence each.
     """
 
     ways: tuple[Way, ...]
@@ -86,12 +86,13 @@ class Peer(ABC):
         """Return the ways to compute ``request["operator"]`` on the inputs.
 
         Raises:
-            CannotRun: The framework has no equivalent, or found none; the message says what.
+            CannotRun: The framework has no equivalent of the operator, or its tuning found no valid program; the
+                message says which.
         """
 
 
 class Server:
-    """Answers the requests of one run."""
+    """A handler of the requests that a peer's process receives."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
@@ -125,7 +126,7 @@ class Server:
         }
 
     def _sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Time a way by its number; the empty calls are numbered after the ways."""
+        """Time the way with the requested number; the numbers of the empty calls follow those of the ways."""
         way, seconds = request["way"], request["seconds"]
         run = self._runs[way]
         if way not in self._call_s:
@@ -137,7 +138,7 @@ class Server:
 
 
 def rough_call_s(run: Callable[[int], None]) -> float:
-    """Return rough seconds per call: that of a first long call, or the best of what fits a few milliseconds."""
+    """Return rough seconds per call: those of the first call if it is long, else the best within a few milliseconds."""
     start = time.perf_counter()
     run(1)
     first_s = time.perf_counter() - start
@@ -155,9 +156,10 @@ def rough_call_s(run: Callable[[int], None]) -> float:
 
 
 def timed(run: Callable[[int], None], calls: int, *, threads: int) -> tuple[float, bool]:
-    """Return seconds per call, and whether the calls had their cores for themselves (unknown on several: True).
+    """Return seconds per call, and whether the calls had their core to themselves (True on several threads: unknown).
 
-    A call before them fills the caches, which others have taken; one of :data:`LONG_S` is the sample itself.
+    A call before the timed ones fills the caches, which hold other contenders' data; if one call is asked for and this
+    first call takes :data:`LONG_S` or more, it is the sample itself.
     """
     first = _timed(run, 1, threads)
     return first if calls == 1 and first[0] >= LONG_S else _timed(run, calls, threads)
@@ -178,7 +180,7 @@ def serve(make: Callable[[Sequence[int]], Peer]) -> None:
     The process ends with its parent, even while it is stopped.
 
     Args:
-        make: From the cores that the process is pinned to: the peer.
+        make: Makes the peer from the cores to which the process is pinned.
     """
     connection, cores = int(sys.argv[1]), tuple(int(core) for core in sys.argv[3].split(","))
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -195,7 +197,7 @@ def load_module(name: str, needed: str) -> Any:
     """Import a framework's module.
 
     Raises:
-        SystemExit: It is not there; ``needed`` says what is.
+        SystemExit: The module cannot be imported; the message names the framework ``needed``.
     """
     try:
         return __import__(name, fromlist=["_"])

@@ -1,4 +1,4 @@
-"""IREE as a peer: loads compiled programs, with the caching allocator; mlir-sched's programs are such programs too."""
+"""IREE as a peer: loads and calls compiled programs, mlir-sched's among them, with the caching allocator."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class IreePeer(Peer):
     """Programs on ``local-sync``, or with several cores on ``local-task`` with one pinned worker per core.
 
     Args:
-        cores: Where they run.
-        yields: Whether the thread that calls yields to the workers, as in ``mlir-sched tune``.
+        cores: The cores that the programs run on.
+        yields: Whether the calling thread yields to the workers, as in ``mlir-sched tune``.
     """
 
     def __init__(self, cores: Sequence[int], *, yields: bool = True) -> None:

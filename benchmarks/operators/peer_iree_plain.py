@@ -1,4 +1,4 @@
-"""IREE as a peer whose calling thread does not yield to IREE's workers: what an application gets that does nothing."""
+"""IREE as a peer whose calling thread does not yield to IREE's workers, as in an ordinary application."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """PyTorch as a peer: eager and compiled calls in inference mode, on both memory layouts.
 
-Runs in PyTorch's own environment. ``torch.compile`` needs a C++ compiler; without it the eager calls stay.
+Runs in PyTorch's own environment. ``torch.compile`` needs a C++ compiler; without one only the eager calls are timed.
 
-Arrays come as the programs take them: channels last, filters with their output channels last.
+Arrays arrive in the layouts of IREE's programs: channels last, filters with their output channels last.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Form:
     """One way to write an operator with PyTorch.
 
     Attributes:
-        detail: What sets it apart.
-        call: Makes the result.
-        tensors: Its arguments.
-        back: Gives the result the shape of the others'.
+        detail: What distinguishes the form from the operator's other forms.
+        call: Computes the result.
+        tensors: The arguments of ``call``.
+        back: Gives the result the shape that all peers report.
     """
 
     detail: str
@@ -49,10 +49,10 @@ def convolution(arrays: Arrays, call: Callable[..., Any], filter_order: tuple[in
     """Return the forms of a convolution: channels first and, where PyTorch has it, channels last in memory.
 
     Args:
-        arrays: Image, filter, and what else the call takes.
+        arrays: Image, filter, and further arguments of the call.
         call: The convolution.
-        filter_order: Permutation of the filter to what PyTorch wants.
-        options: Of the call.
+        filter_order: Permutation of the filter's dimensions into PyTorch's order.
+        options: Keyword arguments of the call.
     """
     image, kernel, *others = [torch.from_numpy(array) for array in arrays]
     rank = image.dim()
@@ -73,7 +73,7 @@ def convolution(arrays: Arrays, call: Callable[..., Any], filter_order: tuple[in
 
 
 def conv1d(arrays: Arrays) -> list[Form]:
-    """Return the forms of C1D: as it is, and as a two-dimensional one of height 1, which has a channels-last layout."""
+    """Return the forms of C1D: one-dimensional, and two-dimensional of height 1, which has a channels-last layout."""
     signal, kernel = arrays
     tall = convolution((signal[:, None], kernel[None]), functional.conv2d, (3, 2, 0, 1), stride=(1, 2), padding=(0, 1))
     flat = convolution(arrays, functional.conv1d, (2, 1, 0), stride=2, padding=1)
@@ -105,7 +105,7 @@ def transposed_batch_matmul(arrays: Arrays) -> list[Form]:
 
 
 def plain(call: Callable[..., Any]) -> Callable[[Arrays], list[Form]]:
-    """Return the only form of what has one layout."""
+    """Return a function that makes the only form of an operator with one layout."""
     return lambda arrays: [Form("", call, tuple(torch.from_numpy(array) for array in arrays))]
 
 
@@ -153,7 +153,7 @@ class TorchPeer(Peer):
 
 
 def _compiled(form: Form) -> Way:
-    """Return a form compiled by ``torch.compile``, which does so in the first call."""
+    """Return a form compiled by ``torch.compile``, after the first call, in which PyTorch compiles it."""
     way = _way(COMPILED, Form(form.detail, torch.compile(form.call, dynamic=False), form.tensors, form.back))
     way.run(1)
     return way

@@ -1,4 +1,4 @@
-"""TVM MetaSchedule as a peer: tunes TVM's own definition of the operator, then runs the best.
+"""TVM MetaSchedule as a peer: tunes TVM's own definition of the operator, then runs the best schedule.
 
 Runs in TVM's own environment.
 """
@@ -30,17 +30,17 @@ MATMULS = {"MM1024": (1024, 1024, 1024), "FFN": (128, 3072, 768)}
 """Rows, columns and reduction of the operators that TVM's list lacks."""
 
 BUILD_TIMEOUT_S = 60.0
-"""Patience for a candidate's build; MetaSchedule's own 30 s are too few for some on a slow machine."""
+"""Time limit of a candidate's build; MetaSchedule's own limit of 30 s is too short for some on a slow machine."""
 
 POPULATION_PER_TRIAL = 16
-"""Traces in the population per trial of a round; by default MetaSchedule has 8, 512 for a round of 64."""
+"""Traces in the population per trial of a round; MetaSchedule's default is 8, that is 512 for a round of 64."""
 
 LABEL = "TVM MetaSchedule"
 ONE_CORE_PER_THREAD = -2
-"""TVM's ``kSpecifyOneCorePerThread``: the thread pool's mode that puts every thread on a core that is named."""
+"""TVM's ``kSpecifyOneCorePerThread``: the thread pool's mode that pins every thread to a given core."""
 
 TUNING_CORES = tuple(sorted(os.sched_getaffinity(0)))
-"""Cores that the process may use before it is pinned: mlir-sched tunes on all of these, so TVM does, too."""
+"""Cores that the process may use before it is pinned: TVM tunes on all of them, as mlir-sched does."""
 
 
 class TvmPeer(Peer):
@@ -72,9 +72,9 @@ class TvmPeer(Peer):
         return Prepared((way,), {"": self._empty_call()}, {LABEL: took}, (note,))
 
     def _tuned(self, function: Any, request: Mapping[str, Any]) -> tuple[Any, Tuning]:
-        """Return MetaSchedule's database of the function, and what making it took, now or in an earlier run.
+        """Return MetaSchedule's database of the function, and the trials and seconds of making it, now or earlier.
 
-        MetaSchedule does not go on where it was: what it did before it was killed is thrown away and does not count.
+        MetaSchedule cannot resume a tuning run: the work of a run that was killed is discarded and does not count.
         """
         trials, batch = request["trials"], request["batch"]
         work = Path(request["work"]) / f"rounds-of-{batch}-from-{POPULATION_PER_TRIAL * batch}"
@@ -121,13 +121,14 @@ class TvmPeer(Peer):
 
 @derived_object
 class WarmBuilder(ms.builder.PyBuilder):  # type: ignore[misc]
-    """MetaSchedule's local builder with processes that stay from round to round.
+    """MetaSchedule's local builder with processes that live from round to round.
 
-    Its own ones end with every round, and a new one takes 10 s to define the intrinsics of all targets before its first
-    build (TVM 0.27): with rounds of 8 trials that would be most of the tuning time.
+    The processes of MetaSchedule's own builder end with every round, and a new process takes 10 s to define the
+    intrinsics of all targets before its first build (TVM 0.27): with rounds of 8 trials this would be most of the
+    tuning time.
 
     Args:
-        pool: The processes.
+        pool: The pool of processes.
     """
 
     def __init__(self, pool: Any) -> None:
@@ -135,7 +136,7 @@ class WarmBuilder(ms.builder.PyBuilder):  # type: ignore[misc]
         self.pool = pool
 
     def build(self, build_inputs: Sequence[Any]) -> list[Any]:
-        """Return the built modules, or why there is none."""
+        """Return for every candidate the built module or the error."""
         jobs = [(None, None, made.mod, made.target, None) for made in build_inputs]
         results = self.pool.map_with_error_catching(lambda job: local_builder._worker_func(*job), jobs)
         return [self._result(result) for result in results]
@@ -146,25 +147,25 @@ class WarmBuilder(ms.builder.PyBuilder):  # type: ignore[misc]
 
 
 def _eager_model(warm_up: int, threads: int) -> Any:
-    """Return MetaSchedule's cost model, which ranks from ``warm_up`` samples on and is fitted after every round.
+    """Return MetaSchedule's cost model, made to rank from ``warm_up`` samples on and to be fitted after every round.
 
-    By default it ranks at random below 100 samples, and is fitted when a fifth more of them is there.
+    By default it ranks at random below 100 samples, and is fitted each time their number has grown by a fifth.
     """
     return ms.cost_model.XGBModel(num_warmup_samples=warm_up, adaptive_training=False, num_tuning_cores=threads)
 
 
 def _pin_threads(cores: Sequence[int]) -> None:
-    """Put every thread of the pool on a core of its own, and with several the one that calls on the first."""
+    """Pin every thread of TVM's pool to its own core and the calling thread to the first; do nothing for one core."""
     if len(cores) == 1:
         return
-    os.environ["TVM_BIND_THREADS"] = "1"  # the pool asks for it when it is set up, not when the process starts
+    os.environ["TVM_BIND_THREADS"] = "1"  # the pool reads this variable when it is set up, not when the process starts
     tvm.get_global_func("runtime.config_threadpool")(ONE_CORE_PER_THREAD, len(cores), [str(core) for core in cores])
     os.sched_setaffinity(0, cores[:1])
 
 
 @contextmanager
 def _on_cores(cores: Sequence[int], *, afterwards: Sequence[int]) -> Iterator[None]:
-    """Have the process, and those that it starts, on some cores for a while."""
+    """Run this process, and the processes that it starts, on some cores, and then on the cores ``afterwards``."""
     os.sched_setaffinity(0, cores)
     try:
         yield
@@ -173,7 +174,7 @@ def _on_cores(cores: Sequence[int], *, afterwards: Sequence[int]) -> Iterator[No
 
 
 def _adapted(name: str, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """Return the inputs in the shapes that TVM's definition takes; the depthwise filter has a leading factor there."""
+    """Return the inputs in the shapes of TVM's definition, whose depthwise filter has a leading channel multiplier."""
     if name != "DEP":
         return list(inputs)
     image, kernel = inputs

@@ -1,4 +1,4 @@
-"""IREE's programs for an operator: every untuned variant, and what mlir-sched makes of it."""
+"""IREE's programs for an operator: one per untuned variant, and the one tuned by mlir-sched."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Compiled:
     """A program that the IREE peer can load.
 
     Attributes:
-        label: Its column: ``IREE <variant>`` or ``mlir-sched``.
-        detail: The file it was made from, when the operator has several.
-        vmfb: Compiled program.
-        entry: What is called.
-        devices: IREE's devices that it is timed on.
+        label: The program's column: ``IREE <variant>`` or ``mlir-sched``.
+        detail: The file that the program was compiled from, when the operator has several; else empty.
+        vmfb: File of the compiled program.
+        entry: The function that is called.
+        devices: IREE's devices on which the program is timed.
     """
 
     label: str
@@ -59,14 +59,14 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Built:
-    """All programs of an operator; the first is the reference of the numbers.
+    """All programs of an operator; the results of the first are the reference.
 
     Attributes:
-        programs: What can be run.
+        programs: The programs that were compiled.
         flops: Operations that have to be done.
         moved_bytes: Bytes that have to be moved: inputs and outputs, once.
-        tuning: What mlir-sched took; None when nothing was tuned.
-        notes: What could not be built, one sentence each.
+        tuning: Trials and seconds of mlir-sched; None when nothing was tuned.
+        notes: Programs that could not be built and why, one sentence each.
     """
 
     programs: tuple[Compiled, ...]
@@ -77,15 +77,15 @@ class Built:
 
     @property
     def entry(self) -> EntryPoint:
-        """What every program takes and makes."""
+        """The entry point of the first program; all programs take and return the same tensors."""
         return self.programs[0].entry
 
 
 def build(operator: Operator, target: Target, folder: Path, *, trials: int, seed: int) -> Built:
-    """Compile an operator's files under every variant, and tune the first one with so many trials (0: not at all).
+    """Compile an operator's files under every variant, and tune the first file with ``trials`` trials (0: not at all).
 
     Raises:
-        UserError: A file is no program that IREE compiles.
+        UserError: IREE cannot compile one of the files, or no program could be built.
     """
     programs: list[Compiled] = []
     notes: list[str] = []
@@ -126,21 +126,21 @@ def build_empty(target: Target, folder: Path) -> Compiled:
 
 
 def _devices(threads: int) -> tuple[str, ...]:
-    """Return the devices that an application with so many threads may choose."""
+    """Return the devices that an application with ``threads`` threads may choose."""
     return tuple(dict.fromkeys((iree_device(LOCAL, threads), LOCAL_SYNC)))
 
 
 def _device_of(tuned: Path, *, default: str) -> str:
-    """Return the device that a tuned folder says its program is for."""
+    """Return the device for which a tuned folder's program was chosen, or ``default`` if the folder names none."""
     return str(json.loads((tuned / "summary.json").read_text())["program"].get("device", default))
 
 
 Maker = Callable[[Path], Tuning | None]
-"""Writes a compiled program into a file and returns what tuning it took."""
+"""Writes a compiled program into a file; returns the trials and seconds of tuning, None for an untuned program."""
 
 
 def _makers(path: Path, target: Target, tuned: Path, trials: int, seed: int) -> list[tuple[str, Maker]]:
-    """Return how the program of every column is made, by label."""
+    """Return the maker of every column's program, with the column's label."""
     makers: list[tuple[str, Maker]] = [
         (f"IREE {name}", partial(_compiled, path, (*target.flags, *flags)))
         for name, flags in target_kind(target.name).variants.items()
@@ -156,7 +156,7 @@ def _compiled(path: Path, flags: tuple[str, ...], output: Path) -> None:
 
 
 def _tuned(path: Path, folder: Path, options: TuneOptions, output: Path) -> Tuning:
-    """Tune a program unless the folder has it already, and compile it through what was emitted, as a user does."""
+    """Tune a program unless the folder holds a finished tuning; compile it with the emitted flags, as a user does."""
     took = kept_tuning(folder)
     if took is None:
         with Clock(folder.with_name(f"{folder.name}-seconds")) as clock:

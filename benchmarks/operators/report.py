@@ -1,4 +1,4 @@
-"""The results as text: tables, means, and what a reader has to know."""
+"""The results as text: tables, means, and notes for the reader."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def views_of(rows: Sequence[Row]) -> list[str]:
 
 
 def labels_of(rows: Sequence[Row]) -> list[str]:
-    """Return the columns that some row has, in the order of the table."""
+    """Return the labels of all columns that occur in the rows, in the order of the table."""
     present = {label for row in rows for label in row.calls.columns}
     return [*(label for label in ORDER if label in present), *sorted(present - set(ORDER))]
 
@@ -43,12 +43,12 @@ class Grid:
 
 
 def grids_of(rows: Sequence[Row]) -> list[Grid]:
-    """Return all tables; what a reader has to know is said by :func:`notes_of`."""
+    """Return all tables; the notes to them come from :func:`notes_of`."""
     return [*(grid_of(rows, name) for name in views_of(rows)), tuning_of(rows)]
 
 
 def grid_of(rows: Sequence[Row], name: str) -> Grid:
-    """Return one view of the results."""
+    """Return the table of one view of the results."""
     labels = labels_of(rows)
     header = ("operator", "roofline", *labels, "against the best other", "of roofline")
     cells = (
@@ -58,20 +58,20 @@ def grid_of(rows: Sequence[Row], name: str) -> Grid:
 
 
 def tuning_of(rows: Sequence[Row]) -> Grid:
-    """Return what tuning took: trials and seconds of every session."""
+    """Return the table of tuning: trials and seconds of every session."""
     labels = sorted({label for row in rows for label in row.tuning})
     cells = ((row.name, *(_tuning(row.tuning.get(label, ())) for label in labels)) for row in rows)
     return Grid("tuning", ("operator", *labels), tuple(cells))
 
 
 def lines_of(rows: Sequence[Row]) -> list[str]:
-    """Return what stands under the tables: the means of all of them, and the notes."""
+    """Return the lines under the tables: the means of all views and of tuning, and the notes."""
     means = [line for name in views_of(rows) for line in means_of(rows, name)]
     return [*means, *tuning_means_of(rows), *notes_of(rows)]
 
 
 def notes_of(rows: Sequence[Row]) -> list[str]:
-    """Return what a reader of the tables has to know, one line each."""
+    """Return the notes that a reader of the tables needs, one line each."""
     return [
         *_about_the_times(rows),
         *_about_the_ceiling(rows),
@@ -86,7 +86,7 @@ def notes_of(rows: Sequence[Row]) -> list[str]:
 
 
 def means_of(rows: Sequence[Row], name: str) -> list[str]:
-    """Return mlir-sched's time relative to others' over the rows of a view that have both."""
+    """Return lines with mlir-sched's time relative to other columns', over the rows of a view that have both."""
     lines = []
     others = [label for label in labels_of(rows) if label != TUNED]
     groups = {
@@ -108,7 +108,7 @@ def means_of(rows: Sequence[Row], name: str) -> list[str]:
 
 
 def tuning_means_of(rows: Sequence[Row]) -> list[str]:
-    """Return mlir-sched's tuning time relative to others', with the median seed of each row."""
+    """Return lines with mlir-sched's tuning time relative to others', from the median over the seeds of each row."""
     lines = []
     searched = {label for row in rows for label, tunings in row.tuning.items() if any(t.trials for t in tunings)}
     for label in sorted(searched - {TUNED}):
@@ -120,7 +120,7 @@ def tuning_means_of(rows: Sequence[Row]) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds with three digits and a unit that suits them."""
+    """Return seconds as text with three digits, in s, ms, us or ns."""
     for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"

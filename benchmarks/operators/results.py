@@ -19,7 +19,7 @@ VERSION = 3
 
 
 def print_results(console: Console, rows: Sequence[Row]) -> None:
-    """Print the tables and what stands under them."""
+    """Print the tables and the lines under them."""
     for grid in grids_of(rows):
         table = Table(title=grid.title)
         for index, title in enumerate(grid.header):
@@ -32,14 +32,14 @@ def print_results(console: Console, rows: Sequence[Row]) -> None:
 
 
 def write_markdown(path: Path, rows: Sequence[Row]) -> None:
-    """Write the same as Markdown."""
+    """Write the tables and the lines under them as Markdown."""
     tables = [_markdown(grid) for grid in grids_of(rows)]
     notes = "\n".join(f"- {line}" for line in lines_of(rows))
     path.write_text("\n\n".join([*tables, notes]) + "\n")
 
 
 def write_json(path: Path, rows: Sequence[Row], setting: Mapping[str, Any]) -> None:
-    """Write everything that was found."""
+    """Write all results, with the setting of the run."""
     data = {
         "version": VERSION,
         "setting": dict(setting),
@@ -65,7 +65,7 @@ def write_chart(path: Path, rows: Sequence[Row]) -> None:
 
 
 def relative_speed(row: Row, label: str) -> float:
-    """Return the fastest call of a row over that of a column, 0 when it is missing."""
+    """Return the call time of a row's fastest column divided by that of a column; 0 when the column is missing."""
     columns = row.calls.columns
     return min(column.time_s for column in columns.values()) / columns[label].time_s if label in columns else 0.0
 

@@ -1,10 +1,11 @@
-"""The machine's ceilings as measured: peak of fused multiply-adds in f32, and bandwidth by the size of what is moved.
+"""The machine's measured ceilings: peak of fused multiply-adds in f32, and bandwidth by the size of the data.
 
-The peak is that of a kernel which IREE compiles: independent chains of multiply-adds in registers. Bandwidths are the
-best of three patterns of NumPy (:data:`PATTERNS`) on as many bytes, at every power of two of them. What lies between
-two sizes has the faster one's: data that are a little larger than a cache still find a part of themselves there. So no
-size has a higher ceiling than a smaller one. ``python -m benchmarks.operators.roofline --cores 0,1`` prints these of
-some cores as JSON.
+The peak is that of a kernel which IREE compiles: independent chains of multiply-adds in registers. The bandwidth is
+measured for sizes that are powers of two, as the best of three NumPy patterns (:data:`PATTERNS`). Sizes between two
+measured sizes get the bandwidth of the faster, smaller one: data a little larger than a cache are still partly in the
+cache. So no size has a higher ceiling than a smaller size.
+
+``python -m benchmarks.operators.roofline --cores 0,1`` prints the ceilings of these cores as JSON.
 """
 
 from __future__ import annotations
@@ -29,33 +30,34 @@ import numpy as np
 from benchmarks.operators.client import ROOT
 
 ELEMENTS, LENGTH = 65536, 64
-"""The peak's kernel: elements, and multiply-adds per chain."""
+"""Elements of the kernel that measures the peak, and multiply-adds per chain."""
 
 CHAINS = (8, 10, 12, 14)
-"""Chains per vector that are tried; the fastest counts. A core with two units and a latency of 4 or 5 cycles keeps 8 or
-10 in flight, and what starts late wants a few more; above 14 or so the registers are too few."""
+"""Chains per vector that are tried; the fastest number counts. A core with two units and a latency of 4 or 5 cycles has
+8 or 10 multiply-adds in flight, and needs a few more chains as some start late; above about 14 chains the registers do
+not suffice."""
 
 ROUNDS, ROUND_S = 12, 0.03
 BANDWIDTH_ROUNDS, BANDWIDTH_ROUND_S = 5, 0.015
 PASS_BYTES = 8 << 20
-"""Bytes that one call of a bandwidth kernel moves at least."""
+"""Approximate number of bytes that one call of a bandwidth kernel moves; more when the data themselves are larger."""
 
 SMALLEST_BYTES, BEYOND = 1 << 13, 4
-"""Sizes whose bandwidth is measured: from this one to so many times the largest cache, by powers of two."""
+"""Smallest size whose bandwidth is measured, and the limit of the largest size, as a multiple of the largest cache."""
 
 DRAM = "DRAM"
 
 _ALIVE: list[object] = []
-"""IREE's devices, which have to outlive what was loaded on them."""
+"""IREE's devices, which have to outlive the programs loaded on them."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A ceiling for some sizes of data, up to that of the level and above that of the one before.
+    """A ceiling for data up to the level's size and larger than the previous level's size.
 
     Attributes:
-        name: L1 to L3, or DRAM: the first cache that holds so much.
-        size_bytes: Largest size, over all cores that are used; 0 means any.
+        name: Name of the first cache that holds this size, L1 to L3, or else DRAM.
+        size_bytes: Largest size of the data, summed over all cores that are used; 0 means any size.
         bytes_per_s: Bandwidth of these cores together.
     """
 
@@ -69,9 +71,9 @@ class Roofline:
     """Ceilings of some cores.
 
     Attributes:
-        cores: Which.
+        cores: The numbers of the cores.
         flops_per_s: Operations per second; a fused multiply-add is two.
-        levels: By size, from the smallest; several of them are of one cache.
+        levels: Levels from the smallest size to the largest; a cache has several levels.
     """
 
     cores: tuple[int, ...]
@@ -79,11 +81,11 @@ class Roofline:
     levels: tuple[Level, ...]
 
     def level(self, size_bytes: int) -> Level:
-        """Return the smallest level that holds so much."""
+        """Return the smallest level that holds data of a size."""
         return next(level for level in self.levels if size_bytes <= level.size_bytes or not level.size_bytes)
 
     def seconds(self, flops: int, moved_bytes: int) -> tuple[float, str]:
-        """Return the least seconds of a call with warm caches, and what bounds it: FMA or a level."""
+        """Return the least seconds of a call with warm caches, and its bound: FMA or the name of a level."""
         level = self.level(moved_bytes)
         compute_s, move_s = flops / self.flops_per_s, moved_bytes / level.bytes_per_s
         return (compute_s, "FMA") if compute_s >= move_s else (move_s, level.name)
@@ -98,7 +100,7 @@ class Roofline:
 
 
 def highest(found: Sequence[Roofline]) -> Roofline:
-    """Return the ceilings of some cores of which each is the highest that was measured."""
+    """Return the highest measured value of each ceiling, from several measurements of the same cores."""
     levels = zip(*(one.levels for one in found), strict=True)
     return Roofline(
         found[0].cores,
@@ -108,10 +110,10 @@ def highest(found: Sequence[Roofline]) -> Roofline:
 
 
 def measure(cores: Sequence[int]) -> Roofline:
-    """Measure some cores, in a process of its own that uses one BLAS thread per core.
+    """Measure the ceilings of some cores, in a separate process in which BLAS adds no threads of its own.
 
     Raises:
-        subprocess.CalledProcessError: It failed; it has said why.
+        subprocess.CalledProcessError: The process failed and has printed why.
     """
     command = [sys.executable, "-m", "benchmarks.operators.roofline", "--cores", ",".join(map(str, cores))]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -153,7 +155,7 @@ def _peak(cores: Sequence[int]) -> float:
 
 
 def _multiply_adds_kernel(chains: int) -> Kernel:
-    """Return a call of the kernel on the calling thread, and its operations."""
+    """Return a call of the peak's kernel on the calling thread, and the call's number of operations."""
     import iree.runtime as rt
 
     from mlir_sched.compiler import compile_to_bytes
@@ -176,14 +178,14 @@ def _multiply_adds_kernel(chains: int) -> Kernel:
 
 
 Kernel = tuple[Callable[[], object], int]
-"""A call that moves data again and again, and the bytes that it moves."""
+"""A function that does work repeatedly, and the amount of work per call: bytes moved, or operations."""
 
 
 def _two_streams(size_bytes: int) -> Kernel:
-    """Return dot products of two vectors of together ``size_bytes``."""
+    """Return a kernel of dot products of two vectors that have ``size_bytes`` together."""
     elements = max(64, size_bytes // 8)
     passes = max(1, PASS_BYTES // (8 * elements))
-    # the passes are a dimension of stride 0: NumPy's loop over them costs some 20 ns each
+    # the passes are a dimension of stride 0, over which NumPy loops at a cost of some 20 ns per pass
     left = np.broadcast_to(np.ones(elements, np.float32), (passes, 1, elements))
     right = np.broadcast_to(np.ones((elements, 1), np.float32), (passes, elements, 1))
     result = np.empty((passes, 1, 1), np.float32)
@@ -191,7 +193,7 @@ def _two_streams(size_bytes: int) -> Kernel:
 
 
 def _one_stream(size_bytes: int) -> Kernel:
-    """Return maxima of a vector of ``size_bytes``."""
+    """Return a kernel of maxima of a vector of ``size_bytes``."""
     values, passes = np.ones(max(64, size_bytes // 4), np.float32), max(1, PASS_BYTES // size_bytes)
 
     def run() -> None:
@@ -202,7 +204,7 @@ def _one_stream(size_bytes: int) -> Kernel:
 
 
 def _copy(size_bytes: int) -> Kernel:
-    """Return copies of one half of ``size_bytes`` to the other; the bytes read and those written count."""
+    """Return a kernel that copies one half of ``size_bytes`` to the other; bytes read and bytes written both count."""
     elements = max(64, size_bytes // 8)
     passes = max(1, PASS_BYTES // (8 * elements))
     source, target = np.ones(elements, np.float32), np.empty(elements, np.float32)
@@ -218,7 +220,7 @@ PATTERNS = (_two_streams, _one_stream, _copy)
 
 
 def _rate(cores: Sequence[int], make: Callable[[], Kernel], *, rounds: int = ROUNDS, round_s: float = ROUND_S) -> float:
-    """Return the most work per second that threads pinned to the cores did together in a round."""
+    """Return the largest amount of work per second that threads pinned to the cores did together in any round."""
     rates = [[0.0] * rounds for _ in cores]
     barrier = threading.Barrier(len(cores))
     lock = threading.Lock()
@@ -245,14 +247,14 @@ def _rate(cores: Sequence[int], make: Callable[[], Kernel], *, rounds: int = ROU
 
 
 def levels_of(rates: Mapping[int, float], caches: Mapping[str, int]) -> tuple[Level, ...]:
-    """Return the ceilings that follow from rates at some sizes.
+    """Return the bandwidth levels that follow from the rates measured at some sizes.
 
     Args:
         rates: Bytes per second by size in bytes.
         caches: Bytes that each cache holds, by name, from the first to the last.
     """
     sizes = sorted(rates)
-    # no ceiling is below one of larger data, which was reached
+    # no ceiling is below a rate that was measured on larger data
     best = {size: max(rates[larger] for larger in sizes if larger >= size) for size in sizes}
     rungs = [(sizes[0], sizes[0]), *pairwise(sizes)]
     found = [Level(_cache_for(size, caches), size, best[below]) for below, size in rungs]

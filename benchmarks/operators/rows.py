@@ -17,17 +17,17 @@ IREE = "iree"
 PLAIN = "iree-plain"
 """Peer of IREE's programs called by a thread that does not yield to IREE's workers."""
 SYNC = "iree-local-sync"
-"""Peer of IREE's programs that run in the thread that calls, where the others run on several."""
+"""Peer of IREE's programs that run on the calling thread, in runs where the other peers use several threads."""
 
 CALLS, KERNELS, PLAIN_CALLER = "whole calls", "kernel time", "whole calls, plain caller of IREE"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One framework's, or one variant's, fastest way of every session.
+    """The fastest way of one framework or variant in every session.
 
     Attributes:
-        samples: By number of the session.
+        samples: Samples of this way by number of the session.
     """
 
     samples: Mapping[int, Samples]
@@ -44,7 +44,7 @@ class Column:
 
     @property
     def range_s(self) -> tuple[float, float]:
-        """Least and most of the sessions; of a single one its 95 % interval, which holds the noise of timing alone."""
+        """Least and most of the sessions' medians; for one session its 95 % interval, which shows timing noise only."""
         if len(self.samples) > 1:
             return min(self.sessions_s), max(self.sessions_s)
         (one,) = self.samples.values()
@@ -52,7 +52,7 @@ class Column:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The ways that were the fastest, each once."""
+        """Details of the ways that were the fastest in some session, each once."""
         return tuple(dict.fromkeys(s.contender.detail for s in self.samples.values() if s.contender.detail))
 
     @property
@@ -70,11 +70,11 @@ class Against:
     """A column's time divided by mlir-sched's; above 1 means that mlir-sched is faster.
 
     Attributes:
-        label: The column.
-        ratio: Of the two times that the table shows.
-        low, high: Least and most of the sessions; of a single one the 95 % interval.
-        one_day: Whether the ranges of the two columns over the sessions overlap: one bad day of either explains the
-            difference.
+        label: The column's label.
+        ratio: Ratio of the two times that the table shows.
+        low, high: Least and most of the sessions' ratios; for one session its 95 % interval.
+        one_day: Whether the ranges of the two columns over several sessions overlap: one bad day of either column can
+            explain the difference.
     """
 
     label: str
@@ -89,23 +89,23 @@ class Against:
 
 @dataclass(frozen=True)
 class View:
-    """One way of looking at the times of a row.
+    """The times of a row under one definition of time, such as whole calls.
 
     Attributes:
-        columns: By label; what is missing has a note.
-        unresolved: Why a column has no time here, by label.
+        columns: Columns by label; a note of the row explains why a column is missing.
+        unresolved: By label, the reason why a column that the row has does not have a time in this view.
     """
 
     columns: Mapping[str, Column]
     unresolved: Mapping[str, str] = field(default_factory=dict)
 
     def fastest(self, labels: Iterable[str]) -> str | None:
-        """Return the fastest of some columns but mlir-sched's; None when there is none."""
+        """Return the label of the fastest of some columns, mlir-sched's excluded; None when no such column exists."""
         others = [label for label in labels if label != TUNED and label in self.columns]
         return min(others, key=lambda label: self.columns[label].time_s, default=None)
 
     def against(self, labels: Iterable[str]) -> Against | None:
-        """Return the fastest of some columns against mlir-sched; None where one of them has no time."""
+        """Return the fastest of some columns against mlir-sched; None if either is missing or any is unresolved."""
         labels = tuple(labels)
         label = self.fastest(labels)
         if label is None or TUNED not in self.columns or not self.unresolved.keys().isdisjoint(labels):
@@ -114,7 +114,7 @@ class View:
 
     @property
     def best_peer(self) -> str | None:
-        """The fastest of all columns but mlir-sched's."""
+        """Label of the fastest of all columns except mlir-sched's."""
         return self.fastest(self.columns)
 
     @property
@@ -131,15 +131,15 @@ class View:
 
 @dataclass(frozen=True)
 class Row:
-    """One operator.
+    """The results of one operator.
 
     Attributes:
-        name: The operator.
-        views: By name: :data:`CALLS`, :data:`KERNELS` and, where it was measured, :data:`PLAIN_CALLER`.
+        name: The operator's name.
+        views: Views by name: :data:`CALLS`, :data:`KERNELS` and, where it was measured, :data:`PLAIN_CALLER`.
         roofline: The ceilings of the cores: each is the highest of the sessions.
-        floor_s: Least seconds by these.
-        bound: What bounds it: FMA or a level of the memory.
-        sessions: All that the views are made of.
+        floor_s: Least seconds of a call under these ceilings.
+        bound: The ceiling that gives ``floor_s``: FMA or a level of the memory.
+        sessions: The sessions from which the views are made.
     """
 
     name: str
@@ -156,24 +156,25 @@ class Row:
 
     @property
     def kernels(self) -> View:
-        """Calls without the framework's empty call."""
+        """Calls less the time of the framework's empty call."""
         return self.views[KERNELS]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is missing and why, each once."""
+        """Notes of all sessions on what is missing and why, each once."""
         return tuple(dict.fromkeys(note for session in self.sessions for note in session.notes))
 
     @property
     def tuning(self) -> dict[str, tuple[Tuning, ...]]:
-        """What tuning took in every session, by label."""
+        """Trials and seconds of tuning in every session, by label."""
         labels = dict.fromkeys(label for session in self.sessions for label in session.tuning)
         return {label: tuple(s.tuning[label] for s in self.sessions if label in s.tuning) for label in labels}
 
     def of_roofline(self, name: str) -> float | None:
         """Return the share of the roofline that mlir-sched reaches in a view, or without it the fastest column.
 
-        The roofline is made of measured peaks. Above 1 a peak was measured too low.
+        The roofline is made of measured peaks: a share above 1 means that a peak was measured too low. None if the
+        view has no time of mlir-sched although the program was tuned, or no time at all.
         """
         view = self.views[name]
         return None if view.shown is None else self.floor_s / view.columns[view.shown].time_s
@@ -191,7 +192,7 @@ class Row:
 
 
 def row_of(name: str, sessions: Sequence[Session]) -> Row:
-    """Return what the sessions of an operator say together."""
+    """Return the row of an operator from its sessions."""
     roofline = highest([session.roofline for session in sessions])
     floor_s, bound = roofline.seconds(sessions[0].flops, sessions[0].moved_bytes)
     calls = _columns(sessions, without=PLAIN)
@@ -202,7 +203,7 @@ def row_of(name: str, sessions: Sequence[Session]) -> Row:
 
 
 def _columns(sessions: Sequence[Session], *, without: str) -> dict[str, Column]:
-    """Return the columns of all peers but one."""
+    """Return the columns of all peers except one."""
     fastest: dict[str, dict[int, Samples]] = {}
     for number, session in enumerate(sessions):
         for one in session.samples:

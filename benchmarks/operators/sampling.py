@@ -1,4 +1,4 @@
-"""Samples of several contenders taken in turns, and what follows from them."""
+"""Samples of several contenders taken in turns, and the kernel times and ratios that follow from them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import numpy as np
 from mlir_sched.runner.statistics import Interval, median_interval, ratio_interval
 
 FEWEST = 6
-"""Quiet samples below which the disturbed ones count as well."""
+"""Number of quiet samples below which disturbed samples count as well."""
 
 RESOLVED = 0.1
-"""Largest uncertainty of a kernel time, relative to it, with which it says something."""
+"""Largest relative uncertainty with which a kernel time counts as resolved."""
 
 NEGLIGIBLE = 0.1
-"""Share of an empty call in a call up to which taking it off adds no uncertainty to speak of."""
+"""Largest share of an empty call in a call with which subtracting the empty call adds negligible uncertainty."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """What is timed.
+    """A way or an empty call of a peer that is timed.
 
     Attributes:
-        peer: Whose process runs it.
-        way: Its number there.
-        label: Its column; of the contenders of one column the fastest counts. An empty call's is the column that it
-            stands for, or nothing when it stands for all other columns of the peer.
-        detail: What sets it apart in its column.
-        empty: Whether it is an empty call: one element plus one element.
+        peer: Name of the peer whose process runs the contender.
+        way: Number of the contender in that process.
+        label: The contender's column; of the contenders of one column the fastest counts. The label of an empty call
+            is the column that it stands for, or empty when it stands for all other columns of the peer.
+        detail: What distinguishes the contender from the others of its column.
+        empty: Whether the contender is an empty call: one element plus one element.
     """
 
     peer: str
@@ -46,9 +46,9 @@ class Samples:
     """Samples of one contender, one per round.
 
     Attributes:
-        contender: What was timed.
+        contender: The contender that was timed.
         calls_s: Seconds per call of every round.
-        quiet: Whether the contender had its cores for itself in that round.
+        quiet: Whether the contender had its cores to itself, for every round.
     """
 
     contender: Contender
@@ -57,7 +57,7 @@ class Samples:
 
     @property
     def kept_s(self) -> tuple[float, ...]:
-        """The samples that count: the quiet ones, or all when these are too few."""
+        """The samples that count: the quiet samples, or all when fewer than :data:`FEWEST` are quiet."""
         kept = tuple(s for s, quiet in zip(self.calls_s, self.quiet, strict=True) if quiet)
         return kept if len(kept) >= FEWEST else self.calls_s
 
@@ -72,16 +72,16 @@ class Samples:
 
 
 class Unresolved(Exception):  # noqa: N818 - it is an answer, not an error
-    """A kernel is too short to be told from the call of the framework; the message holds both times."""
+    """A kernel is too short to be told from its framework's empty call; the message holds both times."""
 
 
 def kernel_time(call: Samples, empty: Samples) -> Samples:
-    """Return the samples of a call without the median of the framework's empty call.
+    """Return the samples of a call less the median of the framework's empty call.
 
     Raises:
-        Unresolved: The empty call is more than a tenth of the call (:data:`NEGLIGIBLE`), and the half widths of the two
-            95 % intervals add up to more than a tenth of the difference (:data:`RESOLVED`) or a call took less than
-            an empty one.
+        Unresolved: The empty call takes more than a tenth of the call's time (:data:`NEGLIGIBLE`), and either the half
+            widths of the two 95 % intervals add up to more than a tenth of the difference (:data:`RESOLVED`) or some
+            sample of the call is not longer than the median empty call.
     """
     whole, overhead = call.interval, empty.interval
     if overhead.median > NEGLIGIBLE * whole.median:
@@ -103,9 +103,9 @@ def interleave(
     patience_s: float,
     rng: np.random.Generator,
 ) -> tuple[Samples, ...]:
-    """Return the samples of all contenders; every round takes one of each, in an order left to chance.
+    """Return the samples of all contenders; every round takes one sample of each, in random order.
 
-    After ``patience_s`` no further round starts, but :data:`FEWEST` rounds there are if so many were asked for.
+    After ``patience_s`` no further round starts, except that the first :data:`FEWEST` of the ``rounds`` always run.
     """
     taken: Mapping[Contender, list[tuple[float, bool]]] = {contender: [] for contender in contenders}
     start = time.monotonic()
@@ -118,7 +118,10 @@ def interleave(
 
 
 def ratio(other: Samples, own: Samples) -> Interval:
-    """Return the median of ``other / own`` over the rounds in which both were quiet; above 1 means own is faster."""
+    """Return the median of ``other / own`` with its interval; above 1 means that ``own`` is faster.
+
+    Only rounds in which both were quiet count; all rounds count if fewer than :data:`FEWEST` were quiet.
+    """
     pairs = list(zip(other.calls_s, own.calls_s, strict=True))
     quiet = [p for p, a, b in zip(pairs, other.quiet, own.quiet, strict=True) if a and b]
     chosen = quiet if len(quiet) >= FEWEST else pairs

@@ -18,14 +18,14 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Session:
-    """What was found for one operator with one seed.
+    """The results of one operator with one seed.
 
     Attributes:
-        seed: Of the searches and of the order of samples.
-        samples: Every sample that was taken, the empty calls' too.
-        tuning: What tuning took, by column.
-        notes: What is missing and why, by column or file.
-        flops, moved_bytes: What the operator has to do.
+        seed: Seed of the searches and of the order of samples.
+        samples: The samples of all contenders, empty calls included.
+        tuning: Trials and seconds of tuning, by column.
+        notes: What is missing and why, one sentence each.
+        flops, moved_bytes: Operations that the operator has to do, and bytes that it has to move.
         roofline: The ceilings of the cores, measured right after the samples.
     """
 
@@ -38,7 +38,7 @@ class Session:
     roofline: Roofline
 
     def empty_of(self, call: Samples) -> Samples:
-        """Return the samples of the empty call that a column's calls are compared with."""
+        """Return the samples of the empty call that belongs to the column of a call."""
         empties = {s.contender.label: s for s in self.samples if s.contender.empty and _peer(s) == _peer(call)}
         return empties.get(call.contender.label) or empties[""]
 
@@ -59,13 +59,13 @@ class Session:
 
 
 def keep_session(session: Session, folder: Path, setting: Mapping[str, Any]) -> None:
-    """Keep a session and how it was made in a folder."""
+    """Write a session and its setting into a folder."""
     data = {"version": VERSION, "setting": dict(setting), "session": session.to_json()}
     (folder / _FILE).write_text(json.dumps(data))
 
 
 def kept_session(folder: Path, setting: Mapping[str, Any]) -> Session | None:
-    """Return the session that a folder has; None when there is none, or one that was made in another way."""
+    """Return the session kept in a folder; None when the folder has none, or one with another setting or version."""
     path = folder / _FILE
     data = json.loads(path.read_text()) if path.exists() else {}
     if data.get("version") != VERSION or data["setting"] != dict(setting):

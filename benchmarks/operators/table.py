@@ -1,6 +1,6 @@
-"""The operators as data: name, programs, and the floating-point operations that every program for it has to do.
+"""The operators as data: name, programs, and the floating-point operations that every program of an operator has to do.
 
-Shapes are those of the first configuration of each operator in TVM 0.27's ``te_workload.py``, which its authors publish
+Shapes are those of each operator's first configuration in TVM 0.27's ``te_workload.py``, which TVM's authors publish
 with the paper's benchmark; MM1024 and FFN are added.
 """
 
@@ -21,11 +21,12 @@ class Operator:
     """One row of the benchmark.
 
     Attributes:
-        name: What tables and peers call it.
-        files: Its programs; several compute the same: the fastest of IREE's counts, and the first one is tuned.
-        flops: Operations that have to be done: a multiplication by padding or by an inserted zero is none. None when
-            they are not known and counted from the program instead.
-        known: Whether the peers have it under its name.
+        name: Name of the operator in tables and for peers.
+        files: Programs of the operator. If there are several, they compute the same result: the fastest of IREE's
+            counts, and the first is tuned.
+        flops: Operations that have to be done, without multiplications by padding or by an inserted zero; None to count
+            the program's operations instead.
+        known: Whether the peers know the operator under its name.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Operator:
 
 
 def valid_taps(size: int, kernel: int, *, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
-    """Return how many pairs of an output and a kernel position read the input and not its padding, in one dimension."""
+    """Return the number of (output, kernel position) pairs that read the input, not its padding, in one dimension."""
     outputs = (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
     positions = (o * stride + k * dilation - padding for o in range(outputs) for k in range(kernel))
     return sum(0 <= position < size for position in positions)
@@ -73,15 +74,15 @@ OPERATORS = (
 
 
 def operator_of_file(path: Path) -> Operator:
-    """Return a row for any program."""
+    """Return an operator for any program."""
     return Operator(path.stem, (path,), None, known=False)
 
 
 def operator_named(name: str) -> Operator:
-    """Return the operator of that name, or a row for a program.
+    """Return the operator with a name, or an operator for the program in a ``.mlir`` file.
 
     Raises:
-        UserError: It is neither.
+        UserError: The name is neither an operator nor a ``.mlir`` file.
     """
     for operator in OPERATORS:
         if operator.name == name.upper():
@@ -93,7 +94,7 @@ def operator_named(name: str) -> Operator:
 
 
 def flops_of(model: Model) -> int:
-    """Return the scalar operations of a program's dispatches, those on padding included."""
+    """Return the number of scalar operations of a program's dispatches, operations on padding included."""
     return sum(
         task.weight * sum(op.scalar_ops for op in task.dispatch.ops if op.kind != OpKind.FILL)
         for task in model.tasks

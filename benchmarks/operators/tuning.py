@@ -1,4 +1,4 @@
-"""The tuning of an operator, kept with its seconds, so that a later run measures again without tuning anew.
+"""The cost of tuning an operator, kept in a file, so that a later run can measure again without tuning again.
 
 The environments of all frameworks import this file: it needs Python only.
 """
@@ -19,13 +19,13 @@ _FILE = "tuning.json"
 
 @dataclass(frozen=True)
 class Tuning:
-    """What tuning took: trials and seconds, over all processes that worked at it."""
+    """The cost of tuning: trials and seconds, summed over all processes that took part."""
 
     trials: int
     seconds: float
 
     def keep(self, folder: Path) -> None:
-        """Mark what lies in a folder as finished."""
+        """Mark the tuning in a folder as finished, with this cost."""
         (folder / _FILE).write_text(json.dumps(asdict(self)))
 
     @staticmethod
@@ -34,15 +34,16 @@ class Tuning:
 
 
 def kept_tuning(folder: Path) -> Tuning | None:
-    """Return what the tuning in a folder took; None when none has finished there."""
+    """Return the cost of the tuning in a folder; None when no tuning has finished there."""
     path = folder / _FILE
     return Tuning.from_json(json.loads(path.read_text())) if path.exists() else None
 
 
 class Clock:
-    """Counts the seconds that processes spend on one work, one after the other; a context manager.
+    """A clock that sums the seconds which successive processes spend on one job; a context manager.
 
-    A thread writes the sum down once per ``tick_s``: of a process that was killed all counts up to its last tick.
+    A thread writes the sum to a file once per ``tick_s``, so that the time of a process that is killed counts up to the
+    last write.
 
     Args:
         path: File of the sum.

@@ -1,8 +1,8 @@
-"""A hash of what a compiled program does, the same for the same code in every process.
+"""A hash of a compiled program's code that does not depend on the process that compiled it.
 
 A ``.vmfb`` is a zip file with the host program and the executables. IREE 3.13 leaves four uninitialised bytes in the
-writable table of an embedded ELF library, so of an ELF file only the sections that are loaded and never written count:
-code, constants and relocations.
+writable table of an embedded ELF library, so the hash of an ELF file covers only the sections that are loaded and never
+written: code, constants and relocations.
 """
 
 from __future__ import annotations

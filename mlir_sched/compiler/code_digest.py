@@ -1,7 +1,7 @@
-"""A digest of one dispatch's code as IREE is about to lower it, the same alone and inside of a model.
+"""A digest of one dispatch's code as IREE is about to lower it, equal for the stand-alone program and the whole model.
 
-What differs between the two and is no code does not count: names, the numbers, order, offsets and layouts of the
-bindings, the order of constants, and the marks of this package.
+The digest leaves out what differs between these two programs without being code: names, the numbers, order, offsets and
+layouts of the bindings, the order of constants, and the attributes that this package adds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def code_digest(function: Any) -> str:
     """Return a SHA-256 of a dispatch's function and of its number of workgroups, in hexadecimal.
 
     Args:
-        function: Its ``func.func`` inside of a program at executable-configurations.
+        function: The dispatch's ``func.func`` inside a program at the executable-configurations phase.
     """
     lines = [*_Canonical().lines(function)]
     for op in function.parent.regions[0].blocks[0]:
@@ -42,14 +42,14 @@ def code_digest(function: Any) -> str:
 
 
 class _Canonical:
-    """Writes operations with values numbered in the order of their use or definition."""
+    """A writer of operations that numbers values in the order of their first use or definition."""
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
         self._count = 0
 
     def lines(self, root: Any) -> Iterator[str]:
-        """Yield one line per operation at and below ``root`` that is code."""
+        """Yield the lines of the operations at and below ``root``, without constants and address computations."""
         hidden = _addresses(root)
         yield from self._region_lines(root, hidden)
 
@@ -85,7 +85,7 @@ class _Canonical:
 
 
 def plain_type(text: str) -> str:
-    """Return a type without the offset of a memref, nor its strides where they are those of a whole buffer."""
+    """Return a type without a memref's offset, and without its strides where they are those of a whole buffer."""
 
     def plain(found: re.Match[str]) -> str:
         return _without_offset(found, [int(stride) for stride in found[3].split(",") if stride.strip()])
@@ -106,7 +106,7 @@ def _without_offset(found: re.Match[str], strides: list[int]) -> str:
 
 
 def _strides(expression: str, rank: int) -> list[int] | None:
-    """Return the strides that a sum like ``d0 * 48 + d1 + s0`` gives, whatever it begins at; None for other ones."""
+    """Return the strides in a sum like ``d0 * 48 + d1 + s0``, ignoring its offset; None for any other expression."""
     strides = [0] * rank
     for term in expression.split(" + "):
         found = _TERM.fullmatch(term)
@@ -118,7 +118,7 @@ def _strides(expression: str, rank: int) -> list[int] | None:
 
 
 def _addresses(root: Any) -> set[Any]:
-    """Return constants, bindings, and the ops that serve only to find out where these begin."""
+    """Return constants, bindings, alignment assumptions, and the ops that only compute where the bindings begin."""
     operations = [*walk(root)]
     hidden = {op for op in operations if op.name in (_CONSTANT, _ALIGNMENT, BINDING)}
     for op in reversed(operations):
@@ -129,7 +129,7 @@ def _addresses(root: Any) -> set[Any]:
 
 
 def _attributes(op: Any) -> str:
-    """Return the attributes of an op; one that is false is dropped, as printing drops it where that is the default."""
+    """Return an op's attributes as text, without false ones: the printer drops these where false is the default."""
     found = sorted((a.name, plain_type(str(a.attr))) for a in _named_attributes(op) if a.name not in _NAMES)
     return ", ".join(f"{name} = {text}" for name, text in found if text != "false")
 
@@ -140,6 +140,6 @@ def _named_attributes(op: Any) -> Iterator[Any]:
 
 
 def _names(config: Any, function: Any) -> bool:
-    """Say whether a dispatch configuration is that of a function."""
+    """Say whether a dispatch configuration belongs to a function."""
     named: str = ir.FlatSymbolRefAttr(config.attributes["function_ref"]).value
     return named == symbol_of(function)

@@ -1,14 +1,14 @@
 """The flags with which ``iree-compile`` uses a transform library.
 
-Two are needed. The first runs the library's ``@__transform_main`` on the whole program before dispatches are formed
-(TransformDialectInterpreter.cpp); the second has IREE call ``@__kernel_config`` with every dispatch
+Two flags are needed. The first runs the library's ``@__transform_main`` on the whole program before dispatches are
+formed (TransformDialectInterpreter.cpp); the second makes IREE call ``@__kernel_config`` with every dispatch
 (MaterializeUserConfigs.cpp).
 
-The first also makes the second safe. IREE loads a library under a lock, and its verification hands work to the
-compiler's thread pool; a thread that waits there may take up the next dispatch, ask for the library again and wait for
-itself for ever (IREECodegenLibraryManager.cpp, IREE 3.13: about 1 % of compilations on two busy cores). Loaded while a
-single thread runs, it is only looked up later. And a library that is missing or does not parse is an error then, not
-the silent default code.
+The first flag also makes the second safe. IREE loads a library under a lock, and verifies it on the compiler's thread
+pool; a thread that waits for the verification may take up the next dispatch, ask for the library again and wait for
+itself for ever (IREECodegenLibraryManager.cpp, IREE 3.13: about 1 % of compilations on two busy cores). With the first
+flag the library is loaded while a single thread runs, and only looked up later. It also makes a library that is missing
+or does not parse an error, where the second flag alone would silently give the default code.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PROGRAM_END = "})"
 
 
 def library_flags(library: Path) -> tuple[str, ...]:
-    """Return the flags that make ``iree-compile`` use a library; both must name it by the same path.
+    """Return the flags that make ``iree-compile`` use a library; both name the library by the same path, as they must.
 
     Raises:
-        UserError: The flags cannot name a file of this path.
+        UserError: The library's path cannot be written in the flags.
     """
-    if "@" in str(library):  # what follows is the name of an entry (IREECodegenLibraryManager.cpp)
+    if "@" in str(library):  # IREE takes the text after an @ for the name of an entry (IREECodegenLibraryManager.cpp)
         raise _unusable(library, "an @")
     return f"{_PROGRAM_FLAG}{_option_value(library)}{_PROGRAM_END}", f"{_DISPATCH_FLAG}{library}"
 
@@ -43,8 +43,8 @@ def library_flags(library: Path) -> tuple[str, ...]:
 def _option_value(library: Path) -> str:
     """Return a path as MLIR's pass options take it (``parseNextArg`` in PassRegistry.cpp).
 
-    A value ends at a space outside of quotes, and quotes cannot be escaped. The options end at the brace that closes
-    theirs, in quotes or not.
+    A value ends at a space outside quotes, and quotes cannot be escaped. The options end at the brace that closes their
+    opening brace, inside quotes or not.
     """
     path = str(library)
     if not _braces_match(path):
@@ -73,7 +73,7 @@ def _braces_match(path: str) -> bool:
 
 
 def without_library(flags: Sequence[str]) -> tuple[str, ...]:
-    """Return the flags that are not those, to the letter, with which the library in them is used."""
+    """Return the flags without the two flags of their library, in the form that :func:`library_flags` writes."""
     library = library_in(flags)
     return tuple(
         flag
@@ -83,13 +83,13 @@ def without_library(flags: Sequence[str]) -> tuple[str, ...]:
 
 
 def library_in(flags: Sequence[str]) -> Path | None:
-    """Return the library that flags have IREE use for dispatches, None when they name none."""
+    """Return the library that flags make IREE use for dispatches, None when they name no library."""
     named = [flag.removeprefix(_DISPATCH_FLAG) for flag in flags if flag.startswith(_DISPATCH_FLAG)]
     return Path(named[-1]) if named else None
 
 
 def _library_of_program(flag: str) -> Path | None:
-    """Return the library that a flag runs on the program; None when it does anything else, or something besides."""
+    """Return the library that a flag runs on the program; None unless the flag does this and nothing else."""
     if not (flag.startswith(_PROGRAM_FLAG) and flag.endswith(_PROGRAM_END)):
         return None
     value = flag.removeprefix(_PROGRAM_FLAG).removesuffix(_PROGRAM_END)

@@ -1,7 +1,7 @@
 """Compiles a whole model the way a user does: with the real ``iree-compile``, flags and a transform library.
 
 ``iree-compile`` exits with 0 and generates its default code when a strategy does not apply (found in IREE 3.13), so any
-error that it prints is taken for what it is.
+error that it prints counts as a failure, even with exit code 0.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
 _REWRITTEN = re.compile(rf'\b{re.escape(REWRITTEN)} = "([^"]*)"')
 _DUMP_FLAG = "--iree-hal-dump-executable-configurations-to="
 _SHORT = ("--mlir-elide-elementsattrs-if-larger=4096", "--mlir-elide-resource-strings-if-larger=4096")
-"""Flags for text that is read for its ops: the weights of a large model are most of its text. Constants inside of
-dispatches are smaller."""
+"""Flags that leave large constants out of text that is read only for its ops: the weights of a large model are most of
+its text. Constants inside dispatches are below these limits."""
 _MESSAGE_LINES = 6
 _TIMEOUT_S = 3600.0
 
@@ -37,7 +37,7 @@ class ModelCompileError(MlirSchedError):
     """``iree-compile`` failed, or printed an error and went on.
 
     Attributes:
-        diagnostics: All that it printed; the message is the first of it.
+        diagnostics: All messages of the compiler; the exception's own message is a few lines from the first error on.
     """
 
     def __init__(self, message: str, diagnostics: str = "") -> None:
@@ -79,10 +79,10 @@ def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Pa
 def tuned_dispatches(
     model_path: str | Path, flags: tuple[str, ...], library: Path | None = None
 ) -> tuple[TunedDispatch, ...]:
-    """Return the dispatches of a model that a strategy of the library is applied to, with their code.
+    """Return the dispatches of a model to which a strategy of the library is applied, with digests of their code.
 
-    The compiler writes every dispatch to a file when it is configured, and stops. It is a compilation of its own: one
-    that goes on writes places of those files into the program.
+    The compiler writes every dispatch to a file once it is configured, and stops. This takes a separate compilation,
+    because one that continues would write the locations of those files into the program.
 
     Raises:
         ModelCompileError: The compiler failed or reported an error.
@@ -94,19 +94,19 @@ def tuned_dispatches(
 
 
 def applied_rewrites(model_path: str | Path, flags: tuple[str, ...], library: Path | None) -> dict[str, int]:
-    """Return how many pieces of the program each rewrite of the library replaced, by its name.
+    """Return the number of pieces of the program that each rewrite of the library replaced, by the rewrite's name.
 
-    The replacement carries ``mlir_sched.rewritten = "name"``, which stays there to the end of preprocessing.
+    The replacement carries ``mlir_sched.rewritten = "name"``, which stays on the op until the end of preprocessing.
 
     Raises:
-        ModelCompileError: The compiler failed, e.g. because a rewrite did not find what it was made for.
+        ModelCompileError: The compiler failed, e.g. because a rewrite did not find the ops that it was made for.
     """
     text = _iree_compile(model_path, (*flags, *_SHORT), library, "--compile-to=preprocessing", "-o", "-")
     return rewrites_in(text)
 
 
 def rewrites_in(text: str) -> dict[str, int]:
-    """Return how many pieces of a program each rewrite put in place, by its name.
+    """Return the number of pieces of a program that each rewrite put in place, by the rewrite's name.
 
     Args:
         text: The program after IREE's ``preprocessing`` phase (``iree-compile --compile-to=preprocessing``).

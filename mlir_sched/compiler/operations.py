@@ -1,4 +1,4 @@
-"""Ways through the operations of an MLIR program."""
+"""Traversals of the operations of an MLIR program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def symbol_of(op: Any) -> str:
 
 
 def walk(op: Any) -> Iterator[Any]:
-    """Yield every operation inside an operation, outer ones first."""
+    """Yield every operation inside an operation, in pre-order."""
     for region in op.regions:
         for block in region:
             for child in block:

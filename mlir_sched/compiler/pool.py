@@ -20,7 +20,7 @@ _JOB = "mlir_sched.compiler.worker.candidate:compile_candidate"
 
 @dataclass
 class _Slot:
-    """One place for a worker; ``index`` is the candidate it works on, None when it is idle."""
+    """A slot for one worker; ``index`` is that of the candidate that the worker compiles, None while it is idle."""
 
     worker: Worker
     index: int | None = field(default=None)
@@ -40,7 +40,7 @@ class CompilerPool:
         Args:
             flags: Compiler flags of every candidate, as in ``Task.flags``.
             workers: Number of processes, >= 1; by default one per CPU that this process may use.
-            limits: What one candidate may take.
+            limits: Time and memory that one candidate may take.
         """
         self.flags = flags
         count = workers if workers is not None else len(os.sched_getaffinity(0))
@@ -50,17 +50,17 @@ class CompilerPool:
         self._slots = [_Slot(Worker(flags)) for _ in range(count)]
 
     def compile(self, source: str, scripts: Sequence[str | None]) -> Generator[tuple[int, CompileResult], None, None]:
-        """Compile candidates of a task and yield (index in ``scripts``, result) as they are done.
+        """Compile candidates of a task and yield (index in ``scripts``, result) as each is done.
 
-        A caller that stops early loses the candidates in work, and nothing else.
+        A caller that stops early loses only the candidates that are being compiled.
 
         Args:
             source: The task's program (``Task.source``).
-            scripts: One per candidate; None stands for the untuned code.
+            scripts: One script per candidate; None stands for the untuned code.
 
         Raises:
             UserError: The compiler does not know one of the flags.
-            ValueError: There is no program.
+            ValueError: ``source`` is empty.
         """
         if not source:
             raise ValueError("there is no program to compile: the task cannot be tuned")

@@ -1,7 +1,7 @@
 """Response files, as in ``iree-compile @flags.txt``, in the form that LLVM reads.
 
-Source: LLVM, ``cl::TokenizeGNUCommandLine`` (CommandLine.cpp): words end at whitespace; a backslash stands for the next
-character, in quotes of both kinds, too.
+Source: LLVM, ``cl::TokenizeGNUCommandLine`` (CommandLine.cpp): words end at whitespace; a backslash escapes the next
+character, also inside single and double quotes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ESCAPED = re.compile(r"[\\\"]")
 
 
 def write_response_file(flags: Sequence[str]) -> str:
-    """Return the text of a response file: one flag per line, in double quotes where a character has a meaning."""
+    """Return the text of a response file: one flag per line, in double quotes where it holds a special character."""
     return "".join(f"{_quoted(flag)}\n" for flag in flags)
 
 

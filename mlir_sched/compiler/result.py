@@ -12,11 +12,11 @@ class CompileResult:
     """A compiled program or a failure, never both.
 
     Attributes:
-        vmfb: The program, ready to run; None when it failed.
-        failure: Why there is none.
-        binary_hash: Hash of host and device code; equal for candidates that give equal code. Empty when it failed.
-        seconds: Wall-clock time that the candidate took, without waiting for a free worker.
-        code: Digest of the dispatch's code as IREE is about to lower it (``code_digest.py``); empty when it failed.
+        vmfb: The compiled program; None when compiling failed.
+        failure: Why compiling failed; None when it did not.
+        binary_hash: Hash of host and device code; equal for candidates that give equal code. Empty after a failure.
+        seconds: Wall-clock time of compiling the candidate, without waiting for a free worker.
+        code: Digest of the dispatch's code as IREE is about to lower it (``code_digest.py``); empty after a failure.
     """
 
     vmfb: bytes | None

@@ -1,4 +1,4 @@
-"""The dispatches of a compiled model that a strategy was applied to, read from what the compiler writes on its way."""
+"""The dispatches of a model to which a strategy was applied, read from files that the compiler dumps on the way."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class TunedDispatch:
-    """One dispatch with a strategy.
+    """One dispatch to which a strategy was applied.
 
     Attributes:
         name: The dispatch's symbol in the model.
-        strategy: Name of the strategy that ran on it to its end.
-        code: Digest of its code as IREE is about to lower it (``code_digest.py``); equal to that of the script compiled
-            alone (``CompileResult.code``) when what ships is what was measured.
+        strategy: Name of the strategy that ran on the dispatch and reached its end.
+        code: Digest of the dispatch's code as IREE is about to lower it (``code_digest.py``). It equals the digest of
+            the candidate (``CompileResult.code``) if the model runs the same code that was measured.
     """
 
     name: str

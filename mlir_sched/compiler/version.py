@@ -14,7 +14,7 @@ def compiler_version() -> str:
     """Return the version of the installed IREE compiler, e.g. ``3.13.0``.
 
     Raises:
-        UserError: No compiler is installed, or one of another series.
+        UserError: No compiler is installed, or a compiler of another series.
     """
     try:
         found = version("iree-base-compiler")

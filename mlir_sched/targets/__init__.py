@@ -1,7 +1,7 @@
-"""The targets that can be tuned for, and how this machine looks as one of them.
+"""The targets that can be tuned for, and the description of this machine as one of them.
 
-A further target is one more file here, one more entry of :data:`TARGETS`, and a folder of its name (``-`` as ``_``)
-under ``transform_scripts/``.
+A further target takes one more file here, one more entry of :data:`TARGETS`, and a folder with the target's name
+(``_`` in place of ``-``) under ``transform_scripts/``.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def detect_target(name: str, threads: int) -> Target:
         threads: CPU cores that programs may use, from 1 to the number of CPUs of this process.
 
     Raises:
-        UserError: The name or the number of threads is not possible here, or there is no such device.
+        UserError: The name is unknown, the number of threads is impossible here, or the machine has no such device.
     """
     return target_kind(name).detect(threads)
 
 
 def target_kind(name: str) -> TargetKind:
-    """Return the target of a name.
+    """Return the kind of target with a name.
 
     Raises:
-        UserError: There is none.
+        UserError: No target has this name.
     """
     if name not in TARGETS:
         raise UserError(f"unknown target {name!r}; known targets: {', '.join(sorted(TARGETS))}")

@@ -12,18 +12,19 @@ from mlir_sched.processes.workers import run_isolated
 from mlir_sched.targets.target import Target
 
 DEFAULT = "default"
-"""Name of the variant without flags: what ``iree-compile`` does by itself."""
+"""Name of the variant without flags: the default code of ``iree-compile``."""
 
 
 @dataclass(frozen=True)
 class TargetKind:
-    """A target by name.
+    """What a named target provides.
 
     Attributes:
-        detect: Describes this machine as the target, for programs that may use so many threads of it. Raises a
-            UserError that says what is missing when there is no such device, or the number of threads is impossible.
+        detect: Describes this machine as the target, for programs that may use the given number of threads. Raises a
+            UserError when the machine has no such device (the message says what is missing) or the number of threads
+            is impossible.
         variants: Compiler flags that compete with scripts, by the name of the variant, :data:`DEFAULT` first.
-        facts: What a user should know of a detected target, as (name, value).
+        facts: Properties of a detected target that a user should know, as (name, value).
         rewrites: Whether rewrites of the whole program (``program/rewrites``) compete too.
     """
 
@@ -34,10 +35,10 @@ class TargetKind:
 
 
 def resolve(name: str, flags: tuple[str, ...]) -> str:
-    """Return IREE's ``#hal.executable.target`` for some flags.
+    """Return IREE's ``#hal.executable.target`` for a target's flags.
 
     Raises:
-        UserError: IREE cannot resolve it.
+        UserError: IREE cannot resolve the target.
     """
     try:
         resolved: str = run_isolated(flags, "mlir_sched.compiler.worker.resolved_target:resolved_target")
@@ -47,10 +48,10 @@ def resolve(name: str, flags: tuple[str, ...]) -> str:
 
 
 def integer(resolved: str, key: str) -> int:
-    """Return a number of a resolved executable target.
+    """Return the number that a resolved executable target has for a key.
 
     Raises:
-        UserError: It is not there.
+        UserError: The target does not have the key.
     """
     found = re.search(rf"\b{key} = (\d+)", resolved)
     if found is None:

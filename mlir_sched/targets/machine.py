@@ -1,4 +1,4 @@
-"""The identity of this machine, as far as times depend on it: its processor and IREE's runtime."""
+"""The properties of this machine that measured times depend on: its processor and IREE's runtime."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def cpu_model(cpuinfo: Path = _CPUINFO) -> str:
 
 
 def cpu_identity(cpuinfo: Path = _CPUINFO) -> str:
-    """Return what tells processors apart, virtual ones with a short name too.
+    """Return a text that tells processors apart, even virtual processors that report only a short name.
 
     Returns:
         Name, family and model (``AMD EPYC/26/2``); on ARM implementer, architecture, variant and part
-        (``0x41/8/0x1/0xd40``); the machine's architecture where the kernel tells neither.
+        (``0x41/8/0x1/0xd40``); :func:`cpu_model` where the kernel reports none of these.
     """
     known = _first_cpu(cpuinfo)
     names = _X86 if _X86[0] in known else _ARM
@@ -37,7 +37,7 @@ def runtime_version() -> str:
 
 
 def _first_cpu(cpuinfo: Path) -> dict[str, str]:
-    """Return what the kernel says of the first processor; empty where it says nothing."""
+    """Return the kernel's description of the first processor; empty where it has none."""
     try:
         block, _, _ = cpuinfo.read_text().partition("\n\n")
     except OSError:

@@ -20,14 +20,14 @@ from mlir_sched.targets.target import GpuLimits, Target
 NAME = "vulkan"
 DEVICE_FLAG = "--iree-hal-target-device=vulkan"
 KNOWN_DEVICES = {"llvmpipe": "llvmpipe"}
-"""IREE's name (``--iree-vulkan-target``) of the devices whose name starts so; the others get IREE's default, which
-every Vulkan 1.3 device runs."""
+"""IREE's target name (``--iree-vulkan-target``) by the start of the device's name; other devices get IREE's default
+target, which every Vulkan 1.3 device runs."""
 INSTALL = "install one, e.g. Mesa's software driver: apt-get install mesa-vulkan-drivers libvulkan1"
 VECTOR_BYTES = 16
 """A thread's widest load or store: ``vector<4xf32>`` (IREE, SPIRV/Utils.h, kMaxVectorNumBits)."""
 VECTOR_REGISTERS = 43
-"""Registers of a thread in units of VECTOR_BYTES: three quarters of them hold the 128 accumulators above which what
-was measured spilled or took minutes to compile."""
+"""Registers of a thread in units of VECTOR_BYTES. Three quarters of them hold 128 accumulators: above that number the
+measured kernels spilled or took minutes to compile."""
 _CPU_DEVICE = 4  # VK_PHYSICAL_DEVICE_TYPE_CPU
 _TIMEOUT_S = 60.0
 
@@ -41,7 +41,7 @@ class VulkanDevice:
         driver: Driver with its version, e.g. ``llvmpipe Mesa 22.3.6``.
         uuid: Device UUID, hexadecimal.
         is_cpu: Whether the device is a software implementation.
-        limits: What a workgroup may take.
+        limits: The driver's limits of a workgroup.
     """
 
     name: str
@@ -64,10 +64,10 @@ class VulkanDevice:
 
 
 def detect(threads: int) -> Target:
-    """Return the first Vulkan device of this machine that is not a CPU, or else the first, as a target.
+    """Return the machine's first Vulkan device that is not a CPU as a target, or its first device if all are CPUs.
 
     Raises:
-        UserError: There is no driver or device, or threads are asked for.
+        UserError: The machine has no driver or device, ``threads`` is not 1, or IREE cannot resolve the target.
     """
     if threads != 1:
         raise UserError(f"the target {NAME} takes no number of threads: its device decides; got {threads}")
@@ -83,7 +83,8 @@ def detect(threads: int) -> Target:
 def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Target:
     """Return the target from the text of its ``#hal.executable.target`` and its device.
 
-    A limit is the smaller one of what IREE generates code for and what the driver allows.
+    Every limit is the smaller of IREE's limit for generated code and the driver's limit; the subgroup size is the
+    driver's.
     """
     return Target(
         name=NAME,
@@ -106,7 +107,7 @@ def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Tar
 
 
 def facts(target: Target) -> tuple[tuple[str, str], ...]:
-    """Return what decides the code of a Vulkan target, as (name, value)."""
+    """Return the properties that decide the code of a Vulkan target, as (name, value)."""
     assert target.gpu is not None
     gpu = target.gpu
     size = "x".join(map(str, gpu.workgroup_size))
@@ -121,7 +122,7 @@ def facts(target: Target) -> tuple[tuple[str, str], ...]:
 def devices() -> list[VulkanDevice]:
     """Return the Vulkan devices of this machine; empty when there is no loader, driver or device.
 
-    The drivers are loaded in a process of their own: one that crashes takes nothing with it.
+    The drivers are loaded in a separate process, so that a driver that crashes ends only that process.
     """
     command = python_command("mlir_sched.targets.vulkan_driver")
     try:
@@ -132,7 +133,7 @@ def devices() -> list[VulkanDevice]:
 
 
 def _limits(resolved: str) -> GpuLimits:
-    """Return the limits that IREE generates code for."""
+    """Return the limits within which IREE generates code."""
     return GpuLimits(
         subgroup_size=min(_integers(resolved, "subgroup_size_choices")),
         workgroup_threads=integer(resolved, "max_thread_count_per_workgroup"),

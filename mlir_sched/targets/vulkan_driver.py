@@ -27,7 +27,7 @@ _FIELDS_BEFORE_COMPUTE = (
     ("geometry", c_uint32 * 5),
     ("fragments", c_uint32 * 4),
 )
-"""VkPhysicalDeviceLimits up to its compute limits, fields of a kind together."""
+"""VkPhysicalDeviceLimits up to its compute limits, neighbouring fields of one kind as one array."""
 
 
 class _Compute(Structure):
@@ -103,7 +103,7 @@ def describe_devices() -> list[dict[str, Any]]:
     """Return the devices as ``VulkanDevice.from_json`` reads them, in the loader's order.
 
     Raises:
-        OSError: There is no Vulkan loader, or it makes no instance (no driver).
+        OSError: The machine has no Vulkan loader, or the loader makes no instance because it finds no driver.
     """
     vulkan = _load()
     instance, application = c_void_p(), _Application(api_version=API_VERSION)

@@ -1,7 +1,7 @@
-"""From the IR of one dispatch to plain data: which linalg ops it has and how they walk over their tensors.
+"""From the IR of one dispatch to plain data: which linalg ops the dispatch has and how they walk over their tensors.
 
-The state that is read is the one a transform script meets: after the passes that IREE runs before user
-configurations are applied (``compiler/worker/preconfiguration.py``), before it chooses a lowering strategy.
+The IR is read in the state that a transform script meets: after the passes that IREE runs before user configurations
+are applied (``compiler/worker/preconfiguration.py``), before IREE chooses a lowering strategy.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ _QUIET = frozenset({"tensor.empty", "arith.constant", "func.return"})
 
 
 class NotTunableError(MlirSchedError):
-    """The dispatch is outside of what can be tuned; the message says why."""
+    """The dispatch cannot be tuned; the message says why."""
 
 
 def analyse(function: Any) -> Dispatch:
     """Return the ops of a dispatch's ``func.func`` in its pre-configuration state.
 
     Raises:
-        NotTunableError: No linalg op on tensors, dynamic extents, encoded tensors or unsupported element types.
+        NotTunableError: The dispatch has no linalg op on tensors, or has dynamic extents, encoded tensors or
+            unsupported element types.
     """
     block = function.regions[0].blocks[0]
     operations = [op.operation for op in block]
@@ -51,7 +52,7 @@ def tensor_spec(type_: Any) -> TensorSpec:
     """Return shape and element type of a ranked tensor or scalar type.
 
     Raises:
-        NotTunableError: A dynamic dimension, an encoding or an element type without a whole number of bytes.
+        NotTunableError: The type has a dynamic dimension, an encoding or an element type that is not supported.
     """
     if not isinstance(type_, ir.RankedTensorType):
         return TensorSpec((), _element_type(type_))
@@ -108,7 +109,7 @@ def _operand(value: Any, results: list[LinearExpr | None], loops: int, position:
 
 
 def _padded_dims(value: Any) -> tuple[int, ...]:
-    """Return the dimensions along which a value is longer than what it is padded from."""
+    """Return the dimensions along which a padded value is longer than the source of its padding; none when unpadded."""
     pad = producer(value)
     if pad is None or pad.name != PAD:
         return ()
@@ -117,7 +118,10 @@ def _padded_dims(value: Any) -> tuple[int, ...]:
 
 
 def _extents(operands: list[Operand], loops: int) -> tuple[int, ...] | None:
-    """Return the trip counts: each loop indexes some tensor dimension alone; None when one does not."""
+    """Return the loops' trip counts, each the size of a tensor dimension indexed by that loop alone.
+
+    None when some loop indexes no dimension alone.
+    """
     found: dict[int, int] = {}
     for operand in operands:
         for expr, size in zip(operand.indexing_map, operand.tensor.shape, strict=True):
@@ -149,7 +153,7 @@ def _kind(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> OpKin
 
 
 def _is_contraction(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> bool:
-    """Say whether it sums products of two tensors, each loop being a batch, m, n or k loop."""
+    """Say whether an op sums products of two tensors, and each of its loops is a batch, m, n or k loop."""
     if len(operands) != 3 or not all(operand.is_projected_permutation for operand in operands):
         return False
     lhs, rhs, out = (set(operand.dims) for operand in operands)
@@ -158,9 +162,10 @@ def _is_contraction(op: Any, operands: list[Operand], iterators: tuple[str, ...]
 
 
 def _is_convolution(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> bool:
-    """Say whether it sums products of a filter and of an image that is read through windows, in rising order.
+    """Say whether an op sums products of a filter and an image, and reads the image through windows in rising order.
 
-    A pooling is one, too: its second operand, which only says how large the windows are, takes the filter's place.
+    A pooling counts as a convolution: its second operand, which only gives the size of the windows, takes the filter's
+    place.
     """
     if len(operands) != 3 or not operands[2].is_projected_permutation:
         return False

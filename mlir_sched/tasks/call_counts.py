@@ -17,9 +17,9 @@ class DispatchCall:
 
     Attributes:
         entry: The dispatch's symbol.
-        op: The first ``flow.dispatch``.
-        weight: Calls per run, >= 1.
-        text: What tells it from calls of the same dispatch with other constants.
+        op: The first ``flow.dispatch`` op among these calls.
+        weight: Calls per run of the model, >= 1.
+        text: The entry point and the constants: differs from that of calls with other constants.
     """
 
     entry: str
@@ -32,7 +32,7 @@ _UNKNOWN_COUNT = frozenset({"scf.while", "scf.if", "scf.index_switch", "scf.para
 
 
 def count_calls(module: Any) -> tuple[tuple[DispatchCall, ...], tuple[str, ...]]:
-    """Return the dispatch calls of the public functions, in program order, and notes on what was not exact.
+    """Return the dispatch calls of the public functions, in program order, and notes on counts that are not exact.
 
     Initializers run once, when the program is loaded, and do not count.
     """
@@ -52,7 +52,7 @@ def functions_of(module: Any) -> dict[str, Any]:
 
 
 def uncalled(functions: dict[str, Any]) -> list[str]:
-    """Return the functions that no other one calls, in program order."""
+    """Return the names of the functions that no function calls, in program order."""
     called = {callee_of(inner) for function in functions.values() for inner in operations_below(function)}
     return [name for name in functions if name not in called]
 
@@ -64,7 +64,7 @@ def operations_below(op: Any) -> Iterator[Any]:
 
 
 def callee_of(op: Any) -> str | None:
-    """Return the name of the function that a call calls, None for another operation."""
+    """Return the name of the function that a ``util.call`` calls, None for any other operation."""
     return str(ir.FlatSymbolRefAttr(op.attributes["callee"]).value) if op.name == "util.call" else None
 
 
@@ -105,7 +105,7 @@ def _add(op: Any, count: int, found: dict[tuple[str, str], DispatchCall]) -> Non
 
 
 def _walk(op: Any, times: int, notes: list[str]) -> Iterator[tuple[Any, int]]:
-    """Yield every op below with how often it runs."""
+    """Yield every op inside ``op`` with the number of times that it runs if the body of ``op`` runs ``times`` times."""
     for region in op.regions:
         for block in region:
             for child in block:

@@ -14,9 +14,9 @@ from mlir_sched.tasks.integer_ranges import IntegerRanges
 from mlir_sched.tasks.model import EntryPoint
 
 _UNUSED = TensorSpec((), "f32")
-"""What is passed for an argument that a function takes and does not use: any tensor will do."""
+"""The tensor passed for an argument that its function does not use: any tensor will do."""
 _PASSED_AS = {"index": "i64"}
-"""What IREE's virtual machine makes of scalar types in a signature."""
+"""Scalar types in a signature that IREE's virtual machine replaces, with the replacement."""
 
 
 def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
@@ -66,12 +66,12 @@ def _spec(type_: Any) -> TensorSpec:
 
 
 def _is_data(argument: Any) -> bool:
-    """Say whether an argument of a function is one that the user gives, and not one of IREE's fences."""
+    """Say whether the user gives an argument of a function, as opposed to IREE's fences."""
     return str(argument.type) != "!hal.fence"
 
 
 def _imported_as(value: Any, functions: dict[str, Any]) -> Any:
-    """Return the tensor type that an argument is imported as, None when it is not used."""
+    """Return the type of the tensor that an argument is imported as; None when the argument is not used."""
     if str(value.type) != "!hal.buffer_view":
         return value.type
     for use in value.uses:

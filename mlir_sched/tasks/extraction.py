@@ -36,11 +36,11 @@ def extract_model(
     """Return the model of a file; see ``tasks.extract``.
 
     Args:
-        path: The file.
+        path: The model's file.
         flags: Compiler flags.
         target_key: Key of the target.
-        library: A transform library that rewrites the program, or nothing.
-        at_work: A file that names the dispatch at work, so that a crash has a culprit.
+        library: Text of a transform library that rewrites the program; empty for none.
+        at_work: A file into which each dispatch's name is written first, to name the culprit of a crash.
         skipped: Dispatches to leave alone, each with the reason.
     """
     errors: list[str] = []
@@ -73,12 +73,13 @@ def flow_module(path: str, compilation: Compilation, library: str = "") -> Any:
     """Return the program at the flow phase.
 
     Args:
-        path: The program.
-        compilation: What it is loaded into.
-        library: A transform library that rewrites it where ``iree-compile`` does preprocessing; none when empty.
+        path: The program's file.
+        compilation: The compilation that the program is loaded into.
+        library: Text of a transform library that rewrites the program in the place of ``iree-compile``'s
+            preprocessing; empty for none.
 
     Raises:
-        UserError: With the compiler's first error, which names file and line.
+        UserError: The compiler rejects the program; the message is its first error, which names file and line.
     """
     try:
         compilation.load_file(path)
@@ -99,7 +100,7 @@ def apply_to_program(library: str, program: Any) -> None:
     """Apply the program entry of a transform library, as the interpreter pass does.
 
     Raises:
-        CompilerError: It fails.
+        CompilerError: The library does not parse, or its program entry fails.
     """
     try:
         script = ir.Module.parse(library)
@@ -110,7 +111,7 @@ def apply_to_program(library: str, program: Any) -> None:
 
 
 def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
-    """Return the tasks with those of equal key made one, their weights added."""
+    """Return the tasks, those of equal key merged into one with the sum of their weights."""
     merged: dict[str, Task] = {}
     for task in tasks:
         seen = merged.get(task.key)
@@ -161,7 +162,7 @@ def _task(
 
 
 def _compile_to_sources(program: TaskProgram) -> tuple[str, Dispatch | str]:
-    """Return the program at the executable-sources phase, and its dispatch or why there is none."""
+    """Return the program at the executable-sources phase, and its dispatch or why the dispatch cannot be tuned."""
     module = ir.Module.parse(program.text)
     with Compilation() as compilation:
         compilation.load(module.operation)

@@ -1,8 +1,8 @@
-"""The integers that a program can take: those that are used as indices stay inside what they index.
+"""The integers that a program can take: integers used as indices stay inside the tensors that they index.
 
-A language model takes tokens, and reads a row of a table for each; a token beyond the table would read memory of
-somebody else. The values of an integer argument are followed through a program at the flow phase, into its dispatches,
-to the places where they are used as an index.
+A language model takes tokens and reads a row of a table for each; a token beyond the table would read memory that does
+not belong to the table. The values of an integer argument are followed through a program at the flow phase, into its
+dispatches, to the places where they are used as an index.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Range: TypeAlias = tuple[int, int]
 """Smallest and largest integer, both included."""
 
 CAUTIOUS: Range = (0, 1)
-"""What an argument gets whose use is not understood: any table has a row 0, and nearly any a row 1."""
+"""Range of an argument whose use is not understood: every table has a row 0, and nearly every table a row 1."""
 
 _VALUE_DIALECTS = ("arith.", "math.", "linalg.", "tensor.", "affine.", "flow.tensor.", "hal.tensor.")
 _INTEGERS = re.compile(r"(?:^|[x<:])(?:i\d+|index)\b|^!hal\.buffer_view$")
@@ -44,7 +44,7 @@ class IntegerRanges:
         return _Flow(self._callee_arguments).of(argument)
 
     def _callee_arguments(self, call: Any, position: int) -> tuple[Any, ...]:
-        """Return the arguments of the functions that an operand of a call or dispatch becomes."""
+        """Return the arguments that an operand of a call or dispatch becomes inside the called functions."""
         if call.name == "util.call":
             callee = self._functions.get(callee_of(call) or "")
             return () if callee is None else (callee.regions[0].blocks[0].arguments[position],)
@@ -102,18 +102,18 @@ class _Flow:
 
 
 def _holds_integers(value: Any) -> bool:
-    """Say whether a value may be of integers; what becomes a floating-point number is followed no further."""
+    """Say whether a value may hold integers; a value that is converted to floating point is followed no further."""
     return _INTEGERS.search(str(value.type).partition(",")[0]) is not None
 
 
 def _computes(op: Any, position: int) -> bool:
-    """Say whether an op only computes values from an operand, and no place or size of a tensor."""
+    """Say whether an op computes only values from an operand, not a position in a tensor or the size of one."""
     places = op.name.startswith(("tensor.", "flow.tensor.")) and isinstance(op.operands[position].type, ir.IndexType)
     return op.name.startswith(_VALUE_DIALECTS) and not places
 
 
 def _inside(op: Any, position: int) -> Iterator[Any]:
-    """Yield the argument of a structured op's body that an operand becomes."""
+    """Yield the block argument that an operand becomes in the body of a structured op."""
     for region in op.regions:
         if op.name.startswith("linalg.") and region.blocks:
             yield region.blocks[0].arguments[position]

@@ -22,7 +22,7 @@ def body_names(op: Any) -> tuple[str, ...]:
 
 
 def reads_loop_index(op: Any) -> bool:
-    """Say whether the body looks at loop indices or gathers, so that maps do not tell what it reads."""
+    """Say whether the body uses loop indices or gathers: then its indexing maps do not tell which elements it reads."""
     return not _INDEX_DEPENDENT.isdisjoint(body_names(op))
 
 

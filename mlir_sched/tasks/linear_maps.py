@@ -10,7 +10,7 @@ from mlir_sched.payload import LinearExpr
 
 
 def linear_results(affine_map: Any) -> list[LinearExpr | None]:
-    """Return each result of an affine map as coefficients over its dims; None where it is not linear."""
+    """Return each result of an affine map as coefficients over the map's dims; None for a result that is not linear."""
     return [_linear(expr, affine_map.n_dims) for expr in affine_map.results]
 
 

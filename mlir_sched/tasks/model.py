@@ -1,4 +1,4 @@
-"""From a model file to its tasks: one per distinct dispatch, with how often it runs and a program of its own."""
+"""From a model file to its tasks: one task per distinct dispatch, with its calls per run and a stand-alone program."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 
 TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
-"""Flags under which a program is taken apart, and compiled once its dispatches have scripts.
+"""Flags under which a program is split into tasks, and compiled once its dispatches have scripts.
 
-Constants of a few numbers (a convolution's bias, say) are operands of dispatches and no part of their code: dispatches
-that differ in constants only are one task, and no dispatch holds a resource of the program's file, which a program of
-its own would lack. Without the flag IREE inlines constants of up to 256 bytes (RegionOpUtils.cpp).
+With them, constants of a few numbers (a convolution's bias, say) are operands of dispatches and no part of their code:
+dispatches that differ only in constants are one task, and no dispatch refers to a resource of the program's file, which
+the task's stand-alone program would lack. Without the flag IREE inlines constants of up to 256 bytes
+(RegionOpUtils.cpp).
 """
 
 EXTRACTION_LIMITS = WorkerLimits(timeout_s=1800.0, memory_bytes=child_memory_bytes())
-"""Large models take minutes to bring to the flow phase, and memory in proportion to their weights."""
+"""Limits of extraction: bringing a large model to the flow phase takes minutes, and memory proportional to its
+weights."""
 
 _JOB = "mlir_sched.tasks.extraction:extract_model"
 
@@ -39,8 +41,8 @@ class EntryPoint:
     Attributes:
         name: Its symbol.
         inputs, outputs: Tensors it takes and returns; a scalar has the shape ``()``.
-        integer_ranges: Smallest and largest integer that an input may hold, by position; None where any may be there,
-            and for other inputs. Indices have to stay inside the tables that they read.
+        integer_ranges: Smallest and largest integer that each input may hold, by position; None for an input that may
+            hold any integer or holds none. Indices have to stay inside the tables that they read.
     """
 
     name: str
@@ -55,13 +57,14 @@ class Model:
 
     Attributes:
         path: The file, as given.
-        entries: Its public functions.
-        tasks: Its distinct dispatches in the order of their first call; those that run once at load are left out.
+        entries: The program's public functions.
+        tasks: The program's distinct dispatches in the order of their first call, without dispatches that run only
+            once, when the program is loaded.
         flags: Compiler flags of every task (target flags first).
-        notes: What could not be known exactly, one sentence each.
+        notes: Figures that could not be determined exactly, one sentence each.
         parameters: Files that the program reads weights from.
-        scopes: Scopes of the parameters that it reads, sorted.
-        internal_errors: Tracebacks of our own mistakes, each of which cost one dispatch.
+        scopes: Scopes of the parameters that the program reads, sorted.
+        internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one dispatch.
     """
 
     path: str
@@ -86,15 +89,15 @@ def extract(
 
     Args:
         model_path: A program in any form that ``iree-compile`` reads.
-        target: What to compile for.
+        target: The target to compile for.
         extra_flags: Further compiler flags.
-        library: A transform library that rewrites the program before its dispatches are formed; none when empty.
+        library: Text of a transform library that rewrites the program before its dispatches are formed; empty for none.
         parameters: Files with the program's weights.
 
     Raises:
         UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch, or
-            reads parameters that no file is given for.
-        JobError: A mistake of ours, with its traceback.
+            reads parameters for which no file is given.
+        JobError: mlir-sched itself has an error; the message holds the traceback.
     """
     path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
@@ -109,7 +112,7 @@ def extract(
 
 
 def _extract(worker_flags: tuple[str, ...], *arguments: Any) -> Model:
-    """Run the extraction in a worker, once more without a dispatch for each that crashes the compiler."""
+    """Run the extraction in a worker; after each dispatch that crashes the compiler, run it again without that one."""
     crashing: dict[str, str] = {}
     with temporary_folder() as folder:
         at_work = Path(folder) / "dispatch"
@@ -131,7 +134,7 @@ def require_program(model_path: str | Path) -> Path:
     """Return the path of a model that exists and is not empty.
 
     Raises:
-        UserError: There is no such file, or nothing in it.
+        UserError: The file does not exist, is not a regular file or is empty.
     """
     path = Path(model_path)
     if not path.is_file():

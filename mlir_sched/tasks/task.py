@@ -1,4 +1,4 @@
-"""A task: one distinct dispatch of the model as a program of its own, and what tuning needs to know of it."""
+"""A task: one distinct dispatch of the model as a stand-alone program, with what tuning needs to know about it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class Task:
 
     Attributes:
         key: Structural hash of the dispatch's code, without its name, together with target, compiler version and
-            compiler flags: equal keys mean that a measurement of one is a measurement of the other.
+            compiler flags: measurements of tasks with equal keys are interchangeable.
         name: The dispatch's symbol in the model, e.g. ``main_dispatch_0_matmul_1024x1024x1024_f32``.
-        weight: How often one run of the model calls it, >= 1.
+        weight: Calls of the dispatch in one run of the model, >= 1.
         source: The task's stand-alone program at IREE's executable-sources phase, as MLIR text. Its entry is
             ``task``; it takes the inputs, then one buffer per output, into which it writes the results.
-        inputs: Tensors the dispatch reads.
-        outputs: Tensors it makes; one that is updated in place is also an input.
-        dispatch: Its ops; None when it cannot be tuned.
-        not_tunable: Why it cannot be tuned; empty when it can.
-        flags: The compiler flags its program is compiled with (target flags first).
+        inputs: Tensors that the dispatch reads.
+        outputs: Tensors that the dispatch writes; a tensor that is updated in place is also an input.
+        dispatch: The dispatch's ops; None when it cannot be tuned.
+        not_tunable: Why the dispatch cannot be tuned; empty when it can.
+        flags: The compiler flags of the task's program (target flags first).
     """
 
     key: str

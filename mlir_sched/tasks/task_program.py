@@ -1,15 +1,15 @@
-"""One dispatch of a model as a program of its own.
+"""One dispatch of a model as a stand-alone program.
 
-The program's entry ``task`` takes the dispatch's tensors and one buffer per result, and writes the results there::
+The program's entry ``task`` takes the dispatch's tensors and one buffer per result, into which it writes the results::
 
     %0 = hal.tensor.import %arg0 ...            (one per tensor)
     %1 = flow.dispatch @dispatch::@dispatch(%0) : ...
     %2 = hal.tensor.alias %1 ... to %out0       (one per result)
     util.return (hal.tensor.export %2 ...)
 
-A tensor that the dispatch updates in place is copied into the result's buffer first, by an alias before the dispatch
-instead of after it: the caller's tensor stays as it was. (IREE drops a ``flow.tensor.clone`` there.)
-Names are the same in every such program: equal dispatches give equal programs.
+A tensor that the dispatch updates in place is first copied into the result's buffer, by an alias before the dispatch
+instead of after it, so that the caller's tensor keeps its values. (IREE drops a ``flow.tensor.clone`` in this place.)
+Every such program uses the same names, so that equal dispatches give equal programs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENTRY = "task"
 SYMBOL = "dispatch"
 """Name of the executable, of its export and of its function."""
 _RESOURCES = "\n{-#"
-"""What the section of a file begins with that holds the elements of ``dense_resource`` attributes."""
+"""Start of the section of an MLIR file that holds the elements of ``dense_resource`` attributes."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class TaskProgram:
 
     Attributes:
         text: MLIR text.
-        inputs: Tensors it takes.
-        outputs: Tensors it makes, each into a buffer that is passed after the inputs.
+        inputs: Tensors that the program takes.
+        outputs: Tensors that the program makes, each in a buffer that is passed after the inputs.
     """
 
     text: str
@@ -51,7 +51,7 @@ def build_task_program(module: Any, dispatch: Any) -> TaskProgram:
     """Return the program of one ``flow.dispatch`` of a module at the flow phase.
 
     Raises:
-        NotTunableError: It takes values that are neither tensors nor constants, or its shapes are dynamic.
+        NotTunableError: The dispatch takes values that are neither tensors nor constants, or has dynamic shapes.
     """
     workload, *_ = _segments(dispatch)
     operands = list(dispatch.operands)
@@ -94,7 +94,7 @@ def _body(dispatch: Any, operands: list[Any], workload: int) -> list[str]:
 
 
 def _operand_lines(operands: list[Any], tied: list[int]) -> list[str]:
-    """Return the ops that make the operands; one that is updated is copied into its result's buffer first."""
+    """Return the ops that make the operands; an operand updated in place is first copied into its result's buffer."""
     lines: list[str] = []
     imported = 0
     for position, value in enumerate(operands):
@@ -123,7 +123,7 @@ def _dispatch_line(dispatch: Any, names: list[str], workload: int, tied: list[in
 
 
 def _tied_operands(dispatch: Any) -> list[int]:
-    """Return per result the position of the operand it is written over, or -1."""
+    """Return for each result the position of the operand that it overwrites, or -1."""
     workload = _segments(dispatch)[0]
     if "tied_operands" not in dispatch.attributes:
         return [-1] * len(dispatch.results)

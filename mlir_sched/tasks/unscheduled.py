@@ -7,7 +7,7 @@ from mlir_sched.tasks.task import Task
 
 
 def why_unscheduled(task: Task) -> str:
-    """Return what about a task keeps every transform module from scheduling it."""
+    """Return the property of a task that keeps every transform module from scheduling it."""
     dispatch = task.dispatch
     if dispatch is None:
         return task.not_tunable

@@ -1,7 +1,7 @@
-"""The proof that a script did what it says: on the IR right after it ran, and again after IREE's own configuration.
+"""The proof that a script took effect: checked on the IR right after the script ran and after IREE's configuration.
 
-IREE exits with success and generates its default code in many cases where a user configuration was lost; so nothing
-is believed that is not seen in the IR.
+IREE succeeds and generates its default code in many cases where a user configuration was lost, so an exit code proves
+nothing: only the IR does.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _UNDECIDED_COUNT = "iree_tensor_ext.dispatch.workgroup_count_from_slice"
 
 @dataclass(frozen=True)
 class CodegenChoice:
-    """How a dispatch's function is to be lowered.
+    """The attributes that decide how a dispatch's function is lowered.
 
     Attributes:
-        translation_info: The function's attribute as text; empty when it has none.
+        translation_info: The function's ``translation_info`` attribute as text; empty when it has none.
         lowering_configs: The ``lowering_config`` attributes of its ops as sorted text.
     """
 
@@ -41,7 +41,7 @@ class CodegenChoice:
 
 
 def codegen_choice(function: Any) -> CodegenChoice:
-    """Return what a function's attributes say."""
+    """Return the choice that a function's attributes express."""
     attributes = function.attributes
     info = str(attributes["translation_info"]) if "translation_info" in attributes else ""
     configs = (op.attributes[_LOWERING_CONFIG] for op in walk(function) if _LOWERING_CONFIG in op.attributes)
@@ -49,7 +49,7 @@ def codegen_choice(function: Any) -> CodegenChoice:
 
 
 def why_not_applied(function: Any) -> str:
-    """Return why a script did not do its work on a function, or an empty string when it did."""
+    """Return why a script did not take effect on a function, or an empty string when it did."""
     if APPLIED not in function.attributes:
         return f"the script did not reach its end: the function has no {APPLIED} annotation"
     choice = codegen_choice(function)
@@ -61,7 +61,7 @@ def why_not_applied(function: Any) -> str:
 
 
 def why_not_honoured(wanted: CodegenChoice, function: Any) -> str:
-    """Return how the configured function differs from what the script set, or an empty string."""
+    """Return how the configured function's attributes differ from those that the script set, or an empty string."""
     if APPLIED not in function.attributes:
         return f"IREE dropped the {APPLIED} annotation"
     found = codegen_choice(function)
@@ -73,7 +73,7 @@ def why_not_honoured(wanted: CodegenChoice, function: Any) -> str:
 
 
 def _left_over(function: Any) -> str:
-    """Return what a code-generating script left undone in a function that no pipeline will complete."""
+    """Return what a script left undone in a function that no pipeline will complete, or an empty string."""
     for op in walk(function):
         if op.name == "scf.forall" and _WORKGROUP_MAPPING not in str(op.attributes.get("mapping", "")):
             return "the script left an scf.forall without workgroup mapping"
@@ -86,7 +86,7 @@ def _left_over(function: Any) -> str:
 
 
 def _uncounted(function: Any) -> str:
-    """Return why the number of workgroups does not follow from the script, or an empty string."""
+    """Return why the script does not determine the number of workgroups, or an empty string when it does."""
     names = {op.name for op in walk(function)}
     beside = [op.operation for op in function.parent.regions[0].blocks[0] if op.operation.name == _DISPATCH_CONFIG]
     counted = all(op.name != _UNDECIDED_COUNT for config in beside for op in walk(config))

@@ -1,8 +1,8 @@
-"""Compiles one candidate inside a worker: the script is applied to the dispatch's IR, proven, and compiled on.
+"""Compiles one candidate inside a worker: applies the script to the dispatch's IR, proves its effect, and compiles.
 
-The task's IR is parsed and brought to the state that scripts meet once; a candidate works on a copy. The script runs
-in MLIR's transform interpreter, and the same IR then continues through IREE's phases, stopping after configuration to
-see that IREE kept what the script chose.
+The task's IR is parsed once and brought to the state that scripts meet; every candidate works on a copy. The script
+runs in MLIR's transform interpreter, and the same IR then continues through IREE's phases, with a stop after
+configuration to check that IREE kept the script's choices.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class _RejectedError(MlirSchedError):
 
 
 def compile_candidate(source: str, script: str | None, flags: tuple[str, ...]) -> CompileResult:
-    """Return the program that a script makes of a task, or why there is none.
+    """Return the compiled program of a task with a script applied, or the failure.
 
     Args:
         source: The task's program at the executable-sources phase.
-        script: The script's text; None compiles as IREE does by itself.
+        script: The script's text; None for IREE's own choices.
         flags: Compiler flags; the first call fixes them for this process.
     """
     start = time.perf_counter()
@@ -75,7 +75,7 @@ def _compile(source: str, script: str | None) -> tuple[bytes, str]:
 
 
 def apply_script(text: str, function: Any) -> None:
-    """Apply a script to a function of the current context and see that it did its work."""
+    """Apply a script to a function of the current context and check that it took effect."""
     module_operation = function.parent.operation
     try:
         script = ir.Module.parse(text)
@@ -111,7 +111,7 @@ def _prepared(source: str) -> Any:
 
 
 def _strip_locations(module: Any) -> None:
-    """Drop the lines of program and script: in debug information they would make equal code look different."""
+    """Drop the source locations of program and script: as debug information they would make equal code differ."""
     passmanager.PassManager.parse("any(strip-debuginfo)").run(module)
 
 

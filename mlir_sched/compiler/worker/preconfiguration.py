@@ -1,8 +1,8 @@
 """Brings a dispatch to the state that a transform script meets.
 
 Source: IREE, ``addCommonTargetExecutablePreprocessingPasses`` (Codegen/Common/Passes.cpp), before it the generalisation
-of named ops on GPUs (SPIRV/Passes.cpp, LLVMGPU/Passes.cpp), and ``iree-codegen-create-dispatch-config``, which makes
-the place that a script writes the number of workgroups to. IREE runs all of them once more without effect.
+of named ops on GPUs (SPIRV/Passes.cpp, LLVMGPU/Passes.cpp), and ``iree-codegen-create-dispatch-config``, which creates
+the op into which a script writes the number of workgroups. IREE later runs all these passes again, without effect.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _VARIANT = "hal.executable.variant"
 
 
 def run_preconfiguration(function: Any) -> None:
-    """Run on a dispatch what IREE runs before it applies user configurations.
+    """Run the passes on a dispatch that IREE runs before it applies user configurations.
 
     Args:
-        function: Its ``func.func``, inside of a program at executable-sources.
+        function: The dispatch's ``func.func``, inside a program at the executable-sources phase.
     """
     variant = _variant_of(function)
     passes = _COMMON if '"llvm-cpu"' in str(variant.attributes["target"]) else _GPU

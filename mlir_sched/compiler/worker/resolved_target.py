@@ -1,4 +1,4 @@
-"""The worker's side of ``targets/kind.py``: what IREE makes of the target flags of this process."""
+"""The worker's side of ``targets/kind.py``: the executable target to which IREE resolves this process's flags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def resolved_target() -> str:
     """Return the ``#hal.executable.target`` that the flags select, as it stands in programs.
 
     Raises:
-        UserError: The flags select no device, or one without a compilation target.
+        UserError: The flags select no device, or a device without an executable target.
     """
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module = ir.Module.parse(_PROBE)

@@ -1,7 +1,7 @@
 """IREE's compiler inside this process: flags, phases and diagnostics.
 
-Flags are given to the whole process, as ``iree-compile`` does: part of IREE's flags (the transform library, code
-generation limits) do not exist per session, and others leak from one session into the next (found in IREE 3.13).
+Flags are set for the whole process, as in ``iree-compile``: some of IREE's flags (the transform library, code
+generation limits) cannot be set per session, and others leak from one session into the next (found in IREE 3.13).
 """
 
 from __future__ import annotations
@@ -38,9 +38,12 @@ class CompilerError(MlirSchedError):
 
 
 def set_up(flags: tuple[str, ...]) -> None:
-    """Give this process its compiler flags; they can be given once.
+    """Set this process's compiler flags; a second call has to give the same flags.
 
-    An unknown flag ends the process with LLVM's message, so call it in a worker only.
+    An unknown flag ends the process with LLVM's message, so call this function only in a worker.
+
+    Raises:
+        ValueError: The process has other flags already.
     """
     if _set_up_flags == [flags]:
         return
@@ -86,11 +89,11 @@ class Compilation:
         self._check(self._invocation.parse_source(source))
 
     def load(self, module: Any) -> None:
-        """Take an operation of the session's context; it stays the caller's and is changed in place."""
+        """Load an operation of the session's context; the caller keeps the operation, which is changed in place."""
         self._invocation.import_module(module)
 
     def run(self, start: str, stop: str) -> None:
-        """Run the phases after ``start`` up to and with ``stop``.
+        """Run the phases after ``start`` up to and including ``stop``.
 
         Raises:
             CompilerError: The compiler rejects the program.
