@@ -130,9 +130,13 @@ class TaskSearch:
         return [r for r in valid if distinct[r.outcome.binary_hash or r.candidate_key] is r]
 
     def best_seconds(self) -> float | None:
-        """Return the best candidate's time so far on the scale of the untuned timing; None while none is valid."""
+        """Return the time of the best candidate so far, at most the untuned time; None while no candidate is valid.
+
+        The time is on the scale of the untuned timing.
+        """
         times = [seconds_against(r.outcome, self.untuned) for r in self.records.values()]
-        return min((t for t in times if t is not None), default=None)
+        valid = [seconds for seconds in times if seconds is not None]
+        return min(*valid, self.untuned.median_s) if valid else None
 
     def seconds_per_run(self) -> float:
         """Return the seconds that the task takes per run of the model with its best candidate so far."""
