@@ -12,7 +12,6 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from mlir_sched.errors import UserError
 from mlir_sched.pipeline import tune
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets import detect_target
@@ -63,7 +62,7 @@ def main() -> None:
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.types) - set(RESULTS))
     if unknown:
-        raise UserError(f"unknown type {unknown[0]}; known types: {', '.join(RESULTS)}")
+        parser.error(f"unknown type {unknown[0]}; known types: {', '.join(RESULTS)}")
     space = Space.default(detect_target("llvm-cpu", 1))
     for kind in arguments.types or RESULTS:
         for shape in SHAPES:

@@ -38,7 +38,7 @@ from mlir_sched.trace import Trace
 
 VERSION = 1
 MOST_FAILING = 0.05
-"""Share of failures among the candidates of a dispatch from which on the audit fails."""
+"""Share of failures among the candidates of a dispatch above which the audit fails."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def notes_of(audits: Sequence[SketchAudit]) -> list[str]:
     """Return the first message of every class of failure, and the dispatches with too many failing candidates."""
     notes = [f"{a.task} {a.sketch}: {kind}: {text}" for a in audits for kind, text in a.messages.items()]
     for (program, task), share in failing_share(audits).items():
-        if share >= MOST_FAILING:
+        if share > MOST_FAILING:
             notes.append(f"{program} {task}: {share:.1%} of the candidates fail")
     return notes
 
@@ -218,7 +218,7 @@ def main() -> None:
     console.print(table_of(audits))
     for note in (*untunable, *notes_of(audits)):
         console.print(note, highlight=False, markup=False, soft_wrap=True)
-    sys.exit(int(any(share >= MOST_FAILING for share in failing_share(audits).values())))
+    sys.exit(int(any(share > MOST_FAILING for share in failing_share(audits).values())))
 
 
 def _parser() -> argparse.ArgumentParser:

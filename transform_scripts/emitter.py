@@ -94,7 +94,7 @@ class Emitter:
     def transpose_pack(self, target: Handle, operand: int, order: Sequence[int]) -> Handle:
         """Emit ``structured.pack_transpose``: the packed operand's outer dimensions in another order."""
 
-    def lower_packs(self) -> Handle:
+    def lower_packs(self) -> None:
         """Emit ``structured.lower_pack`` on every ``linalg.pack``; ``linalg.transpose`` ops then do the copies."""
 
     def replace_by_function(self, target: Handle, function: str) -> None:

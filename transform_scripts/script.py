@@ -208,7 +208,7 @@ class ScriptEmitter(Emitter):
             op = structured.PackTransposeOp(*[self._any_op] * 3, packed, target, outer_perm=list(order))
             return op.results[0]
 
-    def lower_packs(self) -> Handle:
+    def lower_packs(self) -> None:
         """Emit ``structured.lower_pack``."""
         with ir.Location.name("pack"):
             typed = transform.CastOp(transform.OperationType.get("linalg.pack"), self.match_ops(["linalg.pack"]))

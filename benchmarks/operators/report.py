@@ -191,10 +191,6 @@ def _empty_calls(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
     return ((name, duration(min(found)), duration(max(found))) for name, found in times.items())
 
 
-def _unresolved(row: Row) -> Iterator[str]:
-    return (f"no kernel time of {label}: {why}" for label, why in row.kernels.unresolved.items())
-
-
 def _without_repetition(rows: Sequence[Row]) -> Iterator[str]:
     by_note: dict[str, list[str]] = {}
     for row in rows:

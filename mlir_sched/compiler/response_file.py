@@ -49,4 +49,4 @@ def read_response_file(text: str) -> tuple[str, ...]:
 
 def _quoted(flag: str) -> str:
     escaped = _ESCAPED.sub(r"\\\g<0>", flag)
-    return f'"{escaped}"' if _SPECIAL.search(flag) else flag
+    return f'"{escaped}"' if _SPECIAL.search(flag) or not flag else flag

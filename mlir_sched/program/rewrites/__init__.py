@@ -1,5 +1,6 @@
 """Rewrites of the whole program that a transform library makes before IREE forms dispatches."""
 
+from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
 from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
 from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
@@ -10,6 +11,7 @@ from mlir_sched.program.rewrites.transposed_convolution import TransposedConvolu
 from mlir_sched.program.rewrites.winograd import Winograd
 
 __all__ = [
+    "ChannelsLast",
     "ContiguousFilters",
     "PaddedConvolution",
     "ProgramRewrite",
@@ -26,4 +28,5 @@ def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth trying on ``cores`` cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
     padded = (PaddedConvolution(), ReshapedPadding())
-    return (SingleDispatch(), SplitReduction(cores), ContiguousFilters(), *padded, Winograd(), *transposed)
+    layouts = (ChannelsLast(), ContiguousFilters())
+    return (SingleDispatch(), SplitReduction(cores), *layouts, *padded, Winograd(), *transposed)

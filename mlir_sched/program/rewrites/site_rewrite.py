@@ -74,6 +74,14 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
     def compute(self, site: S, *inputs: Any) -> Any:
         """Return what replaces the result, computed from the inputs by ops at the current insertion point."""
 
+    def rewrite_rest(self, module: Any, program: ir.Module) -> None:
+        """Emit what a rewrite does to the program after its sites are replaced; by default nothing.
+
+        Args:
+            module: A handle on the program's module.
+            program: The program as it was.
+        """
+
     def applies(self, program: ir.Module) -> bool:
         """Say whether the program has a site."""
         return bool(self.sites(program))
@@ -99,6 +107,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
                     op = each.bodyTargets[0]
                     replace(op, f"compute_{symbol}", self.inputs(op, site))
                     transform.YieldOp()
+            self.rewrite_rest(module, program)
             transform.ApplyDeadCodeEliminationOp(module)
             return transform.ApplyRegisteredPassOp(any_op, module, "symbol-dce").result
 
