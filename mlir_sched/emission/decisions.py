@@ -16,6 +16,8 @@ MIN_GAIN = 1.02
 """Least speed-up worth a script."""
 WORTH_IT = PLACEMENT
 """Least speed-up for which flags are emitted in place of none, or scripts in place of flags alone."""
+FAR = 1.1
+"""Ratio of the medians of two programs from which their intervals overlap in disturbed sessions only."""
 NO_LOSS = 0.995
 """Ratio to the untuned program below which an emitted program counts as slower."""
 
@@ -28,6 +30,15 @@ def why_no_gain(timing: Timing) -> str:
     if timing.ratio >= MIN_GAIN and timing.ratio_low > PLACEMENT:
         return ""
     return f"no gain: the best script is {shown(timing)} as fast as the untuned code"
+
+
+def is_disturbed(scripted: Timing, untuned: Mapping[str, Timing]) -> bool:
+    """Say whether a program is far faster than all others by its median, and its interval does not show that.
+
+    Programs so far apart are told apart by any undisturbed session; another one has to decide.
+    """
+    far = all(scripted.ratio >= FAR * other.ratio for other in untuned.values())
+    return far and not _clears(scripted, untuned)
 
 
 def loses(timing: Timing) -> bool:

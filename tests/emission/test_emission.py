@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlir_sched.emission.decisions import loses, plainest_of_fastest, why_no_gain
+from mlir_sched.emission.decisions import is_disturbed, loses, plainest_of_fastest, why_no_gain
 from mlir_sched.outcome import Timing
 from mlir_sched.runner.statistics import median_interval
 
@@ -42,6 +42,22 @@ def test_a_program_that_may_be_slower_is_a_loss() -> None:
     assert loses(ratio(0.97, 0.99))
     assert loses(ratio(0.98, 1.06))
     assert not loses(ratio(0.997, 1.01))
+
+
+@pytest.mark.parametrize(
+    ("scripted", "rival", "disturbed"),
+    [
+        ((0.9, 5.1), (0.99, 1.01), True),  # 3x by the median
+        ((1.2, 4.8), (1.1, 1.3), True),
+        ((2.9, 3.1), (0.99, 1.01), False),  # told apart
+        ((1.0, 1.1), (0.99, 1.01), False),  # a small gain is no sign of a disturbance
+        ((0.9, 5.1), (2.8, 3.0), False),
+    ],
+)
+def test_a_session_is_disturbed_where_programs_far_apart_are_not_told_apart(
+    scripted: tuple[float, float], rival: tuple[float, float], disturbed: bool
+) -> None:
+    assert is_disturbed(ratio(*scripted), {"default": ratio(*DEFAULT), "O3": ratio(*rival)}) == disturbed
 
 
 def test_a_script_is_worth_it_when_its_whole_interval_is() -> None:

@@ -236,6 +236,29 @@ def test_scripts_that_are_not_faster_when_measured_again_are_not_emitted(emitted
     assert set(emission.notes.values()) == {"the program was 0.98x (0.98 to 0.98) when measured again"}
 
 
+def test_a_disturbed_session_does_not_decide(emitted: Any) -> None:
+    disturbed = replace(timing(3.0), ratio_low=0.9)
+    sessions = [
+        {"a+b+c+d": disturbed, "O3": timing(1.0)},
+        {"a+b+c+d": timing(3.0), "O3": timing(1.0)},
+        {"a+b+c+d": disturbed},
+        {"a+b+c+d": timing(2.9)},
+    ]
+    emission = emitted(Program(sessions), WINNERS)
+    assert list(emission.winners) == [*WINNERS]
+    assert emission.program.tuned.ratio == 2.9
+
+
+def test_after_two_disturbed_sessions_the_untuned_program_is_emitted(emitted: Any) -> None:
+    disturbed = {"a+b+c+d": replace(timing(3.0), ratio_low=0.9), "O3": timing(1.0)}
+    without = [{"b+c": timing(0.9), "O3": timing(1.0)}, {"b": timing(0.9), "O3": timing(1.0)}]
+    emission = emitted(
+        Program([disturbed, disturbed, *without, {"O3": timing(1.0)}, {"default": timing(1.0)}]), WINNERS
+    )
+    assert not emission.winners
+    assert emission.program.variant == "default"
+
+
 def test_the_half_that_saves_least_goes_first_where_scripts_slow_the_program(emitted: Any) -> None:
     sessions = [
         {"a+b+c+d": timing(0.9), "O3": timing(1.0)},
