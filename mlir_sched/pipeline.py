@@ -96,7 +96,7 @@ def tune(
             choice = VariantChoice.of(path, target, options, records, start)
             with Runner(measuring) as runner:
                 local_sync = options.device is None
-                variants = build_variants(path, target, runner, weights, choice.wants, local_sync=local_sync)
+                variants = build_variants(path, target, runner, weights, choice, local_sync=local_sync)
             choice.keep()
             for text in [text for built in variants.built for text in built.model.internal_errors]:
                 errors.add(text)

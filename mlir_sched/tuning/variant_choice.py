@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
+from mlir_sched.program.variants import Choice
 from mlir_sched.targets.target import Target
 from mlir_sched.tuning.budget import compiling_s
 from mlir_sched.tuning.options import TuneOptions
 
 
 @dataclass
-class VariantChoice:
+class VariantChoice(Choice):
     """The choice of the variants that are compiled, made once per run: a resumed run makes the same choice.
 
     Attributes:
@@ -50,6 +51,11 @@ class VariantChoice:
         wanted = time.monotonic() < self.until if known is None else name in known
         self._compiled += [name] if wanted else []
         return wanted
+
+    def settles(self, ratio: float) -> bool:
+        """Say whether the layout of the program leaves no other variant a chance."""
+        settled: bool = self.store.decide(f"{self.key}-layout", lambda: super(VariantChoice, self).settles(ratio))
+        return settled
 
     def keep(self) -> None:
         """Keep the decision, unless the store has one already."""

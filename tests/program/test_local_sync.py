@@ -14,7 +14,7 @@ from payloads import matmul
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
-from mlir_sched.program.variants import BuiltVariants, build_variants
+from mlir_sched.program.variants import BuiltVariants, Choice, build_variants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
@@ -33,12 +33,15 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
     return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=16, threads=2))
 
 
+class OnlyO3(Choice):
+    def wants(self, name: str) -> bool:
+        return name == "O3"
+
+
 def variants(path: Path, here: Target, *, local_sync: bool) -> BuiltVariants:
     path.write_text(SHORT)
     with Runner(RunnerOptions(threads=2, racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        return build_variants(
-            path, replace(here, cores=2), runner, (), lambda name: name == "O3", local_sync=local_sync
-        )
+        return build_variants(path, replace(here, cores=2), runner, (), OnlyO3(), local_sync=local_sync)
 
 
 def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_that_is_unwanted(

@@ -128,3 +128,12 @@ def test_a_run_by_time_compiles_variants_for_a_third_of_it_and_a_resumed_one_the
         resumed = VariantChoice.of(model, TARGET, options, store, now)
         assert [resumed.wants(name) for name in ("O3", "data-tiling")] == [True, False]
         assert VariantChoice.of(model, TARGET, TuneOptions(trials=5), store, now - 1e6).wants("data-tiling")
+
+
+def test_what_the_layout_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        for options, first, second in ((TuneOptions(trials=5), 4.7, 1.2), (TuneOptions(minutes=1.0), 1.9, 2.1)):
+            choice, resumed = (VariantChoice.of(model, TARGET, options, store, 0.0) for _ in range(2))
+            assert choice.settles(first) == resumed.settles(second) == (first >= 2.0)
