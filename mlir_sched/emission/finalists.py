@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
-from mlir_sched.emission.decisions import why_no_gain
+from mlir_sched.emission.decisions import MIN_GAIN, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.outcome import Timing
@@ -22,8 +22,12 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
 
-FINALISTS = 3
-"""Best candidates per task that are measured once more."""
+FINALISTS, LIGHT_FINALISTS = 3, 2
+"""Best candidates of a task that are measured once more, and of a task that takes little of the program's time."""
+LIGHT_SHARE = 0.02
+"""Share of the untuned time of all tasks below which a task takes little of the program's time."""
+LIGHT_BUDGET_S = 0.25
+"""Seconds of sampling per finalist of such a task; the others have those of the options."""
 
 
 @dataclass(frozen=True)
@@ -62,34 +66,43 @@ class Finalists:
 
 
 def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions) -> Finalists:
-    """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code."""
+    """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
+
+    Tasks that take little of the program's time have fewer finalists, and less time for each.
+    """
     if not searches:
         return Finalists()
-    winners: dict[str, Winner] = {}
-    notes: dict[str, str] = {}
-    chosen: list[_Choice] = []
+    entries = [_Entry(strategy_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
+    least_s = LIGHT_SHARE * sum(entry.seconds for entry in entries)
+    briefly = replace(options, racing=replace(options.racing, budget_s=LIGHT_BUDGET_S))
     with CompilerPool(searches[0].task.flags) as pool:
-        with Runner(options) as runner:
-            for number, search in enumerate(searches):
-                found = _choose(search, strategy_symbol(number, search.task.name), pool, runner)
-                if isinstance(found, str):
-                    notes[search.task.key] = found
-                else:
-                    chosen.append(found)
-        with Runner(options) as runner:
-            for choice in chosen:
-                winner = _report(choice, runner)
-                if isinstance(winner, str):
-                    notes[choice.search.task.key] = winner
-                else:
-                    winners[choice.search.task.key] = winner
-    return Finalists(winners, notes)
+        heavy = _measured([entry for entry in entries if entry.seconds >= least_s], FINALISTS, pool, options)
+        light = _measured([entry for entry in entries if entry.seconds < least_s], LIGHT_FINALISTS, pool, briefly)
+    found = heavy | light
+    results = {search.task.key: found[search.task.key] for search in searches}
+    return Finalists(
+        {key: result for key, result in results.items() if isinstance(result, Winner)},
+        {key: result for key, result in results.items() if isinstance(result, str)},
+    )
 
 
 def strategy_symbol(number: int, name: str) -> str:
     """Return the symbol of a dispatch's strategy: ``tuned_<number>_<what it computes>``."""
     what = re.sub(r"^.*?_?dispatch_\d+_", "", name)
     return f"tuned_{number}_{re.sub(r'[^A-Za-z0-9_]', '_', what)}"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A task with the symbol that its strategy would have in the library."""
+
+    symbol: str
+    search: TaskSearch
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the untuned task takes per run of the program."""
+        return self.search.task.weight * self.search.untuned.median_s
 
 
 @dataclass(frozen=True)
@@ -103,14 +116,40 @@ class _Choice:
     compiled: Sequence[CompileResult]
 
 
-def _choose(search: TaskSearch, symbol: str, pool: CompilerPool, runner: Runner) -> _Choice | str:
+def _measured(
+    entries: Sequence[_Entry], finalists: int, pool: CompilerPool, options: RunnerOptions
+) -> dict[str, Winner | str]:
+    """Return the winner of every task, or why it has none, by the task's key."""
+    if not entries:
+        return {}
+    chosen: list[_Choice] = []
+    found: dict[str, Winner | str] = {}
+    with Runner(options) as runner:
+        for entry in entries:
+            choice = _choose(entry, finalists, pool, runner)
+            if isinstance(choice, str):
+                found[entry.search.task.key] = choice
+            else:
+                chosen.append(choice)
+    with Runner(options) as runner:
+        for choice in chosen:
+            found[choice.search.task.key] = _report(choice, runner)
+    return found
+
+
+def _choose(entry: _Entry, finalists: int, pool: CompilerPool, runner: Runner) -> _Choice | str:
     """Return the fastest of the best candidates of a task, or why none is used.
 
-    The scripts are printed from the traces: a stored script may come from a transform module that has changed since.
+    Candidates that the search showed to gain less than a script is worth are not measured again. The scripts are
+    printed from the traces: a stored script may come from a transform module that has changed since.
     """
-    records, scripts = _scripts(search, symbol)
+    search, symbol = entry.search, entry.symbol
+    records, scripts = _scripts(search, symbol, finalists)
     if not records:
         return "no candidate is valid"
+    timings = [record.outcome.timing for record in records]
+    if not any(timing is not None and timing.ratio_high >= MIN_GAIN for timing in timings):
+        return why_no_gain(next(timing for timing in timings if timing is not None))
     compiled = compile_scripts(search.task, scripts, pool)
     try:
         _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
@@ -125,11 +164,11 @@ def _choose(search: TaskSearch, symbol: str, pool: CompilerPool, runner: Runner)
     return _Choice(search, records[best], scripts[best], symbol, (compiled[0], compiled[best + 1]))
 
 
-def _scripts(search: TaskSearch, symbol: str) -> tuple[list[Record], list[str]]:
+def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Record], list[str]]:
     """Return the best candidates whose traces the space still allows, and their scripts."""
     found: list[tuple[Record, str]] = []
     for record in search.ranked():
-        if record.trace is not None and len(found) < FINALISTS:
+        if record.trace is not None and len(found) < finalists:
             try:
                 found.append((record, search.space.script(record.trace, symbol)))
             except IllegalTraceError:

@@ -56,8 +56,12 @@ class Nothing:
 # One dispatch
 
 
+SEARCHED = timing(2.0)
+"""The timing of every candidate during the search."""
+
+
 def record(trace: Trace, script: str) -> Record:
-    outcome = Outcome(timing(2.0), None, trace.key)
+    outcome = Outcome(SEARCHED, None, trace.key)
     return Record("task", "context", trace.key, Origin.SCRIPT, trace, script, outcome, 0, 0)
 
 
@@ -68,6 +72,7 @@ class Searched:
     task: Task
     space: DesignSpace
     records: list[Record]
+    untuned: Timing = field(default_factory=lambda: timing(1.0))
 
     def ranked(self) -> list[Record]:
         return self.records
@@ -125,6 +130,44 @@ def test_what_is_measured_and_emitted_is_what_the_trace_gives_now(
     (winner,) = finalists_of(sessions, traces, monkeypatch).winners.values()
     assert sessions.compiled == [SPACE.script(trace, winner.symbol) for trace in traces]
     assert winner.script == sessions.compiled[1]
+
+
+def test_what_the_search_showed_to_gain_nothing_is_not_measured_again(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([])
+    monkeypatch.setitem(globals(), "SEARCHED", timing(1.01))
+    found = finalists_of(sessions, traces, monkeypatch)
+    assert list(found.notes.values()) == [
+        "no gain: the best script is 1.01x (1.01 to 1.01) as fast as the untuned code"
+    ]
+    assert not sessions.compiled
+
+
+def test_a_task_that_takes_little_of_the_time_has_fewer_finalists_and_less_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    budgets: list[float] = []
+
+    class Runner(Nothing):
+        def __init__(self, options: RunnerOptions) -> None:
+            budgets.append(options.racing.budget_s)
+
+    sessions = Sessions([[timing(1.5)] * 3, [timing(1.5)], [timing(1.5)] * 2, [timing(1.5)]])
+    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
+    monkeypatch.setattr(finalists, "Runner", Runner)
+    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
+    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+    drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in range(4)]
+    records = [record(trace, "") for trace in drawn]
+    task = task_of("matmul", DISPATCH)
+    light, heavy = (replace(task, key=key, name=key, weight=weight) for key, weight in (("light", 1), ("heavy", 99)))
+    searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in (light, heavy)]
+    found = choose_finalists(searches, RunnerOptions.final("local"))
+    assert list(found.winners) == ["light", "heavy"]
+    assert budgets == [1.0, 1.0, finalists.LIGHT_BUDGET_S, finalists.LIGHT_BUDGET_S]
+    assert len(sessions.compiled) == finalists.FINALISTS + finalists.LIGHT_FINALISTS
+    assert not sessions.ratios
 
 
 @pytest.mark.parametrize(
