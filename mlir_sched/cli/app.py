@@ -100,7 +100,7 @@ def tune(
     trials: Annotated[
         int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Search for so long instead; emission comes on top.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Spend about so long in all instead.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of every choice of the search.")] = 0,
     store: Annotated[
         str | None,

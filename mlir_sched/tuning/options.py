@@ -20,7 +20,8 @@ class TuneOptions:
     Attributes:
         target: What to compile for.
         trials: Candidates to try over all tasks; by default 64 per task that can be tuned, unless minutes are given.
-        minutes: Wall-clock minutes for the search; emission and its checks come on top.
+        minutes: Wall-clock minutes for the whole run; a part is set aside for emission and its checks, whose time is
+            estimated.
         seed: Seed of every choice of the search.
         threads: Threads the tuned program may run on.
         device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
