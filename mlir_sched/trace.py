@@ -18,6 +18,9 @@ import numpy as np
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Distribution, Value, distribution_from_json
 
+RENAMED = {"edges": "tail"}
+"""Decisions whose names have changed: traces of older stores and libraries are read under the new names."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -103,7 +106,7 @@ class Trace:
                 data["sketch"],
                 tuple(
                     _decision(
-                        d["name"],
+                        RENAMED.get(d["name"], d["name"]),
                         _hashable(d["value"]),
                         *((key, _hashable(value)) for key, value in d["distribution"].items()),
                     )
