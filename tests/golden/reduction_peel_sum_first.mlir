@@ -44,7 +44,7 @@ module attributes {transform.with_named_sequence} {
     %function_12 = transform.apply_registered_pass "iree-codegen-llvmcpu-vector-lowering-pipeline" to %function_11 : (!transform.any_op) -> !transform.any_op
     %value = transform.param.constant #translation -> !transform.any_param
     transform.annotate %function_12 "translation_info" = %value : !transform.any_op, !transform.any_param
-    %value_13 = transform.param.constant "51d4e0cee429acf6" -> !transform.any_param
+    %value_13 = transform.param.constant "f07414304b9399cb" -> !transform.any_param
     transform.annotate %function_12 "mlir_sched.applied" = %value_13 : !transform.any_op, !transform.any_param
     transform.yield 
   }
