@@ -34,7 +34,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     multiply_add,
     transposed,
 )
-from mlir_sched.program.rewrites.replacement import require_number
+from mlir_sched.program.rewrites.replacement import ops_named, require_number
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_CONVOLUTIONS = 2
@@ -98,22 +98,13 @@ class ChannelsLast(OpRewrite[OpSite]):
     def rewrite_rest(self, module: Any, program: ir.Module) -> None:
         """Emit IREE's pass, and a failure of the sequence unless it converts every other convolution."""
         any_op = transform.AnyOpType.get()
-        transform.ApplyRegisteredPassOp(any_op, _ops_named(module, "util.func"), PASS)
-        converted = _ops_named(module, DENSE_LAST)
+        transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), PASS)
+        converted = ops_named(module, DENSE_LAST)
         names = [op.name for op in walk(program.operation)]
         pointwise = sum(site.op.name == DENSE for site in self.sites(program))
         require_number(converted, names.count(DENSE) + names.count(DENSE_LAST) - pointwise)
         mark = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(self.name)).result
         transform.AnnotateOp(converted, REWRITTEN, param=mark)
-
-
-def _ops_named(module: Any, name: str) -> Any:
-    """Emit a handle on all ops of a name below a handle's op."""
-    attributes = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
-    any_op = transform.AnyOpType.get()
-    return ir.Operation.create(
-        "transform.structured.match", operands=[module], results=[any_op], attributes=attributes
-    ).result
 
 
 def _is_convertible(op: Any) -> bool:

@@ -68,15 +68,22 @@ def require_number(handle: Any, number: int) -> None:
     transform.MatchParamCmpIOp(found, wanted, equal)
 
 
-def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
-    """Emit a handle on the only op with a name, and attributes, at or below a handle's op; fail if not exactly one."""
+def ops_named(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
+    """Emit a handle on all ops with a name, and attributes, at or below a handle's op."""
     given: dict[str, ir.Attribute] = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
     if attributes:
         given["op_attrs"] = ir.DictAttr.get(dict(attributes))
     any_op = transform.AnyOpType.get()
-    found = ir.Operation.create("transform.structured.match", operands=[handle], results=[any_op], attributes=given)
-    require_number(found.result, 1)
-    return found.result
+    return ir.Operation.create(
+        "transform.structured.match", operands=[handle], results=[any_op], attributes=given
+    ).result
+
+
+def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
+    """Emit a handle on the only op with a name, and attributes, at or below a handle's op; fail if not exactly one."""
+    found = ops_named(handle, name, attributes)
+    require_number(found, 1)
+    return found
 
 
 def producer_of(handle: Any, operand: int) -> Any:
