@@ -24,7 +24,15 @@ from iree.compiler.dialects import linalg, tensor, transform
 
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.operations import walk
-from mlir_sched.program.rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
+from mlir_sched.program.rewrites.convolution_ops import (
+    PLANE_FIRST,
+    PLANE_LAST,
+    TO_FIRST,
+    TO_LAST,
+    dilations_of,
+    is_static_f32,
+    strides_of,
+)
 from mlir_sched.program.rewrites.linalg_ops import (
     barrier,
     collapse,
@@ -41,10 +49,6 @@ MIN_CONVOLUTIONS = 2
 """Convolutions of a program below which no transposes cancel."""
 PASS = "iree-preprocessing-convert-conv-to-channels-last"
 """IREE's pass, on every ``util.func`` (ConvertConvToChannelsLast.cpp)."""
-DENSE, DENSE_LAST = "linalg.conv_2d_nchw_fchw", "linalg.conv_2d_nhwc_hwcf"
-"""The convolution that the pass converts, and the one that it makes."""
-LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-"""Orders of the dims of an image: from channels first to channels last, and back."""
 
 
 @dataclass(frozen=True)
@@ -80,29 +84,31 @@ class ChannelsLast(OpRewrite[OpSite]):
 
     def sites(self, program: ir.Module) -> list[OpSite]:
         """Return the ops that IREE's pass leaves channels first, and the convolutions with one tap and a stride."""
-        found = (op for op in walk(program.operation) if op.name in FORMS or (op.name == DENSE and _is_pointwise(op)))
+        found = (
+            op for op in walk(program.operation) if op.name in FORMS or (op.name == PLANE_FIRST and _is_pointwise(op))
+        )
         return [OpSite(op) for op in found if _is_convertible(op)]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         """Return the op's result, computed channels last and transposed back."""
         image, second, init = inputs
         strides, dilations = strides_of(site.op, 2), dilations_of(site.op, 2)
-        image, init = transposed(image, LAST), transposed(init, LAST)
-        if site.op.name == DENSE:
-            return transposed(_product(image, collapse(second, [[0], [1, 2, 3]]), init, strides), FIRST)
+        image, init = transposed(image, TO_LAST), transposed(init, TO_LAST)
+        if site.op.name == PLANE_FIRST:
+            return transposed(_product(image, collapse(second, [[0], [1, 2, 3]]), init, strides), TO_FIRST)
         form = FORMS[site.op.name]
         taps = transposed(second, form.filter) if form.filter != (0, 1) else second
         result = form.build(image, taps, outs=[init], strides=strides, dilations=dilations)
-        return transposed(result if isinstance(result, ir.Value) else result.result, FIRST)
+        return transposed(result if isinstance(result, ir.Value) else result.result, TO_FIRST)
 
     def rewrite_rest(self, module: Any, program: ir.Module) -> None:
         """Emit IREE's pass, and a failure of the sequence unless it converts every other convolution."""
         any_op = transform.AnyOpType.get()
         transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), PASS)
-        converted = ops_named(module, DENSE_LAST)
+        converted = ops_named(module, PLANE_LAST)
         names = [op.name for op in walk(program.operation)]
-        pointwise = sum(site.op.name == DENSE for site in self.sites(program))
-        require_number(converted, names.count(DENSE) + names.count(DENSE_LAST) - pointwise)
+        pointwise = sum(site.op.name == PLANE_FIRST for site in self.sites(program))
+        require_number(converted, names.count(PLANE_FIRST) + names.count(PLANE_LAST) - pointwise)
         mark = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(self.name)).result
         transform.AnnotateOp(converted, REWRITTEN, param=mark)
 

@@ -9,6 +9,13 @@ from iree.compiler import ir
 CHANNELS_LAST = ("linalg.conv_1d_nwc_wcf", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_3d_ndhwc_dhwcf")
 """The convolutions over images (batch, pixels, channels) and filters (taps, channels, filters), by rank - 1."""
 
+PLANE_FIRST, PLANE_LAST = "linalg.conv_2d_nchw_fchw", CHANNELS_LAST[1]
+"""The two-dimensional convolutions with channels first, and with channels last."""
+TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+"""Orders of the dims of a two-dimensional image: from channels first to channels last, and back."""
+FILTER_TO_LAST = (2, 3, 1, 0)
+"""Order of the dims of its filter, from channels first to channels last."""
+
 
 def is_static_f32(value: Any) -> bool:
     """Say whether a value is a tensor of f32 whose sizes are known."""

@@ -18,7 +18,15 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.operations import producer, symbol_of, walk
-from mlir_sched.program.rewrites.convolution_ops import dilations_of, is_static_f32, strides_of
+from mlir_sched.program.rewrites.convolution_ops import (
+    FILTER_TO_LAST,
+    PLANE_FIRST,
+    PLANE_LAST,
+    TO_LAST,
+    dilations_of,
+    is_static_f32,
+    strides_of,
+)
 from mlir_sched.program.rewrites.linalg_ops import (
     added,
     barrier,
@@ -80,9 +88,6 @@ ALGORITHMS = (
     ),
 )  # fmt: skip
 """F(4x4, 3x3) and F(2x2, 3x3)."""
-LAST, FIRST = "linalg.conv_2d_nhwc_hwcf", "linalg.conv_2d_nchw_fchw"
-_LAST, _HWCF = (0, 2, 3, 1), (2, 3, 1, 0)
-"""Orders of dims that bring an image, and a filter, from channels first to channels last."""
 MIN_CHANNELS = 32
 """Input and output channels below which the transforms cost more than the products that are saved."""
 MIN_TILES = 16
@@ -98,7 +103,7 @@ class WinogradSite(OpSite):
     @property
     def channels_first(self) -> bool:
         """Whether it is ``nchw_fchw``, else ``nhwc_hwcf``."""
-        return bool(self.op.name == FIRST)
+        return bool(self.op.name == PLANE_FIRST)
 
 
 class Winograd(OpRewrite[WinogradSite]):
@@ -130,9 +135,9 @@ class Winograd(OpRewrite[WinogradSite]):
         image, taps, init = inputs
         if not site.channels_first:
             return self._channels_last(site, image, taps, init)
-        image, taps = barrier(transposed(image, _LAST)), transposed(taps, _HWCF)
-        start = zeros([init.type.shape[dim] for dim in _LAST], init.type.element_type)
-        return added(init, barrier(self._channels_last(site, image, taps, start)), _LAST)
+        image, taps = barrier(transposed(image, TO_LAST)), transposed(taps, FILTER_TO_LAST)
+        start = zeros([init.type.shape[dim] for dim in TO_LAST], init.type.element_type)
+        return added(init, barrier(self._channels_last(site, image, taps, start)), TO_LAST)
 
     def _channels_last(self, site: WinogradSite, image: Any, taps: Any, init: Any) -> Any:
         batch, height, width, filters = init.type.shape
@@ -146,7 +151,7 @@ class Winograd(OpRewrite[WinogradSite]):
 
 
 def _site(op: Any) -> WinogradSite | None:
-    if op.name not in (LAST, FIRST):
+    if op.name not in (PLANE_LAST, PLANE_FIRST):
         return None
     kinds = [operand.type for operand in op.operands]
     if not all(map(is_static_f32, op.operands)):
@@ -154,8 +159,8 @@ def _site(op: Any) -> WinogradSite | None:
     if max(*strides_of(op, 2), *dilations_of(op, 2)) > 1:
         return None
     filter_, result = kinds[1].shape, kinds[2].shape
-    if op.name == FIRST:
-        filter_, result = [filter_[dim] for dim in _HWCF], [result[dim] for dim in _LAST]
+    if op.name == PLANE_FIRST:
+        filter_, result = [filter_[dim] for dim in FILTER_TO_LAST], [result[dim] for dim in TO_LAST]
     (*window, channels, filters), (batch, height, width, _) = filter_, result
     if window != [TAPS, TAPS] or min(channels, filters) < MIN_CHANNELS:
         return None
