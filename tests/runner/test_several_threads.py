@@ -14,6 +14,9 @@ import pytest
 from mlir_sched.runner.process.spinning_threads import yield_to_workers
 from mlir_sched.runner.process.wall_clock import workers_delay_ns
 
+WAITED_NS = 50_000_000
+"""How long the worker of a test has to wait for a core."""
+
 
 def test_the_calling_thread_alone_yields_to_workers() -> None:
     policies: dict[str, int] = {}
@@ -38,23 +41,31 @@ def test_the_calling_thread_alone_yields_to_workers() -> None:
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not tell who waits for a core")
 def test_waiting_for_a_core_counts_for_workers_alone() -> None:
     core = min(os.sched_getaffinity(0))
-    seen = {"caller": 0}
+    waited, counted = threading.Event(), threading.Event()
+    others_ns, delay_ns = workers_delay_ns() + own_delay_ns(), dict[str, int]()
 
     def work() -> None:
         os.sched_setaffinity(0, {core})
-        before, end = workers_delay_ns(), time.monotonic() + 0.3
-        while time.monotonic() < end:
+        while own_delay_ns() < WAITED_NS and time.monotonic() < give_up:
             pass
-        seen["worker itself"] = workers_delay_ns() - before
+        delay_ns["worker"], delay_ns["by the worker"] = own_delay_ns(), workers_delay_ns() - others_ns
+        waited.set()
+        counted.wait()  # a thread that has ended is not counted any more
 
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as rival:
         os.sched_setaffinity(rival.pid, {core})
+        before, give_up = workers_delay_ns(), time.monotonic() + 60
         worker = threading.Thread(target=work)
         worker.start()
-        before = workers_delay_ns()
-        while worker.is_alive():  # a thread that has ended is not counted any more
-            seen["caller"] = max(seen["caller"], workers_delay_ns() - before)
-            time.sleep(0.01)
+        waited.wait()
+        delay_ns["by the caller"] = workers_delay_ns() - before
+        counted.set()
         worker.join()
         rival.kill()
-    assert seen["caller"] > 5 * seen["worker itself"]
+    assert delay_ns["worker"] >= WAITED_NS, "two threads on one core, and neither has waited"
+    assert delay_ns["by the caller"] >= WAITED_NS > delay_ns["by the worker"]
+
+
+def own_delay_ns() -> int:
+    """Return how long the calling thread has waited for a core so far."""
+    return int(Path("/proc/thread-self/schedstat").read_text().split()[1])
