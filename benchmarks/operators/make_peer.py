@@ -9,6 +9,7 @@ import argparse
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.operators.client import ROOT, PeerSpec
@@ -40,9 +41,14 @@ def make(name: str, folder: Path = FOLDER) -> None:
     Raises:
         subprocess.CalledProcessError: pip failed; it has said why.
     """
-    spec = peer_spec(name, folder)
-    venv.create(folder / name, with_pip=True)
-    subprocess.run([spec.python, "-m", "pip", "install", "--only-binary", ":all:", *REQUIREMENTS[name]], check=True)
+    install(folder / name, REQUIREMENTS[name])
+
+
+def install(folder: Path, requirements: Sequence[str]) -> None:
+    """Make a virtual environment with some packages, or bring it up to date; errors as in :func:`make`."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--only-binary", ":all:", *requirements], check=True)
 
 
 def main() -> None:

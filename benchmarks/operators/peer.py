@@ -75,6 +75,16 @@ class Prepared:
     notes: tuple[str, ...] = ()
 
 
+def way_of(label: str, detail: str, call: Callable[[], Any], back: Callable[[Any], np.ndarray[Any, Any]]) -> Way:
+    """Return the way that makes one call per computation; ``back`` gives a call's result as an array."""
+
+    def run(calls: int) -> None:
+        for _ in range(calls):
+            call()
+
+    return Way(label, detail, run, lambda: np.ascontiguousarray(back(call())))
+
+
 class Peer(ABC):
     """A framework in its process."""
 

@@ -10,6 +10,7 @@ import iree.runtime as rt
 import numpy as np
 
 from benchmarks.operators.peer import Peer, Prepared, Way, serve
+from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.process.device import LoadedProgram, LocalDevice
 from mlir_sched.runner.program import Program
@@ -32,14 +33,17 @@ class IreePeer(Peer):
         )
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
-        empty = self._way(request["empty"], [np.ones((1,), np.float32)])
-        return Prepared(tuple(self._way(program, inputs) for program in request["programs"]), {"": empty.run})
+        ways = tuple(self._way(program, inputs) for program in request["programs"])
+        if "empty" not in request:
+            return Prepared(ways, {})
+        return Prepared(ways, {"": self._way(request["empty"], [np.ones((1,), np.float32)]).run})
 
     def _way(self, program: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Way:
         specs = tuple(TensorSpec(tuple(shape), element) for shape, element in program["inputs"])
         outputs = tuple(TensorSpec(tuple(shape), element) for shape, element in program["outputs"])
         vmfb = Path(program["vmfb"]).read_bytes()
-        loaded = self._device.load(Program(vmfb, program["entry"], specs, outputs, writes_into_arguments=False))
+        weights = tuple(map(ParameterFile.parse, program.get("parameters", ())))
+        loaded = self._device.load(Program(vmfb, program["entry"], specs, outputs, False, weights))
         buffers = [self._device.buffer(array, spec) for array, spec in zip(inputs, specs, strict=True)]
         return Way(
             program["label"], program["detail"], loaded.bind(buffers, ()), lambda: self._first(loaded, buffers, outputs)

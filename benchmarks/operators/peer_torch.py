@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operators.peer import CannotRun, Peer, Prepared, Way, load_module, serve
+from benchmarks.operators.peer import CannotRun, Peer, Prepared, Way, load_module, serve, way_of
 from benchmarks.operators.tuning import Tuning
 
 torch: Any = load_module("torch", "PyTorch")
@@ -134,7 +134,8 @@ class TorchPeer(Peer):
     def __init__(self, cores: Sequence[int]) -> None:
         super().__init__(cores)
         torch.set_num_threads(len(cores))
-        torch.inference_mode().__enter__()
+        self._mode = torch.inference_mode()  # ends when it is collected
+        self._mode.__enter__()
 
     def prepare(self, request: Mapping[str, Any], inputs: Arrays) -> Prepared:
         if request["operator"] not in EQUIVALENTS:
@@ -160,14 +161,7 @@ def _compiled(form: Form) -> Way:
 
 
 def _way(label: str, form: Form) -> Way:
-    def once() -> Any:
-        return form.call(*form.tensors)
-
-    def run(calls: int) -> None:
-        for _ in range(calls):
-            once()
-
-    return Way(label, form.detail, run, lambda: np.ascontiguousarray(form.back(once()).numpy()))
+    return way_of(label, form.detail, lambda: form.call(*form.tensors), lambda result: form.back(result).numpy())
 
 
 def _first_lines(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -156,12 +156,24 @@ def _compiled(path: Path, flags: tuple[str, ...], output: Path) -> None:
 
 
 def _tuned(path: Path, folder: Path, options: TuneOptions, output: Path) -> Tuning:
-    """Tune a program unless the folder holds a finished tuning; compile it with the emitted flags, as a user does."""
+    """Tune a program and compile it with the emitted flags, as a user does."""
+    took = tune_once(path, folder, options)
+    compile_model(path, (f"@{folder / 'flags.txt'}",), None, output)
+    return took
+
+
+def tune_once(path: Path, folder: Path, options: TuneOptions, parameters: Sequence[str] = ()) -> Tuning:
+    """Tune a program into a folder unless the folder holds a finished tuning; return trials and seconds.
+
+    Args:
+        path: The program.
+        folder: The tuned folder; a file beside it holds the seconds of unfinished processes.
+        options, parameters: As in :func:`mlir_sched.tune`.
+    """
     took = kept_tuning(folder)
     if took is None:
         with Clock(folder.with_name(f"{folder.name}-seconds")) as clock:
-            result = tune(path, folder, options=options)
+            result = tune(path, folder, options=options, parameters=parameters)
         took = Tuning(result.trials, clock.seconds)
         took.keep(folder)
-    compile_model(path, (f"@{folder / 'flags.txt'}",), None, output)
     return took

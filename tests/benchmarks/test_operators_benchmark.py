@@ -344,7 +344,8 @@ def test_what_is_kept_is_not_tuned_again_and_a_resumed_tuning_counts_all_its_sec
     operator = operator_of_file(tmp_path / "tiny.mlir")
     tuned: list[Path] = []
 
-    def tune(_: Path, folder: Path, *, options: TuneOptions) -> SimpleNamespace:
+    def tune(_: Path, folder: Path, *, options: TuneOptions, parameters: Sequence[str]) -> SimpleNamespace:
+        assert not parameters
         tuned.append(folder)
         folder.mkdir()
         (folder / "flags.txt").write_text("\n".join(here.flags))
