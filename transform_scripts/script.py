@@ -105,6 +105,11 @@ def append_inlined_call(target: ir.Value, inputs: ir.Value, outputs: ir.Value, f
     )
 
 
+def propagate() -> Any:
+    """Return the failure propagation mode in which a failure of a called sequence ends the compilation."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
+
+
 class ScriptEmitter(Emitter):
     """An emitter that builds transform ops at the current insertion point."""
 

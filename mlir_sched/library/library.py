@@ -22,7 +22,7 @@ from mlir_sched.library.matcher import append_matcher
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module
+from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module, propagate
 from mlir_sched.transform_scripts.script_form import script_context
 from mlir_sched.transform_scripts.script_reading import strategy_text
 
@@ -131,11 +131,6 @@ def _append_entry(module: Any, name: str, use: str) -> Any:
         return transform.NamedSequenceOp(name, [transform.AnyOpType.get()], [], arg_attrs=[{use: ir.UnitAttr.get()}])
 
 
-def _propagate() -> Any:
-    """Return the failure propagation mode in which a failure ends the compilation."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
-
-
 def _suppress() -> Any:
     """Return the failure propagation mode in which a failing sequence returns empty handles."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)  # FailurePropagationMode::Suppress
@@ -148,7 +143,7 @@ def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
         entry.operation.attributes[REWRITE] = ir.StringAttr.get(rewrite.name)
     with ir.InsertionPoint(entry.body):
         if rewrite:
-            transform.IncludeOp([transform.AnyOpType.get()], rewrite.symbol, _propagate(), [entry.bodyTarget])
+            transform.IncludeOp([transform.AnyOpType.get()], rewrite.symbol, propagate(), [entry.bodyTarget])
         transform.YieldOp()
 
 
@@ -176,7 +171,7 @@ def _append_trial(module: Any, symbol: str) -> None:
         )
     with ir.InsertionPoint(sequence.body):
         with ir.Location.name("matched"):
-            found = transform.IncludeOp([any_op], _matcher(symbol), _propagate(), [sequence.bodyTarget]).results
+            found = transform.IncludeOp([any_op], _matcher(symbol), propagate(), [sequence.bodyTarget]).results
         transform.YieldOp(found)
 
 
@@ -193,6 +188,6 @@ def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
         for symbol, handle in zip(symbols, found, strict=True):
             each = transform.ForeachOp([], [handle])
             with ir.InsertionPoint(each.body):
-                transform.IncludeOp([], symbol, _propagate(), [each.bodyTargets[0]])
+                transform.IncludeOp([], symbol, propagate(), [each.bodyTargets[0]])
                 transform.YieldOp()
         transform.YieldOp()

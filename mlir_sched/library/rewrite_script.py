@@ -14,9 +14,11 @@ class RewriteScript:
         symbol: The named sequence that rewrites the program; it consumes the program's module and returns it.
         text: A transform library with this sequence and all sequences that it needs.
         flags: Compiler flags to use with the rewrite.
+        refines: Name of the program variant that the rewrite improves on once dispatches have scripts; empty for none.
     """
 
     name: str
     symbol: str
     text: str
     flags: tuple[str, ...] = ()
+    refines: str = ""

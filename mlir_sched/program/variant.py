@@ -24,6 +24,11 @@ class Variant:
     rewrite: RewriteScript | None = None
     local_sync: bool = False
 
+    @property
+    def refines(self) -> str:
+        """Name of the variant that this one improves on once dispatches have scripts; empty for none."""
+        return self.rewrite.refines if self.rewrite else ""
+
     def threads(self, threads: int) -> int:
         """Return the number of threads that the program runs on, given the number of threads of the run."""
         return 1 if self.local_sync else threads

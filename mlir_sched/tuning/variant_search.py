@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from mlir_sched.program.variants import BuiltVariant, profiled, worth_tuning
+from mlir_sched.program.variants import BuiltVariant, profiled, promising, worth_tuning
 from mlir_sched.tuning.budget import Part, Turn
 from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.events import SearchEvents
@@ -90,6 +90,8 @@ class VariantSearch:
         names = run.decide("tuned", lambda: [b.variant.name for b in worth_tuning(built, run.space, run.target)])
         if run.budget.by_time:  # by time, the dispatches that matter most come first
             by_name |= {name: profiled(by_name[name], run.target) for name in names}
+            of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]
+            names = run.decide("promising", lambda: of_use)
         programs = [ProgramSearch(run, by_name[name], events) for name in names]
         return VariantSearch(run, programs, time_programs, programs)
 

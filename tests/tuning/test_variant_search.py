@@ -13,9 +13,11 @@ from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of
 from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
+from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.payload import Dispatch
+from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import BuiltVariant, worth_tuning
+from mlir_sched.program.variants import BuiltVariant, promising, worth_tuning
 from mlir_sched.space.design_space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.evaluator import Evaluator
@@ -298,3 +300,41 @@ def test_of_variants_with_the_same_dispatches_the_fastest_is_tuned() -> None:
     assert [b.variant.name for b in worth_tuning([default, same, other], SPACE, TARGET)] == ["O3", "rewritten"]
     hardly = built("O3", SMALL, 0.99)
     assert [b.variant.name for b in worth_tuning([default, hardly], SPACE, TARGET)] == ["default"]
+
+
+def refining(built: BuiltVariant, other: str) -> BuiltVariant:
+    rewrite = RewriteScript(built.variant.name, "rewrite", "", refines=other)
+    return replace(built, variant=replace(built.variant, rewrite=rewrite))
+
+
+def test_a_refined_variant_is_tuned_in_the_place_of_the_variant_that_it_refines() -> None:
+    default, layout, other = built("default", SMALL, 1.0), built("layout", ODD, 0.8), built("rewritten", LARGE, 0.9)
+    slow = refining(built("refined", LARGE, 5.0), "layout")
+    tuned = worth_tuning([default, layout, slow], SPACE, TARGET)
+    assert [b.variant.name for b in tuned] == ["refined", "default"]
+    tuned = worth_tuning([default, layout, other], SPACE, TARGET)
+    assert [b.variant.name for b in tuned] == ["layout", "rewritten", "default"]
+
+
+def test_the_default_is_not_tuned_where_another_variant_is_far_faster_without_scripts() -> None:
+    default, layout = built("default", SMALL, 1.0), built("layout", LARGE, 0.2)
+    assert [b.variant.name for b in worth_tuning([default, layout], SPACE, TARGET)] == ["layout"]
+    slow = refining(built("refined", ODD, 5.0), "layout")
+    assert [b.variant.name for b in worth_tuning([default, layout, slow], SPACE, TARGET)] == ["refined"]
+
+
+@pytest.mark.parametrize(("share", "tuned"), [(0.1, ["rewritten"]), (0.6, ["packed by IREE", "rewritten"])])
+def test_a_variant_with_little_time_in_tunable_dispatches_is_not_tuned_by_time(
+    share: float, tuned: list[str], search: Callable[..., SearchResult]
+) -> None:
+    def shared(variant: BuiltVariant, share: float) -> BuiltVariant:
+        (task,) = variant.model.tasks
+        other = replace(task, name="another", key="another", dispatch=None)
+        profile = ProgramProfile({task.name: share, other.name: 1 - share}, {task.name: 1, other.name: 1})
+        return replace(variant, model=replace(variant.model, tasks=(task, other)), profile=profile)
+
+    variants = [shared(built("packed by IREE", SMALL, 1.0), share), shared(built("rewritten", LARGE, 1.2), 0.9)]
+    evaluator = Speedups({"packed by IREE": 1.5, "rewritten": 3.0})
+    search(variants, evaluator, seconds=48)
+    assert list(dict.fromkeys(evaluator.measured)) == tuned
+    assert promising(variants[:1], SPACE, TARGET) == variants[:1]

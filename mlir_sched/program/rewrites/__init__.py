@@ -1,7 +1,9 @@
 """Rewrites of the whole program that a transform library makes before IREE forms dispatches."""
 
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.composition import Composition
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
+from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
 from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
@@ -12,7 +14,9 @@ from mlir_sched.program.rewrites.winograd import Winograd
 
 __all__ = [
     "ChannelsLast",
+    "Composition",
     "ContiguousFilters",
+    "PackedWeights",
     "PaddedConvolution",
     "ProgramRewrite",
     "ReshapedPadding",
@@ -28,5 +32,6 @@ def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth trying on ``cores`` cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
     padded = (PaddedConvolution(), ReshapedPadding())
-    layouts = (ChannelsLast(), ContiguousFilters())
+    packed = (PackedWeights(), Composition(ChannelsLast(cancel=True), PackedWeights()))
+    layouts = (ChannelsLast(), *packed, ContiguousFilters())
     return (SingleDispatch(), SplitReduction(cores), *layouts, *padded, Winograd(), *transposed)

@@ -8,8 +8,9 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
+from mlir_sched.attributes import REWRITTEN
 from mlir_sched.program.rewrites.linalg_ops import copied
-from mlir_sched.transform_scripts.script import append_dag, append_inlined_call
+from mlir_sched.transform_scripts.script import append_dag, append_inlined_call, propagate
 
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:
@@ -68,15 +69,28 @@ def require_number(handle: Any, number: int) -> None:
     transform.MatchParamCmpIOp(found, wanted, equal)
 
 
+def mark(handle: Any, rewrite: str) -> None:
+    """Emit the attribute that proves a rewrite, on all ops of a handle."""
+    name = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(rewrite)).result
+    transform.AnnotateOp(handle, REWRITTEN, param=name)
+
+
+def ops_marked(handle: Any, rewrite: str) -> Any:
+    """Emit a handle on all ops at or below a handle's op that a rewrite put in place."""
+    return _matched(handle, {"op_attrs": ir.DictAttr.get({REWRITTEN: ir.StringAttr.get(rewrite)})})
+
+
+def included(symbol: str, handle: Any) -> Any:
+    """Emit a call of a named sequence, with its failure, and return the handle that it returns."""
+    return transform.IncludeOp([transform.AnyOpType.get()], symbol, propagate(), [handle]).results[0]
+
+
 def ops_named(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
     """Emit a handle on all ops with a name, and attributes, at or below a handle's op."""
     given: dict[str, ir.Attribute] = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
     if attributes:
         given["op_attrs"] = ir.DictAttr.get(dict(attributes))
-    any_op = transform.AnyOpType.get()
-    return ir.Operation.create(
-        "transform.structured.match", operands=[handle], results=[any_op], attributes=given
-    ).result
+    return _matched(handle, given)
 
 
 def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
@@ -109,6 +123,14 @@ def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
     together = ir.Operation.create("transform.merge_handles", operands=list(inputs), results=[any_value])
     result = _value("transform.get_result", handle, 0)
     append_inlined_call(handle, together.result, result, imported.result)
+
+
+def _matched(handle: Any, given: Mapping[str, ir.Attribute]) -> Any:
+    """Emit a handle on all ops at or below a handle's op that have what is given."""
+    any_op = transform.AnyOpType.get()
+    return ir.Operation.create(
+        "transform.structured.match", operands=[handle], results=[any_op], attributes=dict(given)
+    ).result
 
 
 def _value(name: str, handle: Any, number: int) -> Any:

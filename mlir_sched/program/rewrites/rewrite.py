@@ -13,10 +13,13 @@ class ProgramRewrite(ABC):
     Attributes:
         name: Name of the rewrite in records and reports; also the value of the attribute that proves the rewrite.
         flags: Further flags of ``iree-compile`` that the rewritten program needs to be fast.
+        refines: Name of the program variant that this rewrite improves on once its dispatches have scripts; without
+            scripts the rewritten program is far slower than with them. Empty for a rewrite that is no such refinement.
     """
 
     name: str
     flags: tuple[str, ...] = ()
+    refines: str = ""
 
     @abstractmethod
     def applies(self, program: ir.Module) -> bool:

@@ -30,5 +30,7 @@ def rewrite_scripts(path: str, cores: int) -> tuple[RewriteScript, ...]:
             if rewrite.applies(program):
                 library = new_library()
                 symbol = rewrite.append(library, program)
-                scripts.append(RewriteScript(rewrite.name, symbol, print_module(library), rewrite.flags))
+                scripts.append(
+                    RewriteScript(rewrite.name, symbol, print_module(library), rewrite.flags, rewrite.refines)
+                )
         return tuple(scripts)

@@ -74,6 +74,14 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
     def compute(self, site: S, *inputs: Any) -> Any:
         """Return what replaces the result, computed from the inputs by ops at the current insertion point."""
 
+    def marked(self, result: Any) -> Any:
+        """Return the op of a replacement that carries the mark of the rewrite; by default the last op.
+
+        Args:
+            result: The value that :meth:`compute` returned.
+        """
+        return result.owner
+
     def rewrite_rest(self, module: Any, program: ir.Module) -> None:
         """Emit what a rewrite does to the program after its sites are replaced; by default nothing.
 
@@ -107,9 +115,10 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
                     op = each.bodyTargets[0]
                     replace(op, f"compute_{symbol}", self.inputs(op, site))
                     transform.YieldOp()
-            self.rewrite_rest(module, program)
             transform.ApplyDeadCodeEliminationOp(module)
-            return transform.ApplyRegisteredPassOp(any_op, module, "symbol-dce").result
+            module = transform.ApplyRegisteredPassOp(any_op, module, "symbol-dce").result
+            self.rewrite_rest(module, program)
+            return module
 
         append_sequence(library, self.name, rewrite, consumes=True)
         return self.name
@@ -121,7 +130,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
 
         def function(*inputs: Any) -> Any:
             result = self.compute(site, *inputs)
-            result.owner.attributes[REWRITTEN] = ir.StringAttr.get(self.name)
+            self.marked(result).attributes[REWRITTEN] = ir.StringAttr.get(self.name)
             return result
 
         append_sequence(library, f"match_{symbol}", matcher)

@@ -17,7 +17,8 @@ import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from mlir_sched.compiler.operations import producer, symbol_of, walk
+from mlir_sched.compiler.operations import walk
+from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
     PLANE_FIRST,
@@ -117,15 +118,9 @@ class Winograd(OpRewrite[WinogradSite]):
     flags = ("--iree-opt-const-expr-max-size-increase-threshold=1073741824",)
 
     def sites(self, program: ir.Module) -> list[WinogradSite]:
-        """Return the convolutions that the algorithms save time for and whose filters are constants.
-
-        A matcher sees a convolution's kind, but not whether its filter is a constant: a kind with any filter that is
-        not a constant is left out as a whole.
-        """
+        """Return the convolutions that the algorithms save time for and whose filters are constants."""
         found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
-        constants = _constant_globals(program)
-        varying = {site.kind for site in found if not _is_constant(site.op.operands[1], constants)}
-        return [site for site in found if site.kind not in varying]
+        return with_constant_weights(found, program)
 
     def compute(self, site: WinogradSite, *inputs: Any) -> Any:
         """Return the convolution; one with channels first is computed channels last, between two transposes.
@@ -169,19 +164,6 @@ def _site(op: Any) -> WinogradSite | None:
         if height % size == width % size == 0 and batch * height * width >= MIN_TILES * size * size:
             return WinogradSite(op, algorithm)
     return None
-
-
-def _constant_globals(program: ir.Module) -> set[str]:
-    """Return the symbols of the globals that are never written."""
-    found = [op for op in walk(program.operation) if op.name == "util.global" and "is_mutable" not in op.attributes]
-    return set(map(symbol_of, found))
-
-
-def _is_constant(value: Any, globals_: set[str]) -> bool:
-    op = producer(value)
-    if op is not None and op.name == "util.global.load":
-        return ir.FlatSymbolRefAttr(op.attributes["global"]).value in globals_
-    return op is not None and op.name == "arith.constant"
 
 
 def _image(algorithm: Algorithm, image: Any, rows: int, columns: int) -> Any:

@@ -1,0 +1,50 @@
+"""Constant values of a program: values that the compiler, or the program when it is loaded, computes once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.operations import producer, symbol_of, walk
+from mlir_sched.program.rewrites.site_rewrite import Op
+
+_COMPUTED = (
+    "linalg.fill",
+    "linalg.generic",
+    "linalg.transpose",
+    "tensor.collapse_shape",
+    "tensor.empty",
+    "tensor.expand_shape",
+)
+"""Ops that IREE evaluates once when all their operands are constants."""
+
+
+def with_constant_weights(sites: Sequence[Op], program: ir.Module) -> list[Op]:
+    """Return the sites whose second operands are constants.
+
+    A matcher sees an op's kind, but not whether its operand is a constant: a kind with any operand that is not a
+    constant is left out as a whole.
+    """
+    constants = _constant_globals(program)
+    varying = {site.kind for site in sites if not is_constant(site.op.operands[1], constants)}
+    return [site for site in sites if site.kind not in varying]
+
+
+def is_constant(value: Any, globals_: frozenset[str]) -> bool:
+    """Say whether a value is a constant, a global that is never written, or computed from such values alone."""
+    op = producer(value)
+    if op is None:
+        return False
+    if op.name == "util.global.load":
+        return ir.FlatSymbolRefAttr(op.attributes["global"]).value in globals_
+    if op.name in _COMPUTED:
+        return all(is_constant(operand, globals_) for operand in op.operands)
+    return bool(op.name == "arith.constant")
+
+
+def _constant_globals(program: ir.Module) -> frozenset[str]:
+    """Return the symbols of the globals that are never written."""
+    found = (op for op in walk(program.operation) if op.name == "util.global" and "is_mutable" not in op.attributes)
+    return frozenset(map(symbol_of, found))

@@ -1,0 +1,187 @@
+"""Products with packed weights: the same numbers, weights packed by the compiler, and products that are left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from iree_cases import FLAGS
+from rewriting import applies, compiled_to, library_for, run, write
+from test_channels_last import network
+
+from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.program.rewrites import ChannelsLast, Composition, PackedWeights, ProgramRewrite
+
+BOTH = Composition(ChannelsLast(cancel=True), PackedWeights())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A product of rows and weights.
+
+    Attributes:
+        op: Its linalg op.
+        rows, weights, result: Shapes of its operands.
+        attributes: Attributes of the op.
+        order: Order of the dims in which the program stores the weights.
+        argument: Whether the weights are an argument.
+    """
+
+    op: str
+    rows: tuple[int, ...]
+    weights: tuple[int, ...]
+    result: tuple[int, ...]
+    attributes: str = ""
+    order: tuple[int, ...] = ()
+    argument: bool = False
+
+    def text(self) -> str:
+        """Return the program; its weights are whole numbers from -3 to 3 that only the compiler has to know."""
+        rows, weights, result = map(tensor_of, (self.rows, self.weights, self.result))
+        order = self.order or tuple(range(len(self.weights)))
+        stored_shape = [0] * len(order)
+        for place, dim in enumerate(order):
+            stored_shape[dim] = self.weights[place]
+        stored = tensor_of(stored_shape)
+        dims = ", ".join(f"d{d}" for d in range(len(order)))
+        kinds = ", ".join(['"parallel"'] * len(order))
+        indices = "\n".join(f"    %i{d} = linalg.index {d} : index" for d in range(len(order)))
+        steps = "\n".join(
+            f"    %m{d} = arith.muli %s{d}, %c{d} : index\n    %s{d + 1} = arith.addi %m{d}, %i{d} : index"
+            for d in range(len(order))
+        )
+        factors = "\n".join(f"    %c{d} = arith.constant {3 + 2 * d} : index" for d in range(len(order)))
+        value = f"""
+  %none = tensor.empty() : {stored}
+  %stored = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({dims})>], iterator_types = [{kinds}]}}
+    outs(%none : {stored}) {{
+  ^bb0(%unused: f32):
+{indices}
+{factors}
+    %s0 = arith.constant 1 : index
+{steps}
+    %seven = arith.constant 7 : index
+    %rest = arith.remui %s{len(order)}, %seven : index
+    %whole = arith.index_cast %rest : index to i32
+    %float = arith.sitofp %whole : i32 to f32
+    %three = arith.constant 3.0 : f32
+    %number = arith.subf %float, %three : f32
+    linalg.yield %number : f32
+  }} -> {stored}
+  %empty = tensor.empty() : {weights}
+  %weights = linalg.transpose ins(%stored : {stored}) outs(%empty : {weights}) permutation = {list(order)}"""
+        if self.argument:
+            value = ""
+        arguments = f"%rows: {rows}, %init: {result}" + (f", %weights: {weights}" if self.argument else "")
+        return f"""
+func.func @main({arguments}) -> {result} {{{value}
+  %result = linalg.{self.op} {self.attributes}
+    ins(%rows, %weights : {rows}, {weights}) outs(%init : {result}) -> {result}
+  return %result : {result}
+}}
+"""
+
+    def inputs(self) -> list[np.ndarray]:
+        generator = np.random.default_rng(0)
+        return [generator.integers(-4, 5, shape).astype(np.float32) for shape in (self.rows, self.result)]
+
+
+def tensor_of(shape: tuple[int, ...] | list[int]) -> str:
+    return f"tensor<{'x'.join(map(str, shape))}xf32>"
+
+
+POINTWISE = Case("conv_2d_nhwc_hwcf", (1, 5, 7, 24), (1, 1, 24, 96), (1, 5, 7, 96), order=(2, 3, 1, 0))
+WINDOW = Case(
+    "conv_2d_nhwc_hwcf",
+    (1, 11, 9, 240),
+    (3, 2, 240, 208),
+    (1, 4, 8, 208),
+    "{dilations = dense<[2, 1]> : tensor<2xi64>, strides = dense<[2, 1]> : tensor<2xi64>}",
+)
+MATMUL = Case("matmul", (9, 64), (64, 64), (9, 64), order=(1, 0))
+CASES = {
+    "pointwise": POINTWISE,
+    "window": WINDOW,
+    "line": Case("conv_1d_nwc_wcf", (2, 9, 128), (1, 128, 48), (2, 9, 48)),
+    "one block": Case("conv_2d_nhwc_hwcf", (1, 4, 4, 80), (1, 1, 80, 32), (1, 4, 4, 32)),
+    "no even blocks": Case("conv_2d_nhwc_hwcf", (1, 4, 4, 80), (1, 1, 80, 40), (1, 4, 4, 40)),
+    "matmul": MATMUL,
+    "batch of one": Case("batch_matmul", (1, 8, 48), (1, 48, 80), (1, 8, 80)),
+}
+LEFT_ALONE = {
+    "weights that are an argument": replace(POINTWISE, argument=True),
+    "few rows": Case("matmul", (2, 64), (64, 64), (2, 64)),
+    "few columns": Case("matmul", (64, 256), (256, 8), (64, 8)),
+    "weights of the L1 cache": Case("matmul", (64, 32), (32, 32), (64, 32)),
+    "filter of the L2 cache": Case("conv_2d_nhwc_hwcf", (1, 6, 6, 64), (3, 3, 64, 64), (1, 4, 4, 64)),
+    "weights of every batch": Case("batch_matmul", (3, 8, 48), (3, 48, 80), (3, 8, 80)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_product_computes_the_same(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    model = write(tmp_path, case.text())
+    flags = library_for(PackedWeights(), model, tmp_path)
+    expected = run(compile_to_bytes(model, FLAGS), case.inputs())
+    assert np.unique(expected).size > 10
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), case.inputs()), expected)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"packed_weights": 1}
+
+
+@pytest.mark.parametrize("case", [POINTWISE, MATMUL], ids=["pointwise", "matmul"])
+def test_weights_are_packed_by_the_compiler(case: Case, tmp_path: Path) -> None:
+    model = write(tmp_path, case.text())
+    text = compiled_to(model, library_for(PackedWeights(), model, tmp_path), "flow")
+    assert len([line for line in text.splitlines() if "flow.dispatch @" in line]) == 1
+    *_, reduction, columns = case.weights
+    assert tensor_of([columns // 32, reduction, 32]) in text
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_is_left_alone(name: str, tmp_path: Path) -> None:
+    assert not applies(PackedWeights(), write(tmp_path, LEFT_ALONE[name].text()))
+
+
+def test_a_kind_with_any_weights_that_vary_is_left_alone(tmp_path: Path) -> None:
+    text = MATMUL.text().replace("%init: ", "%others: tensor<64x64xf32>, %init: ")
+    second = (
+        "%second = linalg.matmul ins(%rows, %others : tensor<9x64xf32>, tensor<64x64xf32>) outs(%result : {0}) -> {0}"
+    )
+    text = text.replace("  return %result", f"  {second.format('tensor<9x64xf32>')}\n  return %second")
+    assert not applies(PackedWeights(), write(tmp_path, text))
+
+
+def test_a_network_is_computed_channels_last_and_then_packed(tmp_path: Path) -> None:
+    wide = network().replace("32x16x1x1", "128x16x1x1").replace("1x32x8x8", "1x128x8x8")
+    wide = widened(wide)
+    model = write(tmp_path, wide)
+    flags = library_for(BOTH, model, tmp_path)
+    image = np.random.default_rng(0).integers(-4, 5, (1, 4, 18, 18)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+    marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
+    assert marks[BOTH.name] == 2
+    dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
+    assert sum("transpose" in line for line in dispatches) <= 2
+
+
+def widened(text: str) -> str:
+    """Return a program whose two 1x1 filters are made for 128 output channels."""
+    lines = list[str]()
+    for line in text.splitlines():
+        if "tensor<128x16x1x1xf32>" in line and "arith.constant" in line:
+            name = line.split("=")[0].strip()
+            values = np.random.default_rng(len(lines)).integers(-2, 3, (128, 16, 1, 1)).astype(float).tolist()
+            line = f"  {name} = arith.constant dense<{values}> : tensor<128x16x1x1xf32>"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("rewrite", [BOTH, PackedWeights()], ids=lambda rewrite: rewrite.name)
+def test_a_composition_applies_only_where_both_rewrites_do(rewrite: ProgramRewrite, tmp_path: Path) -> None:
+    assert not applies(rewrite, write(tmp_path, network()))
