@@ -22,12 +22,14 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
 
-FINALISTS, LIGHT_FINALISTS = 3, 2
-"""Best candidates of a task that are measured once more, and of a task that takes little of the program's time."""
+FINALISTS = 3
+"""Best candidates of a task that are measured once more. Of a task that takes little of the program's time, the best
+candidate is chosen as the search measured it."""
 LIGHT_SHARE = 0.02
 """Share of the untuned time of all tasks below which a task takes little of the program's time."""
 LIGHT_BUDGET_S = 0.25
-"""Seconds of sampling per finalist of such a task; the others have those of the options."""
+"""Seconds of sampling per script of such a task; the others have those of the options."""
+NONE_VALID = "no candidate is valid"
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,19 @@ class Finalists:
 def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
-    Tasks that take little of the program's time have fewer finalists, and less time for each.
+    Tasks that take little of the program's time have one finalist, which is measured only to be reported, and briefly.
     """
     if not searches:
         return Finalists()
     entries = [_Entry(strategy_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
     least_s = LIGHT_SHARE * sum(entry.seconds for entry in entries)
+    heavy, light = [e for e in entries if e.seconds >= least_s], [e for e in entries if e.seconds < least_s]
     briefly = replace(options, racing=replace(options.racing, budget_s=LIGHT_BUDGET_S))
     with CompilerPool(searches[0].task.flags) as pool:
-        heavy = _measured([entry for entry in entries if entry.seconds >= least_s], FINALISTS, pool, options)
-        light = _measured([entry for entry in entries if entry.seconds < least_s], LIGHT_FINALISTS, pool, briefly)
-    found = heavy | light
+        with Runner(options) as runner:
+            decided = {entry.search.task.key: _decide(entry, pool, runner) for entry in heavy}
+        found = _reported(decided, options)
+        found |= _reported({entry.search.task.key: _take(entry, pool) for entry in light}, briefly)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -116,40 +120,18 @@ class _Choice:
     compiled: Sequence[CompileResult]
 
 
-def _measured(
-    entries: Sequence[_Entry], finalists: int, pool: CompilerPool, options: RunnerOptions
-) -> dict[str, Winner | str]:
-    """Return the winner of every task, or why it has none, by the task's key."""
-    if not entries:
-        return {}
-    chosen: list[_Choice] = []
-    found: dict[str, Winner | str] = {}
-    with Runner(options) as runner:
-        for entry in entries:
-            choice = _choose(entry, finalists, pool, runner)
-            if isinstance(choice, str):
-                found[entry.search.task.key] = choice
-            else:
-                chosen.append(choice)
-    with Runner(options) as runner:
-        for choice in chosen:
-            found[choice.search.task.key] = _report(choice, runner)
-    return found
+def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
+    """Return the fastest of the best candidates of a task, measured once more, or why none is used.
 
-
-def _choose(entry: _Entry, finalists: int, pool: CompilerPool, runner: Runner) -> _Choice | str:
-    """Return the fastest of the best candidates of a task, or why none is used.
-
-    Candidates that the search showed to gain less than a script is worth are not measured again. The scripts are
-    printed from the traces: a stored script may come from a transform module that has changed since.
+    Candidates that the search showed to gain less than a script is worth are not measured again.
     """
-    search, symbol = entry.search, entry.symbol
-    records, scripts = _scripts(search, symbol, finalists)
+    search = entry.search
+    records, scripts = _scripts(search, entry.symbol, FINALISTS)
     if not records:
-        return "no candidate is valid"
-    timings = [record.outcome.timing for record in records]
-    if not any(timing is not None and timing.ratio_high >= MIN_GAIN for timing in timings):
-        return why_no_gain(next(timing for timing in timings if timing is not None))
+        return NONE_VALID
+    timings = list(map(_timing, records))
+    if not any(timing.ratio_high >= MIN_GAIN for timing in timings):
+        return why_no_gain(timings[0])
     compiled = compile_scripts(search.task, scripts, pool)
     try:
         _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
@@ -161,11 +143,39 @@ def _choose(entry: _Entry, finalists: int, pool: CompilerPool, runner: Runner) -
     timing, best = max(valid, key=lambda found: found[0].ratio)
     if note := why_no_gain(timing):
         return note
-    return _Choice(search, records[best], scripts[best], symbol, (compiled[0], compiled[best + 1]))
+    return _Choice(search, records[best], scripts[best], entry.symbol, (compiled[0], compiled[best + 1]))
+
+
+def _take(entry: _Entry, pool: CompilerPool) -> _Choice | str:
+    """Return the best candidate of a task as the search measured it, or why it is not used."""
+    records, scripts = _scripts(entry.search, entry.symbol, 1)
+    if not records:
+        return NONE_VALID
+    if note := why_no_gain(_timing(records[0])):
+        return note
+    return _Choice(
+        entry.search, records[0], scripts[0], entry.symbol, compile_scripts(entry.search.task, scripts, pool)
+    )
+
+
+def _timing(record: Record) -> Timing:
+    """Return the time of a valid candidate, as the search measured it."""
+    timing = record.outcome.timing
+    assert timing is not None
+    return timing
+
+
+def _reported(chosen: Mapping[str, _Choice | str], options: RunnerOptions) -> dict[str, Winner | str]:
+    """Measure the chosen scripts once more, in a fresh process; reasons why there is none stay as they are."""
+    with Runner(options) as runner:
+        return {key: choice if isinstance(choice, str) else _report(choice, runner) for key, choice in chosen.items()}
 
 
 def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Record], list[str]]:
-    """Return the best candidates whose traces the space still allows, and their scripts."""
+    """Return the best candidates whose traces the space still allows, and their scripts.
+
+    The scripts are printed from the traces: a stored script may come from a transform module that has changed since.
+    """
     found: list[tuple[Record, str]] = []
     for record in search.ranked():
         if record.trace is not None and len(found) < finalists:

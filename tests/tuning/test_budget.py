@@ -18,7 +18,8 @@ AMID = Standing(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
 def test_without_a_budget_every_task_of_the_variant_with_most_has_a_number_of_trials() -> None:
     assert Budget.of(TuneOptions(), tasks=3, begun_s=0.0).trials == 3 * DEFAULT_TRIALS_PER_TASK
     assert Budget.of(TuneOptions(trials=5), tasks=3, begun_s=0.0).trials == 5
-    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=7.0) == Budget(8, None, 102.5, 7.0)
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0) == Budget(8, None, 108.5, 5.0)
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=15.0) == Budget(8, None, 100.5, 15.0)
     assert Budget.of(TuneOptions(minutes=2), tasks=30, begun_s=7.0) == Budget(8, None, 80.0, 7.0)
 
 
