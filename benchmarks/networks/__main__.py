@@ -1,0 +1,87 @@
+"""Exports, tunes and times networks: ``python -m benchmarks.networks [NETWORK ...] [--minutes 30] [--threads 1]``.
+
+The engines need an environment of their own, which ``python -m benchmarks.networks.make_engines`` makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.networks.comparison import Result, Setting, WrongResultError, compare_network
+from benchmarks.networks.make_engines import ENGINES
+from benchmarks.networks.networks import NETWORKS
+from benchmarks.operators.client import PeerError
+from benchmarks.operators.programs import TUNED
+from mlir_sched.errors import UserError
+from mlir_sched.runner.runner import choose_cores
+from mlir_sched.runner.statistics import Interval
+from mlir_sched.targets import detect_target
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    if not ENGINES.python.exists():
+        sys.exit("error: the engines are not installed: run python -m benchmarks.networks.make_engines")
+    try:
+        target, cores = detect_target("llvm-cpu", arguments.threads), choose_cores(arguments.threads)
+    except (UserError, ValueError) as error:
+        sys.exit(f"error: {error}")
+    setting = Setting(
+        target, cores, ENGINES, arguments.minutes, arguments.seed, arguments.rounds, arguments.sample_s, arguments.keep
+    )
+    console, results = Console(width=None if sys.stdout.isatty() else 160), list[Result]()
+    for name in arguments.networks or NETWORKS:
+        try:
+            results.append(compare_network(name, setting))
+        except (UserError, PeerError, WrongResultError, subprocess.CalledProcessError) as error:
+            console.print(f"{name}: {error}", highlight=False, markup=False)
+            continue
+        console.print(table_of(results))
+        if arguments.json:
+            arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=2))
+    if not results:
+        sys.exit("error: no network could be compared")
+
+
+def table_of(results: Sequence[Result]) -> Table:
+    """Return a table with a row per network: milliseconds per call with their intervals, and the ratio."""
+    columns = list(dict.fromkeys(label for result in results for label in result.seconds))
+    columns.sort(key=lambda label: label != TUNED)
+    table = Table("network", *columns, f"{TUNED} over the best", "trials", "took")
+    for result in results:
+        times = [_milliseconds(result.seconds[label]) if label in result.seconds else "-" for label in columns]
+        ratio = f"{result.over_best.median:.2f} ({result.over_best.low:.2f} to {result.over_best.high:.2f})"
+        minutes = f"{result.tuning.seconds / 60:.1f} min"
+        table.add_row(result.network, *times, f"{ratio} {result.best}", str(result.tuning.trials), minutes)
+    return table
+
+
+def _milliseconds(interval: Interval) -> str:
+    low, median, high = (f"{seconds * 1e3:.3g}" for seconds in (interval.low, interval.median, interval.high))
+    return f"{median} ({low} to {high})"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks", description=__doc__)
+    parser.add_argument("networks", nargs="*", help=f"by default all: {', '.join(NETWORKS)}")
+    parser.add_argument("--minutes", type=float, default=30.0, help="of tuning per network")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=12, help="samples per contender")
+    parser.add_argument("--sample-s", type=float, default=0.3, help="seconds of a sample")
+    parser.add_argument("--keep", type=Path, default=Path("networks"), help="folder for what is exported and tuned")
+    parser.add_argument("--json", type=Path, help="write the results there")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""The comparison of one network: export, tune, check all results against PyTorch's, sample all engines in turns."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.operators.client import ROOT, PeerProcess, PeerSpec
+from benchmarks.operators.comparison import IREE_PEERS
+from benchmarks.operators.programs import TUNED, Compiled, tune_once
+from benchmarks.operators.rows import IREE
+from benchmarks.operators.sampling import Contender, Samples, interleave, ratio
+from benchmarks.operators.tuning import Tuning
+from mlir_sched import TuneOptions
+from mlir_sched.compiler import compile_model
+from mlir_sched.parameters import ParameterFile
+from mlir_sched.runner.statistics import Interval
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import extract
+
+UNTUNED = "IREE"
+TOLERANCE = 1e-4
+"""Largest difference from PyTorch's result, relative to the largest result: sums of up to 4608 products in f32, in
+another order and over 100 layers; a missing term of one product changes results by far more."""
+SCOPE = "model"
+PREPARE_TIMEOUT_S, SAMPLE_TIMEOUT_S = 900.0, 300.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How networks are compared.
+
+    Attributes:
+        target: What IREE compiles for; its ``cores`` are the threads.
+        cores: The cores on which everything is timed.
+        engines: The peer with the engines.
+        minutes: Minutes of tuning per network.
+        seed: Seed of the search and of the order of samples.
+        rounds: Samples of each contender.
+        sample_s: Seconds of a sample.
+        folder: Keeps what is exported and tuned, a folder per network; a later run goes on there.
+    """
+
+    target: Target
+    cores: tuple[int, ...]
+    engines: PeerSpec
+    minutes: float
+    seed: int
+    rounds: int
+    sample_s: float
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Result:
+    """The comparison of one network.
+
+    Attributes:
+        network: Its name.
+        seconds: Median seconds per call, by column; of the ways of one column the fastest.
+        over_best: Time of mlir-sched over the time of the fastest engine; above 1 means that the engine is faster.
+        best: The fastest engine.
+        tuning: Trials and seconds of tuning.
+        errors: Largest difference from PyTorch's result relative to the largest result, by column.
+    """
+
+    network: str
+    seconds: dict[str, Interval]
+    over_best: Interval
+    best: str
+    tuning: Tuning
+    errors: dict[str, float]
+
+
+class WrongResultError(Exception):
+    """A contender's result differs from PyTorch's; the message says whose and how much."""
+
+
+def compare_network(name: str, setting: Setting) -> Result:
+    """Return the results of one network.
+
+    Raises:
+        WrongResultError: See there.
+        PeerError: An engine cannot run the network.
+        subprocess.CalledProcessError: The export failed; it has said why.
+        UserError: IREE cannot compile the network, or nothing can be tuned.
+    """
+    folder = (setting.folder / name).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "model.mlir").exists():
+        _export(name, folder, setting)
+    tuning = _tune(folder, setting)
+    compile_model(folder / "model.mlir", setting.target.flags, None, folder / "untuned.vmfb")
+    compile_model(folder / "model.mlir", (f"@{folder / 'tuned' / 'flags.txt'}",), None, folder / "tuned.vmfb")
+    with ExitStack() as stack:
+        contenders, results, processes = list[Contender](), dict[str, np.ndarray[Any, Any]](), dict[str, PeerProcess]()
+        requests = ((setting.engines, {"folder": str(folder)}), (IREE_PEERS[IREE], _programs(folder, setting.target)))
+        for spec, extra in requests:
+            process = processes[spec.name] = stack.enter_context(PeerProcess(spec, setting.cores))
+            request = {
+                "ask": "prepare",
+                "operator": name,
+                "inputs": [str(folder / "input.npy")],
+                "output": str(folder / f"result-{spec.name}"),
+            }
+            for index, way in enumerate(process.ask({**request, **extra}, PREPARE_TIMEOUT_S)["ways"]):
+                contenders.append(Contender(spec.name, index, way["label"], way["detail"]))
+                results[f"{way['label']} {way['detail']}".strip()] = np.load(way["output"])
+        errors = differences(results)
+
+        def sample(contender: Contender) -> tuple[float, bool]:
+            asked = {"ask": "sample", "way": contender.way, "seconds": setting.sample_s}
+            reply = processes[contender.peer].ask(asked, SAMPLE_TIMEOUT_S)
+            return reply["call_s"], reply["alone"]
+
+        rng = np.random.default_rng(setting.seed)
+        samples = interleave(contenders, sample, rounds=setting.rounds, patience_s=600.0, rng=rng)
+    return result_of(name, samples, tuning, errors)
+
+
+def differences(results: dict[str, np.ndarray[Any, Any]]) -> dict[str, float]:
+    """Return the largest difference of every result from the first, relative to the first's largest element.
+
+    Raises:
+        WrongResultError: A difference is above :data:`TOLERANCE`, or a result is not finite or of another shape.
+    """
+    reference, *_ = results.values()
+    largest, found = float(np.abs(reference).max()), dict[str, float]()
+    for label, result in results.items():
+        same = result.shape == reference.shape and largest > 0.0
+        found[label] = float(np.abs(result - reference).max()) / largest if same else float("inf")
+        if not found[label] <= TOLERANCE:
+            raise WrongResultError(f"{label}: off by {found[label]:.2g} of the largest result")
+    return found
+
+
+def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dict[str, float]) -> Result:
+    """Return the summary of one network's samples."""
+    fastest = dict[str, Samples]()
+    for each in sorted(samples, key=lambda each: each.interval.median):
+        fastest.setdefault(each.contender.label, each)
+    best = next(label for label in fastest if label not in (TUNED, UNTUNED))
+    over_best = ratio(fastest[TUNED], fastest[best])
+    return Result(name, {label: each.interval for label, each in fastest.items()}, over_best, best, tuning, errors)
+
+
+def _export(name: str, folder: Path, setting: Setting) -> None:
+    command = [str(setting.engines.python), "-m", "benchmarks.networks.export", name, str(folder)]
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=sys.stderr)
+
+
+def _tune(folder: Path, setting: Setting) -> Tuning:
+    options = TuneOptions(minutes=setting.minutes, threads=setting.target.cores, seed=setting.seed)
+    return tune_once(folder / "model.mlir", folder / "tuned", options, [str(_weights(folder))])
+
+
+def _weights(folder: Path) -> ParameterFile:
+    return ParameterFile(SCOPE, str(folder / "weights.irpa"))
+
+
+def _programs(folder: Path, target: Target) -> dict[str, Any]:
+    """Return what the IREE peer is asked to load: the untuned and the tuned program."""
+    weights = _weights(folder)
+    entry = extract(folder / "model.mlir", target, parameters=(weights,)).entries[0]
+    files = {UNTUNED: folder / "untuned.vmfb", TUNED: folder / "tuned.vmfb"}
+    programs = [Compiled(label, "", vmfb, entry, ()).to_json() for label, vmfb in files.items()]
+    return {"programs": [{**program, "parameters": [str(weights)]} for program in programs]}

@@ -1,0 +1,57 @@
+"""The benchmark of whole networks: wrong results are refused, and the fastest way of every engine counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from benchmarks.networks.__main__ import table_of
+from benchmarks.networks.comparison import WrongResultError, differences, result_of
+from benchmarks.operators.programs import TUNED
+from benchmarks.operators.sampling import Contender, Samples
+from benchmarks.operators.tuning import Tuning
+
+REFERENCE = np.linspace(-3e-9, 2e-9, 100, dtype=np.float32)
+
+
+def samples(label: str, seconds: float, detail: str = "") -> Samples:
+    calls = tuple(seconds * (1 + 0.001 * turn) for turn in range(8))
+    return Samples(Contender("peer", 0, label, detail), calls, (True,) * 8)
+
+
+def test_differences_are_relative_to_the_largest_result() -> None:
+    found = differences({"PyTorch": REFERENCE, "IREE": REFERENCE * np.float32(1 + 1e-6)})
+    assert found["PyTorch"] == 0.0
+    assert found["IREE"] == pytest.approx(1e-6, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.zeros_like(REFERENCE), REFERENCE[:-1], np.where(REFERENCE > 1.9e-9, 0, REFERENCE), REFERENCE * np.nan],
+    ids=["zeros", "shorter", "a part", "not a number"],
+)
+def test_a_wrong_result_is_refused(wrong: np.ndarray) -> None:
+    with pytest.raises(WrongResultError, match=TUNED):
+        differences({"PyTorch": REFERENCE, TUNED: wrong})
+
+
+def test_a_reference_of_zeros_is_refused() -> None:
+    with pytest.raises(WrongResultError):
+        differences({"PyTorch": np.zeros(4, np.float32), TUNED: np.zeros(4, np.float32)})
+
+
+def test_the_fastest_way_of_the_fastest_engine_is_the_measure() -> None:
+    given = [
+        samples(TUNED, 6e-3), samples("IREE", 40e-3), samples("OpenVINO", 5e-3), samples("ONNX Runtime", 7e-3),
+        samples("PyTorch", 9e-3), samples("PyTorch", 8e-3, "channels last"),
+    ]  # fmt: skip
+    result = result_of("resnet50", given, Tuning(500, 480.0), {})
+    assert result.best == "OpenVINO"
+    assert result.over_best.median == pytest.approx(1.2)
+    assert result.seconds["PyTorch"].median == pytest.approx(8e-3, rel=0.01)
+    console = Console(width=200, record=True)
+    console.print(table_of([result]))
+    text = console.export_text()
+    assert "1.20 (1.20 to 1.20) OpenVINO" in text
+    assert "8.0 min" in text
