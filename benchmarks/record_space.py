@@ -30,7 +30,7 @@ from mlir_sched.tuning.task_search import TaskSearch
 
 DATA = Path(__file__).parent / "data"
 MODELS = Path(__file__).parent / "models"
-BATCH = 16
+ROUND_SIZE = 16
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ def record(name: str, case: Case, store: RecordStore) -> None:
         untuned = stored.untuned(task, evaluator)
         strategy = ReplaySearch(space, np.random.default_rng(0), traces)
         search = TaskSearch(task, space, strategy, stored, untuned)
-        while search.run_round(BATCH, BATCH, evaluator).tried:
-            if search.measured % (10 * BATCH) < BATCH:
+        while search.run_round(ROUND_SIZE, ROUND_SIZE, evaluator).tried:
+            if search.measured % (10 * ROUND_SIZE) < ROUND_SIZE:
                 print(f"{name}: {search.tried} tried", flush=True)
     records = [search.records[trace.key] for trace in traces]
     rows = space.features(traces).tolist()

@@ -14,7 +14,7 @@ from mlir_sched.sampling import Categorical, IntRange, PerfectTile, Permutation
 from mlir_sched.trace import Recorder
 
 RECORDS = 10_000
-BATCH = 16
+ROUND_SIZE = 16
 SCRIPT = "  %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [8, 32]\n" * 80
 TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 1024x1024x1024", "target", "cpu", "3.13.0", ())
 
@@ -31,7 +31,9 @@ def make_record(index: int, rng: np.random.Generator) -> Record:
     median, ratio = (float(value) for value in rng.random(2))
     outcome = Outcome(Timing(median, median, median, 24, ratio, ratio, ratio), None, "ab" * 32)
     trace = recorder.finish("contraction")
-    return Record("task", "threads=1", f"{index:016x}", Origin.SCRIPT, trace, SCRIPT, outcome, index // BATCH, seed=0)
+    return Record(
+        "task", "threads=1", f"{index:016x}", Origin.SCRIPT, trace, SCRIPT, outcome, index // ROUND_SIZE, seed=0
+    )
 
 
 def timed(call: Callable[[], object]) -> float:
@@ -44,13 +46,13 @@ def timed(call: Callable[[], object]) -> float:
 def main() -> None:
     rng = np.random.default_rng(0)
     records = [make_record(index, rng) for index in range(RECORDS)]
-    batches = [records[start : start + BATCH] for start in range(0, RECORDS, BATCH)]
+    rounds = [records[start : start + ROUND_SIZE] for start in range(0, RECORDS, ROUND_SIZE)]
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         path = Path(folder) / "store.db"
         with RecordStore.open(path) as store:
             store.add_task(TASK)
-            seconds = timed(lambda: [store.add(batch) for batch in batches])
-        print(f"add in batches of {BATCH}: {RECORDS / seconds:.0f} records/s")
+            seconds = timed(lambda: [store.add(each) for each in rounds])
+        print(f"add {ROUND_SIZE} at a time: {RECORDS / seconds:.0f} records/s")
         print(f"file: {path.stat().st_size / 1e6:.0f} MB for {RECORDS} records")
         print(f"open, with the check for damage: {timed(lambda: RecordStore.open(path).close()) * 1e3:.0f} ms")
         with RecordStore.open(path, read_only=True) as store:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -69,12 +70,12 @@ STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], SearchStrategy]] = {
 }
 
 
-def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, batch: int) -> SearchRun:
+def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, round_size: int) -> SearchRun:
     """Return the course of one search over a measured space."""
     strategy = STRATEGIES[strategy_name](space, seed)
     best_s: list[float] = []
     while len(best_s) < trials:
-        traces = strategy.suggest(min(batch, trials - len(best_s)))
+        traces = strategy.suggest(min(round_size, trials - len(best_s)))
         if not traces:
             break
         results = [Observation(trace, space.seconds(trace)) for trace in traces]
@@ -93,10 +94,11 @@ def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
     return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), points)
 
 
-def search_all(source: Path | tuple[int, int, int], seeds: int, trials: int, batch: int) -> list[SearchRun]:
+def search_all(source: Path | tuple[int, int, int], seeds: int, trials: int, round_size: int) -> list[SearchRun]:
     """Return the searches of every strategy and seed over one table."""
     space = read_measured(source) if isinstance(source, Path) else synthetic_space(source)
-    return [search(space, name, seed, trials=trials, batch=batch) for name in STRATEGIES for seed in range(seeds)]
+    pairs = product(STRATEGIES, range(seeds))
+    return [search(space, name, seed, trials=trials, round_size=round_size) for name, seed in pairs]
 
 
 def table(runs: Sequence[SearchRun], within: float) -> str:
@@ -149,7 +151,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", type=Path, help="measured spaces; none: two synthetic ones")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--batch", type=int, default=TuneOptions.batch)
+    parser.add_argument("--round-size", type=int, default=TuneOptions.round_size)
     parser.add_argument("--within", type=float, default=0.01, help="how near the optimum counts as reached")
     parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
     parser.add_argument("--json", type=Path)
@@ -157,7 +159,7 @@ def main() -> None:
     args = parser.parse_args()
     sources: list[Path | tuple[int, int, int]] = args.tables or list(SYNTHETIC_SHAPES)
     with ProcessPoolExecutor(args.jobs) as pool:
-        futures = [pool.submit(search_all, source, args.seeds, args.trials, args.batch) for source in sources]
+        futures = [pool.submit(search_all, source, args.seeds, args.trials, args.round_size) for source in sources]
         runs = [run for future in futures for run in future.result()]
     print(table(runs, args.within))
     if args.json:

@@ -2,7 +2,7 @@
 
 Usage: ``python benchmarks/tool_speed.py [--trials 64]``. Goals (2 cores): 2,000 traces sampled, checked and
 featurised per second on one core; 64 trials of a 1 ms kernel in 90 s; ``mlir-sched --help`` in 0.3 s; 1,000 records
-stored in batches of 16 in 2 s and read in 0.5 s.
+stored 16 at a time in 2 s and read in 0.5 s.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def traces_per_second(model: Path, count: int = 1000) -> float:
 
 
 def record_store(tuned: Path, count: int = 1000) -> None:
-    """Time the record store: add a folder's last record as ``count`` candidates in batches of 16, and read them all."""
+    """Time the record store: add a folder's last record as ``count`` candidates 16 at a time, and read them all."""
     with RecordStore.open(tuned / "records.sqlite") as store:
         (task, *_) = store.tasks()
         (context, *_) = store.contexts(task.key)

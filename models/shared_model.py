@@ -18,7 +18,7 @@ class SharedCostModel:
         max_rows: Most rows to learn from; beyond this number each task keeps its fastest rows, in proportion to its
             number of rows. 2000 rows keep a refit below half a second on one core.
 
-    Source: one shared model with a group per workload, refitted from scratch after each batch, is MetaSchedule's
+    Source: one shared model with a group per workload, refitted from scratch after each round, is MetaSchedule's
     design (TVM ``xgb_model.py``); the limit on rows is ours.
     """
 

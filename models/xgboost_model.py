@@ -31,7 +31,7 @@ class XGBoostOptions:
         early_stopping_rounds: Trees without a gain on the held-out fold before a member stops. MetaSchedule waits for
             50 trees without a gain on the training rows, where the gain hardly ever ends.
         max_bin: Histogram bins per feature. Source: 64 bins fit 2000 rows in half the time of XGBoost's 256.
-        min_rows: Fewest rows for a fit. Source: a first batch of 16 with some failures left out; MetaSchedule waits
+        min_rows: Fewest rows for a fit. Source: a first round of 16 with some failures left out; MetaSchedule waits
             for 100.
         seed: Seed of folds and trees. Source: 43, MetaSchedule.
         threads: Threads of training and prediction; one thread is as fast as many up to a few thousand rows.

@@ -25,12 +25,12 @@ SPACE = SyntheticMatmulSpace(64, 48, 32)
 
 
 def run_search(
-    strategy: SearchStrategy, space: SyntheticMatmulSpace, rounds: int, batch: int = 16
+    strategy: SearchStrategy, space: SyntheticMatmulSpace, rounds: int, count: int = 16
 ) -> list[Observation]:
     """Run a search for some rounds and return its observations, in order."""
     observed: list[Observation] = []
     for _ in range(rounds):
-        results = [Observation(trace, space.seconds(trace)) for trace in strategy.suggest(batch)]
+        results = [Observation(trace, space.seconds(trace)) for trace in strategy.suggest(count)]
         strategy.observe(results)
         observed += results
     return observed
@@ -99,7 +99,7 @@ class StrategyTests(ABC):
         space = TinySpace()
         for seed in SEEDS:
             strategy = self.make(space, seed)
-            found = [trace for batch in self._batches(strategy) for trace in batch]
+            found = [trace for traces in self._rounds(strategy) for trace in traces]
             assert len({trace.key for trace in found}) == len(found)
             assert self.finds_all_of(len(found))
             assert strategy.suggest(5) == []
@@ -112,10 +112,10 @@ class StrategyTests(ABC):
         """Say whether the number of traces found in :class:`TinySpace` is right; override for a partial search."""
         return found == TinySpace.size
 
-    def _batches(self, strategy: SearchStrategy) -> Iterator[list[Trace]]:
-        while batch := strategy.suggest(5):
-            strategy.observe([Observation(trace, 1.0 + index) for index, trace in enumerate(batch)])
-            yield batch
+    def _rounds(self, strategy: SearchStrategy) -> Iterator[list[Trace]]:
+        while traces := strategy.suggest(5):
+            strategy.observe([Observation(trace, 1.0 + index) for index, trace in enumerate(traces)])
+            yield traces
 
 
 class TinySpace(SyntheticMatmulSpace):

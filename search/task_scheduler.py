@@ -71,7 +71,7 @@ class GradientScheduler:
         gain = weight * (alpha * (best[t - w] - best[t]) / (n[t] - n[t - w]) + (1 - alpha) * best[t] / n[t])
 
     Here ``n[t]`` is the number of candidates tried in ``t`` rounds, and ``w`` the window. Candidates are counted
-    because less is known of tasks that share a batch in their first rounds than after a whole batch each.
+    because less is known of tasks that share the candidates of a round at first than after a whole round each.
 
     Args:
         options: Parameters of the gradient.

@@ -132,7 +132,7 @@ class HashedMeasurements:
 def main(store_path: str, log: str, trials: int) -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
-        options = TuneOptions(trials=trials, batch=8, seed=3, evolution=QUICK)
+        options = TuneOptions(trials=trials, round_size=8, seed=3, evolution=QUICK)
         search = searched(program_search(options, store, tasks), HashedMeasurements(Path(log)))
         print(f"{search.tried} tried, {sum(s.measured for s in search.searches)} measured")
 

@@ -1,7 +1,7 @@
 """A process that writes a record store until it is killed; ``database/test_database.py`` runs it.
 
-Arguments: the store, a tag that makes the candidate keys unique, the number of batches. It prints ``ready`` before it
-opens the store, and the number of each batch of 16 once ``add`` returned.
+Arguments: the store, a tag that makes the candidate keys unique, the number of rounds. It prints ``ready`` before it
+opens the store, and the number of each round of 16 once ``add`` returned.
 """
 
 import sys
@@ -10,24 +10,24 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
 from mlir_sched.outcome import Outcome, Timing
 
-BATCH = 16
+ROUND_SIZE = 16
 TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3",))
 
 
-def record(tag: str, batch: int, index: int) -> Record:
+def record(tag: str, round_: int, index: int) -> Record:
     timing = Timing(1e-3 / 3, 1e-3 / 7, 1e-3 / 2, 10, 1.0 + index / 3, 1.0, 2.0)
     outcome = Outcome(timing, None, "ab" * 32)
-    key = f"{tag}-{batch}-{index}"
-    return Record("task", "threads=1", key, Origin.SCRIPT, None, "// script\n" * 300, outcome, batch, seed=0)
+    key = f"{tag}-{round_}-{index}"
+    return Record("task", "threads=1", key, Origin.SCRIPT, None, "// script\n" * 300, outcome, round_, seed=0)
 
 
-def main(store_path: str, tag: str, batches: int) -> None:
+def main(store_path: str, tag: str, rounds: int) -> None:
     print("ready", flush=True)
     with RecordStore.open(store_path) as store:
         store.add_task(TASK)
-        for batch in range(batches):
-            store.add(record(tag, batch, index) for index in range(BATCH))
-            print(batch, flush=True)
+        for round_ in range(rounds):
+            store.add(record(tag, round_, index) for index in range(ROUND_SIZE))
+            print(round_, flush=True)
 
 
 if __name__ == "__main__":

@@ -38,11 +38,11 @@ def main() -> None:
         sys.exit(f"error: {error}")
     whole = Space.default(target).insert(LoweringConfig(), after="lowering")
     spaces = growing_spaces(whole)
-    asked = {name: getattr(arguments, name) for name in ("trials", "seeds", "threads", "batch")}
+    asked = {name: getattr(arguments, name) for name in ("trials", "seeds", "threads", "round_size")}
     asked |= {"spaces": [named.name for named in spaces]}
     rows = {row.name: row for row in report.read_json(arguments.json, asked)} if arguments.json else {}
     with tempfile.TemporaryDirectory() as folder, RecordStore.open(arguments.store or Path(folder) / "store") as store:
-        setting = Setting(target, spaces, arguments.trials, arguments.seeds, arguments.batch, store)
+        setting = Setting(target, spaces, arguments.trials, arguments.seeds, arguments.round_size, store)
         for path in dict.fromkeys(path for operator in operators for path in operator.files):
             if path.stem in rows:
                 continue
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, default=64, help="per program, space and seed")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=TuneOptions.batch, help="candidates per round")
+    parser.add_argument("--round-size", type=int, default=TuneOptions.round_size, help="candidates per round")
     parser.add_argument("--store", type=Path, help="keep the measurements there, for a run that goes on")
     parser.add_argument("--json", type=Path, help="write the results there; rows already there are not run again")
     parser.add_argument("--chart", type=Path, help="write a chart there, PNG or SVG")

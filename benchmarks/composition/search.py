@@ -37,7 +37,7 @@ class Setting:
         spaces: The spaces, from the smallest to the whole one.
         trials: Trials per program, space and seed.
         seeds: Number of searches per space.
-        batch: Candidates per round.
+        round_size: Candidates per round.
         store: Store of outcomes: a candidate that several spaces or seeds try is measured once.
     """
 
@@ -45,7 +45,7 @@ class Setting:
     spaces: tuple[NamedSpace, ...]
     trials: int
     seeds: int
-    batch: int
+    round_size: int
     store: RecordStore
 
 
@@ -106,7 +106,7 @@ def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting
         following = scheduler.next_task([s.progress() for s in searches])
         if following is None:
             break
-        tried += searches[following].run_round(setting.batch, setting.trials - tried, evaluator).tried
+        tried += searches[following].run_round(setting.round_size, setting.trials - tried, evaluator).tried
     best = {s.task.key: ranked[0] for s in searches if (ranked := s.ranked())}
     return Found(best, tried, sum(sum(s.failures().values()) for s in searches))
 

@@ -175,7 +175,7 @@ class Comparison:
             "shape": output.shape,
             "work": str(work),
             "trials": self._setting.trials,
-            "batch": TuneOptions().batch,
+            "round_size": TuneOptions().round_size,
             "seed": self._seed,
         }
         reply = process.ask({**request, **extra}, self._setting.prepare_timeout_s)

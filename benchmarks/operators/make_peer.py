@@ -52,12 +52,9 @@ def install(folder: Path, requirements: Sequence[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=sorted(REQUIREMENTS), default=sorted(REQUIREMENTS))
-    parser.add_argument("--folder", type=Path, default=FOLDER)
-    arguments = parser.parse_args()
+    arguments = _parser().parse_args()
     failed = []
-    for name in arguments.names:
+    for name in arguments.names or sorted(REQUIREMENTS):
         try:
             make(name, arguments.folder)
             print(f"{name}: {peer_spec(name, arguments.folder).python}")
@@ -65,6 +62,14 @@ def main() -> None:
             failed.append(f"{name}: pip ended with exit code {error.returncode}")
     if failed:
         sys.exit("\n".join(failed))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.operators.make_peer", description=__doc__)
+    # None and not the list of all: Python 3.11 looks for a default that is a list among the choices
+    parser.add_argument("names", nargs="*", choices=sorted(REQUIREMENTS), default=None, help="by default all")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the environments are made")
+    return parser
 
 
 if __name__ == "__main__":

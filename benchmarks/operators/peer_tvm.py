@@ -66,8 +66,8 @@ class TvmPeer(Peer):
         module = tvm.compile(schedule.mod, target=self._target)
         way = self._way(module["main"], _adapted(name, inputs), request["shape"])
         _pin_threads(self.cores)
-        batch = request["batch"]
-        rounds = f"rounds of {batch} trials from populations of {POPULATION_PER_TRIAL * batch}"
+        round_size = request["round_size"]
+        rounds = f"rounds of {round_size} trials from populations of {POPULATION_PER_TRIAL * round_size}"
         note = f"{LABEL}: {rounds}; its model is fitted after each, and ranks from the first on"
         return Prepared((way,), {"": self._empty_call()}, {LABEL: took}, (note,))
 
@@ -76,8 +76,8 @@ class TvmPeer(Peer):
 
         MetaSchedule cannot resume a tuning run: the work of a run that was killed is discarded and does not count.
         """
-        trials, batch = request["trials"], request["batch"]
-        work = Path(request["work"]) / f"rounds-of-{batch}-from-{POPULATION_PER_TRIAL * batch}"
+        trials, round_size = request["trials"], request["round_size"]
+        work = Path(request["work"]) / f"rounds-of-{round_size}-from-{POPULATION_PER_TRIAL * round_size}"
         if took := kept_tuning(work):
             return ms.database.JSONDatabase(work_dir=str(work)), took
         shutil.rmtree(work, ignore_errors=True)
@@ -89,10 +89,10 @@ class TvmPeer(Peer):
                 self._target,
                 str(work),
                 trials,
-                num_trials_per_iter=min(batch, trials),
+                num_trials_per_iter=min(round_size, trials),
                 builder=WarmBuilder(popen_pool.PopenPoolExecutor(count, BUILD_TIMEOUT_S)),
-                cost_model=_eager_model(batch, count),
-                strategy=ms.search_strategy.EvolutionarySearch(population_size=POPULATION_PER_TRIAL * batch),
+                cost_model=_eager_model(round_size, count),
+                strategy=ms.search_strategy.EvolutionarySearch(population_size=POPULATION_PER_TRIAL * round_size),
                 num_tuning_cores=count,
                 seed=request["seed"],
             )

@@ -129,3 +129,8 @@ def _decisions_and_clocks() -> tuple[Table, Table]:
         Column("seconds", Float(53), nullable=False),
     )
     return decisions, clocks
+
+
+def to_version_4(connection: Connection) -> None:
+    """Call a record's round what it is; version 3 called it a batch."""
+    connection.exec_driver_sql("ALTER TABLE records RENAME COLUMN batch TO round")

@@ -112,7 +112,7 @@ class Record:
         trace: Its decisions; None for untuned code.
         script: Its transform script as text, empty when it has none.
         outcome: Its timing or its failure.
-        batch: The round of its run that measured it, from 0.
+        round: The round of its run that measured it, from 0.
         seed: The seed of its run, in [-2**63, 2**63).
         attempt: How often the candidate had been tried before; above 0 only after failures that may not last.
         tool: Version of mlir-sched that measured it.
@@ -126,7 +126,7 @@ class Record:
     trace: Trace | None
     script: str
     outcome: Outcome
-    batch: int
+    round: int
     seed: int
     attempt: int = 0
     tool: str = __version__
@@ -170,7 +170,7 @@ _PLAIN_FIELDS = (
     "context_key",
     "candidate_key",
     "script",
-    "batch",
+    "round",
     "seed",
     "attempt",
     "tool",

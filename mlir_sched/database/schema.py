@@ -31,15 +31,15 @@ from sqlalchemy import (
     update,
 )
 
-from mlir_sched.database.migrations import to_version_2, to_version_3
+from mlir_sched.database.migrations import to_version_2, to_version_3, to_version_4
 from mlir_sched.database.record import Origin, Record, StoredTask, utc_now
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.trace import Trace
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: to_version_2, 2: to_version_3}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: to_version_2, 2: to_version_3, 3: to_version_4}
 """By schema version, the step to the next version; it runs inside the transaction that changes the version."""
 
 METADATA = MetaData()
@@ -77,7 +77,7 @@ RECORDS = Table(
     Column("failure_message", Text),
     Column("timing", Text),
     Column("binary_hash", Text, nullable=False),
-    Column("batch", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
     Column("seed", BigInteger, nullable=False),
     Column("tool", Text, nullable=False),
     Column("created", Text, nullable=False),
@@ -209,7 +209,7 @@ def record_row(record: Record) -> dict[str, Any]:
         "failure_message": _storable(failure.message) if failure else None,
         "timing": dump_json(timing.to_json()) if timing else None,
         "binary_hash": record.outcome.binary_hash,
-        "batch": int(record.batch),
+        "round": int(record.round),
         "seed": int(record.seed),
         "tool": record.tool,
         "created": record.created,
@@ -230,7 +230,7 @@ def row_record(row: RowMapping) -> Record:
         trace=Trace.from_json(json.loads(row["trace"])) if row["trace"] is not None else None,
         script=row["script"],
         outcome=Outcome(timing, failure, row["binary_hash"]),
-        batch=row["batch"],
+        round=row["round"],
         seed=row["seed"],
         attempt=row["attempt"],
         tool=row["tool"],

@@ -70,7 +70,7 @@ class Race:
         warm: Function that warms a program up in the runner process and returns its rough seconds per call.
         options: Sample length, budgets and thresholds.
         baseline_call_s: Rough seconds per call of the baseline.
-        seed: Distinguishes this batch from others of the same run.
+        seed: Distinguishes this call from others of the same run.
     """
 
     def __init__(

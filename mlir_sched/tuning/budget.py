@@ -22,9 +22,9 @@ task (1.6 and 2.3)."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
 FIRST_ROUND = 2
-"""Least number of candidates in a task's first round; the tasks share a batch in their first rounds, so that a small
-budget reaches all of them. Which candidates are tried does not depend on the budget, so that a run with a larger budget
-goes on where a smaller one ended."""
+"""Least number of candidates in a task's first round; the tasks share the candidates of one round at first, so that a
+small budget reaches all of them. Which candidates are tried does not depend on the budget, so that a run with a larger
+budget goes on where a smaller one ended."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Part:
     """The part of a budget that the search of one program may spend, given by its end.
 
     Attributes:
-        batch: Most candidates of a round.
+        round_size: Most candidates of a round.
         trials: Candidates tried on the program by then, those of earlier parts included; None for a part by time.
         until_s: Seconds on the run's clock at the end; used when ``trials`` is None.
         ended: Candidates tried on the program when an earlier process ended this part by time; a resumed run ends the
             part at the same number. None when no earlier process ended the part.
     """
 
-    batch: int
+    round_size: int
     trials: int | None
     until_s: float = 0.0
     ended: int | None = None
@@ -75,9 +75,9 @@ class Part:
         """
         if self.trials is None:
             goes_on = search.begun or search.now_s < self.until_s
-            return self.batch if (goes_on if self.ended is None else search.tried < self.ended) else 0
-        share = self.batch if search.reached else max(FIRST_ROUND, self.batch // search.tasks)
-        return min(self.batch, share, max(0, self.trials - search.tried))
+            return self.round_size if (goes_on if self.ended is None else search.tried < self.ended) else 0
+        share = self.round_size if search.reached else max(FIRST_ROUND, self.round_size // search.tasks)
+        return min(self.round_size, share, max(0, self.trials - search.tried))
 
     def untuned_until_s(self, now_s: float) -> float:
         """Return the seconds on the run's clock after which no further untuned code is measured.
@@ -109,13 +109,13 @@ class Budget:
     """What a whole run may spend.
 
     Attributes:
-        batch: Most candidates of a round.
+        round_size: Most candidates of a round.
         trials: Candidates of all programs; None for a run by time.
         seconds: Seconds on the run's clock at the end of the search; used when ``trials`` is None.
         begun_s: Seconds on the run's clock when the search began; the programs were compiled and timed before.
     """
 
-    batch: int
+    round_size: int
     trials: int | None
     seconds: float = 0.0
     begun_s: float = 0.0
@@ -135,15 +135,17 @@ class Budget:
             begun_s: Seconds on the run's clock when the search began.
         """
         if options.minutes is not None:
-            return Budget(options.batch, None, searching_s(options.minutes, tasks, begun_s), begun_s)
-        return Budget(options.batch, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
+            return Budget(options.round_size, None, searching_s(options.minutes, tasks, begun_s), begun_s)
+        return Budget(options.round_size, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
 
     def explored(self, programs: int) -> int:
         """Return how many of the programs are explored, at least one: a small budget in trials leaves some out."""
-        return programs if self.trials is None else max(1, min(programs, int(self.trials * EXPLORATION / self.batch)))
+        return (
+            programs if self.trials is None else max(1, min(programs, int(self.trials * EXPLORATION / self.round_size)))
+        )
 
     def part(self, turn: Turn, *, own: int, elsewhere: int) -> Part:
-        """Return what a program may spend in its turn; for a budget in trials this is whole batches, at least one.
+        """Return what a program may spend in its turn; for a budget in trials this is whole rounds, at least one.
 
         Args:
             turn: The turn.
@@ -153,23 +155,23 @@ class Budget:
         share = _rung_share(turn.explored)
         if self.trials is None:
             spent = share * turn.rung + share * (turn.place + 1) / turn.programs
-            return Part(self.batch, None, self.begun_s + max(0.0, self.seconds - self.begun_s) * spent)
-        batches = max(1, int(self.trials * share / turn.programs / self.batch))
-        return Part(self.batch, min(own + batches * self.batch, self.trials - elsewhere))
+            return Part(self.round_size, None, self.begun_s + max(0.0, self.seconds - self.begun_s) * spent)
+        rounds = max(1, int(self.trials * share / turn.programs / self.round_size))
+        return Part(self.round_size, min(own + rounds * self.round_size, self.trials - elsewhere))
 
     def kept(self, last: Turn, *, tried: int) -> int:
         """Return how many programs are left after a rung: half, rounded up, or one when :data:`EXPLORATION` is spent.
 
         Args:
             last: The last turn of the rung.
-            tried: Candidates tried so far on all explored programs; a program's batch may be more than its share.
+            tried: Candidates tried so far on all explored programs; a program's round may be more than its share.
         """
         spent = _rung_share(last.explored) * (last.rung + 1) if self.trials is None else tried / self.trials
         return math.ceil(last.programs / 2) if spent < EXPLORATION else 1
 
     def rest(self, *, elsewhere: int) -> Part:
         """Return the part for a program that may spend all of the budget that is left."""
-        return Part(self.batch, None if self.trials is None else self.trials - elsewhere, self.seconds)
+        return Part(self.round_size, None if self.trials is None else self.trials - elsewhere, self.seconds)
 
     def has_trials(self, tried: int) -> bool:
         """Say whether trials are left after ``tried`` candidates; False for a run by time."""

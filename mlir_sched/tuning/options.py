@@ -9,7 +9,7 @@ from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.targets.target import LOCAL_TASK
 
 DEFAULT_TRIALS_PER_TASK = 64
-"""Candidates per tunable task when no budget is given. Source: one batch of MetaSchedule (``num_trials_per_iter``)."""
+"""Candidates per tunable task when no budget is given. Source: one round of MetaSchedule (``num_trials_per_iter``)."""
 STRATEGIES = ("evolutionary", "random")
 
 
@@ -26,7 +26,7 @@ class TuneOptions:
         threads: Threads the tuned program may run on.
         device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
             search choose ``local-sync``, which runs it on the calling thread, where that is faster.
-        batch: Candidates per round; a round is compiled, then timed.
+        round_size: Candidates per round; a round is compiled, then timed.
         strategy: ``evolutionary`` (with the cost model) or ``random``.
         fresh: Start anew: no record of an earlier run is used.
         evolution: Hyper-parameters of the evolutionary search.
@@ -38,7 +38,7 @@ class TuneOptions:
     seed: int = 0
     threads: int = 1
     device: str | None = None
-    batch: int = 8
+    round_size: int = 8
     strategy: str = "evolutionary"
     fresh: bool = False
     evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)
@@ -46,7 +46,7 @@ class TuneOptions:
     def __post_init__(self) -> None:
         if self.trials is not None and self.minutes is not None:
             raise UserError("give a budget in trials or in minutes, not both")
-        for name in ("trials", "minutes", "batch"):
+        for name in ("trials", "minutes", "round_size"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UserError(f"{name} must be above 0, but got {value}")

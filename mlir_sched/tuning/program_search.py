@@ -69,7 +69,7 @@ class ProgramSearch:
             stage = f"tuning {following.task.name}"
             self._tell(stage)
             self._log.save(self._rounds() + 1, self.tried)
-            outcome = following.run_round(part.batch, count, evaluator)
+            outcome = following.run_round(part.round_size, count, evaluator)
             self._log.save(self._rounds(), self.tried)
             self._tell_errors(outcome)
             if outcome.found is not None:

@@ -75,7 +75,7 @@ def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) ->
     identity = [
         [task.key for task in tasks],
         [[sketch.name for sketch in run.space.sketches(dispatch, target)] for dispatch in dispatches],
-        context, options.seed, options.batch, options.strategy, repr(options.evolution), __version__,
+        context, options.seed, options.round_size, options.strategy, repr(options.evolution), __version__,
         *(trace.key for trace in run.start_from),
     ]  # fmt: skip
     return "run-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -63,16 +63,16 @@ class TaskRecords:
         """Return the record that makes measuring a candidate unnecessary, or None."""
         return self.store.find(self.task_key, self.context, candidate.key, since=self.since)
 
-    def settle(self, candidate: Candidate, outcome: Outcome, batch: int) -> Record:
+    def settle(self, candidate: Candidate, outcome: Outcome, round: int) -> Record:
         """Store the outcome of a candidate just measured and return its record, or that of a process that was faster.
 
         Args:
             candidate: The candidate that was measured.
             outcome: Its outcome.
-            batch: The round that it was measured in, from 0.
+            round: The round that it was measured in, from 0.
         """
         key = self.task_key, self.context, candidate.key
-        record = Record(*key, Origin.SCRIPT, candidate.trace, candidate.script, outcome, batch, self.seed)
+        record = Record(*key, Origin.SCRIPT, candidate.trace, candidate.script, outcome, round, self.seed)
         return self.store.settle(record, since=self.since)
 
     def has_untuned(self) -> bool:

@@ -76,7 +76,7 @@ class TaskSearch:
     def run_round(self, batch_size: int, limit: int, evaluator: Evaluator) -> Round:
         """Try the first ``limit`` of up to ``batch_size`` new candidates; when none is left, the task is exhausted.
 
-        The strategy is always asked for a whole batch, so that a run with a larger budget gets the same candidates.
+        The strategy is always asked for a whole round, so that a run with a larger budget gets the same candidates.
         """
         traces = self._next_traces(batch_size)[:limit]
         if not traces:

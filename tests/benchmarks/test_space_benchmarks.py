@@ -200,7 +200,7 @@ def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
 
 def test_a_composition_run_goes_on_where_it_was(tiny: Path, tmp_path: Path) -> None:
     files = ("--json", tmp_path / "all.json", "--store", tmp_path / "store.sqlite")
-    options = ("--trials", 2, "--batch", 2, "--seeds", 1)
+    options = ("--trials", 2, "--round-size", 2, "--seeds", 1)
     done = run("composition", tiny, *options, *files, "--chart", tmp_path / "chart.png")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads((tmp_path / "all.json").read_text())["rows"]

@@ -63,7 +63,7 @@ def make_record(candidate: str, outcome: Outcome | None = None, **changes: objec
         trace=draw_trace(seed),
         script=f'module {{ "{candidate}" }}\n',
         outcome=outcome or timed(seed),
-        batch=3,
+        round=3,
         seed=-(2**63),
     )
     return replace(record, **changes)  # type: ignore[arg-type]
@@ -112,10 +112,10 @@ def test_floats_keep_every_bit_in_store_and_json(store: RecordStore, value: floa
 
 def test_numpy_scalars_are_stored_as_plain_numbers(store: RecordStore) -> None:
     timing = Timing(np.float64(0.5), 0.25, 1.0, np.int64(3), 2.0, 1.0, 3.0)  # type: ignore[arg-type]
-    store.add([make_record("x", Outcome(timing, None), batch=np.int64(4), seed=np.int32(5))])
+    store.add([make_record("x", Outcome(timing, None), round=np.int64(4), seed=np.int32(5))])
     (record,) = store.records(TASK.key, CONTEXT)
-    assert (record.batch, record.seed, record.outcome.timing) == (4, 5, Timing(0.5, 0.25, 1.0, 3, 2.0, 1.0, 3.0))
-    assert type(record.batch) is int
+    assert (record.round, record.seed, record.outcome.timing) == (4, 5, Timing(0.5, 0.25, 1.0, 3, 2.0, 1.0, 3.0))
+    assert type(record.round) is int
 
 
 def test_a_failure_text_that_no_database_takes_is_kept_with_escapes(store: RecordStore) -> None:
@@ -387,6 +387,7 @@ def test_a_store_of_schema_version_1_can_be_read(path: Path) -> None:
         assert (untuned.origin, untuned.trace, untuned.attempt) == (Origin.UNTUNED, None, 0)
         assert script.trace is not None
         assert script.trace.values == {"tile": (32, 8), "order": ("j", "i")}
+        assert [record.round for record in (untuned, script, failure)] == [0, 0, 1]
         assert script.outcome.timing == Timing(1 / 3000, 1 / 3001, 1 / 2999, 24, 4 / 3, 1.25, 1.5, 2)
         assert failure.outcome.failure == Failure(FailureClass.COMPILE_ERROR, "error: it's\nbroken")
         assert store.run_settings("run") == {"seed": 7}
@@ -531,10 +532,10 @@ def test_a_writer_waits_for_another_ones_transaction(path: Path) -> None:
 def test_processes_that_make_and_write_one_store_at_once_lose_nothing(path: Path) -> None:
     writers = [start_writer(path, tag, 20) for tag in "abc"]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
-    assert stored_batches(path) == {(tag, batch): 16 for tag in "abc" for batch in range(20)}
+    assert stored_rounds(path) == {(tag, round_): 16 for tag in "abc" for round_ in range(20)}
 
 
-def test_a_reader_sees_whole_batches_while_a_writer_works(path: Path) -> None:
+def test_a_reader_sees_whole_rounds_while_a_writer_works(path: Path) -> None:
     writer = start_writer(path, "a", 100)
     assert writer.stdout is not None
     for _ in range(3):
@@ -564,10 +565,10 @@ def test_kill_at_any_instant_keeps_every_record_whose_add_returned(path: Path, s
         if not path.exists():
             continue
         if acknowledged:
-            assert acknowledged <= set(stored_batches(path, read_only=True))
-        batches = stored_batches(path)
-        assert acknowledged <= set(batches)
-        assert set(batches.values()) <= {16}
+            assert acknowledged <= set(stored_rounds(path, read_only=True))
+        rounds = stored_rounds(path)
+        assert acknowledged <= set(rounds)
+        assert set(rounds.values()) <= {16}
 
 
 def test_a_full_disk_is_a_user_error_and_keeps_what_was_stored(path: Path) -> None:
@@ -588,7 +589,7 @@ def test_a_store_can_be_copied_once_it_is_closed(path: Path) -> None:
         assert len(store.records(TASK.key, CONTEXT)) == 5
 
 
-def test_a_thousand_records_added_in_batches_come_back_in_their_order(store: RecordStore) -> None:
+def test_a_thousand_records_added_in_rounds_come_back_in_their_order(store: RecordStore) -> None:
     records = [make_record(f"{index:x}", script="x" * 6000) for index in range(1000)]
     for start in range(0, len(records), 16):
         store.add(records[start : start + 16])
@@ -621,20 +622,20 @@ def set_version(path: Path, version: int) -> None:
     connection.close()
 
 
-def start_writer(path: Path, tag: str, batches: int) -> "subprocess.Popen[str]":
+def start_writer(path: Path, tag: str, rounds: int) -> "subprocess.Popen[str]":
     """Start a writer and wait until it is about to open the store."""
-    command = [sys.executable, str(WRITER), str(path), tag, str(batches)]
+    command = [sys.executable, str(WRITER), str(path), tag, str(rounds)]
     writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     assert writer.stdout.readline() == "ready\n"
     return writer
 
 
-def stored_batches(path: Path, *, read_only: bool = False) -> dict[tuple[str, int], int]:
-    """Return the number of records of every writer's batch."""
-    batches: dict[tuple[str, int], int] = {}
+def stored_rounds(path: Path, *, read_only: bool = False) -> dict[tuple[str, int], int]:
+    """Return the number of records of every writer's round."""
+    rounds: dict[tuple[str, int], int] = {}
     with RecordStore.open(path, read_only=read_only) as store:
         for record in store.records("task", "threads=1"):
             tag = record.candidate_key.split("-")[0]
-            batches[tag, record.batch] = batches.get((tag, record.batch), 0) + 1
-    return batches
+            rounds[tag, record.round] = rounds.get((tag, record.round), 0) + 1
+    return rounds

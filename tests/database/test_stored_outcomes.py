@@ -60,7 +60,7 @@ def searched(
     """Return the finished search of one task, which starts from the same trace with every seed."""
     assert TASK.dispatch is not None
     start = DesignSpace(SPACE, TASK.dispatch, TARGET).sample(np.random.default_rng(7))
-    options = TuneOptions(trials=trials, batch=TRIALS, seed=seed, evolution=QUICK)
+    options = TuneOptions(trials=trials, round_size=TRIALS, seed=seed, evolution=QUICK)
     (search,) = whole(program_search(options, store, [TASK], target=target, start_from=[start]), evaluator).searches
     return search
 

@@ -62,8 +62,8 @@ def test_a_search_of_a_table_finds_every_point_once() -> None:
     points = POINTS[:60]
     search = RandomSearch(MeasuredSpace("few", points), np.random.default_rng(0))
     found: list[str] = []
-    while batch := search.suggest(16):
-        found += [trace.key for trace in batch]
+    while traces := search.suggest(16):
+        found += [trace.key for trace in traces]
     assert sorted(found) == sorted(point.trace.key for point in points)
 
 

@@ -10,8 +10,8 @@ import pytest
 from mlir_sched.tuning.budget import EXPLORATION, Budget, Part, Standing, Turn, compiling_s
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
-BY_TRIALS = Budget(batch=8, trials=64)
-BY_TIME = Budget(batch=8, trials=None, seconds=100.0, begun_s=20.0)
+BY_TRIALS = Budget(round_size=8, trials=64)
+BY_TIME = Budget(round_size=8, trials=None, seconds=100.0, begun_s=20.0)
 AMID = Standing(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
 
 
@@ -72,7 +72,7 @@ def test_tasks_share_a_batch_in_their_first_rounds(tasks: int, candidates: int) 
     first = replace(AMID, tried=0, tasks=tasks, reached=False)
     assert Part(8, trials=64).next_round(first) == candidates
     assert Part(8, None, until_s=60.0).next_round(first) == 8, "time is not shared by numbers"
-    assert Part(1, trials=64).next_round(first) == 1, "never more than a batch"
+    assert Part(1, trials=64).next_round(first) == 1, "never more than a round"
 
 
 def test_a_part_by_time_ends_at_its_time_but_for_a_round_that_was_begun() -> None:

@@ -50,7 +50,7 @@ def searched_with(folder: Path, evaluator: Failing) -> tuple[ProgramSearch, list
     heard = Heard()
     tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(trials=TRIALS, batch=8, strategy="random")
+        options = TuneOptions(trials=TRIALS, round_size=8, strategy="random")
         return searched(program_search(options, store, tasks, heard=heard), evaluator), heard.internal_errors
 
 

@@ -32,7 +32,7 @@ def searched(folder: Path, speedups: Mapping[str, Factor], trials: int) -> tuple
     evaluator = Speedups(speedups)
     tasks = [replace(task_of(n, matmul_dispatch(*shape)), weight=WEIGHTS[n]) for n, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(trials=trials, batch=9, evolution=QUICK)
+        options = TuneOptions(trials=trials, round_size=9, evolution=QUICK)
         return whole(program_search(options, store, tasks), evaluator), evaluator
 
 
@@ -66,7 +66,7 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
     task = task_of("part", matmul_dispatch(64, 64, 48))
     evaluator.by_name["part"] = 1.0
     with RecordStore.open(tmp_path / "records.sqlite") as store:
-        options = TuneOptions(trials=20, batch=9, evolution=QUICK)
+        options = TuneOptions(trials=20, round_size=9, evolution=QUICK)
         program = program_search(options, store, [task])
         program.search(evaluator, Part(9, trials=3), finds_of(first.searches))
     (part,) = program.searches
@@ -96,7 +96,7 @@ def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, st
     profile = ProgramProfile({"heavy": 0.7, "other": 0.2, "light": 0.1}, dict.fromkeys(SHAPES, 1))
     evaluator, seen = SlowUntuned(dict.fromkeys(SHAPES, 1.0)), []
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(minutes=1, batch=9, evolution=QUICK)
+        options = TuneOptions(minutes=1, round_size=9, evolution=QUICK)
         program = program_search(options, store, tasks, profile=profile)
         evaluator.clock = program.run.clock
         for limit_s in limits_s:

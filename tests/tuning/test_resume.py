@@ -36,7 +36,7 @@ def records_of(path: Path) -> dict[Key, tuple[object, ...]]:
 
 
 def essence(record: Record) -> tuple[object, ...]:
-    return record.trace, record.script, record.outcome, record.batch, record.seed
+    return record.trace, record.script, record.outcome, record.round, record.seed
 
 
 @pytest.fixture(scope="module")

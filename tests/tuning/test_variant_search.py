@@ -60,7 +60,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sea
             return times
 
         budget = {"trials": trials} if seconds is None else {"minutes": seconds / 60}
-        options = TuneOptions(**budget, batch=8, fresh=fresh, evolution=QUICK)
+        options = TuneOptions(**budget, round_size=8, fresh=fresh, evolution=QUICK)
         monkeypatch.setattr("mlir_sched.tuning.budget.SET_ASIDE", 0.0)  # all seconds are for the search
         monkeypatch.setattr("mlir_sched.tuning.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
