@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from channels_first_networks import network
 from iree_cases import FLAGS
 from rewriting import applies, compiled_to, library_for, run, write
-from test_channels_last import network
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in

@@ -1,0 +1,29 @@
+"""A command line in a folder of its own, and a folder that was tuned once for all tests."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import COMMAND, MODEL, TRIALS, Cli, Ended
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.mlir").write_text(MODEL)
+    return Cli(tmp_path, capsys)
+
+
+@pytest.fixture(scope="package")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+    """A folder with model.mlir tuned into tuned/, and how the command ended that did it."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "model.mlir").write_text(MODEL)
+    done = subprocess.run(
+        [*COMMAND, "tune", "model.mlir", "--trials", str(TRIALS), "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return folder, Ended(done.returncode, done.stdout, done.stderr)

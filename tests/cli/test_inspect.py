@@ -1,0 +1,39 @@
+"""What inspect shows and refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import TRIALS, Cli, Ended
+
+
+def test_inspect_shows_decisions_of_a_folder_a_library_and_a_script(tuned: tuple[Path, Ended], cli: Cli) -> None:
+    folder, ended = tuned
+    (dispatch,) = json.loads(ended.out)["dispatches"]
+    for path in (folder / "tuned", folder / "tuned" / "library.mlir"):
+        document = json.loads(cli("inspect", path, "--json").out)
+        (strategy,) = document["strategies"]
+        assert strategy["symbol"] == dispatch["symbol"]
+        assert {d["name"]: d["value"] for d in strategy["trace"]["decisions"]} == dispatch["decisions"]
+        assert strategy["provenance"]["task"] == dispatch["task_key"]
+        assert dispatch["symbol"] in cli("inspect", path).out
+        assert cli("inspect", path, "--script").out == (folder / "tuned" / "library.mlir").read_text()
+
+
+def test_inspect_shows_what_a_store_holds(tuned: tuple[Path, Ended], cli: Cli) -> None:
+    folder, _ = tuned
+    store = folder / "tuned" / "records.sqlite"
+    document = json.loads(cli("inspect", store, "--json").out)
+    (result,) = document["results"]
+    assert (document["tasks"], result["records"]) == (1, TRIALS)
+    assert result["best"]["outcome"]["timing"]["ratio"] > 0
+    assert f"1 tasks, {TRIALS} records" in cli("inspect", store).out
+    (cli.folder / "best.mlir").write_text(cli("inspect", store, "--script").out)
+    assert "@strategy" in cli("inspect", cli.folder / "best.mlir").out
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("nothing", "no such folder"), (".", "no flags.txt"), ("model.mlir", "no strategy")]
+)
+def test_inspect_refuses_what_it_does_not_know(cli: Cli, path: str, expected: str) -> None:
+    assert expected in cli.refused("inspect", path)

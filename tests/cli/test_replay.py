@@ -1,0 +1,128 @@
+"""Whether a folder holds, honours edits and is refused when damaged."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import MODEL, Cli, Ended
+
+
+@pytest.fixture
+def copied(tuned: tuple[Path, Ended], cli: Cli) -> Path:
+    """A copy of the tuned folder whose flags name the copy's library."""
+    source, copy = tuned[0] / "tuned", cli.folder / "tuned"
+    shutil.copytree(source, copy)
+    flags = (copy / "flags.txt").read_text().replace(str(source.resolve()), str(copy.resolve()))
+    (copy / "flags.txt").write_text(flags)
+    return copy
+
+
+def replayed(cli: Cli, folder: Path) -> tuple[int, dict[str, Any]]:
+    """Replay a folder and return the exit code and the document."""
+    ended = cli("replay", folder, "model.mlir", "--json")
+    return ended.code, json.loads(ended.out)
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    """Replace a text in the folder's library, once."""
+    library = folder / "library.mlir"
+    assert old in library.read_text()
+    library.write_text(library.read_text().replace(old, new, 1))
+
+
+def decision_line(folder: Path, name: str) -> tuple[str, int]:
+    """Return the start of the line that holds a decision's first number, and the number."""
+    text = (folder / "library.mlir").read_text()
+    start = text.index(f"%{name} = transform.param.constant ")
+    line = text[start : text.index(" : i64", start)]
+    return line, int(line.split()[-1])
+
+
+def test_replay_says_whether_a_folder_holds(cli: Cli, copied: Path) -> None:
+    code, document = replayed(cli, copied)
+    (strategy,) = document["strategies"]
+    assert (strategy["state"], strategy["applied"]) == ("as tuned", 1)
+    assert strategy["timing"]["ratio"] > 0
+    assert code == (0 if document["holds"] else 1)
+    assert document["holds"] == (not strategy["problems"] and not document["problems"])
+
+
+def test_replay_honours_a_legal_edit(cli: Cli, copied: Path) -> None:
+    line, value = decision_line(copied, "workgroup_0_0")
+    other = 64 if value == 32 else 32
+    edit(copied, line, line.removesuffix(str(value)) + str(other))
+    _, document = replayed(cli, copied)
+    (strategy,) = document["strategies"]
+    if strategy["state"] != "refused":  # another decision may depend on this one
+        assert strategy["state"] == "decisions edited"
+        assert f"workgroup_0 {value} -> {other}" in strategy["note"]
+        assert strategy["applied"] == 1
+
+
+def test_replay_refuses_an_illegal_edit(cli: Cli, copied: Path) -> None:
+    line, value = decision_line(copied, "workgroup_0_0")
+    edit(copied, line, line.removesuffix(str(value)) + "511")
+    code, document = replayed(cli, copied)
+    (strategy,) = document["strategies"]
+    assert (code, strategy["state"]) == (1, "refused")
+    assert "511" in strategy["note"]
+
+
+def test_replay_takes_other_edits_as_hand_written(cli: Cli, copied: Path) -> None:
+    edit(copied, "    transform.apply_cse to %arg0 : !transform.any_op\n", "")
+    _, document = replayed(cli, copied)
+    (strategy,) = document["strategies"]
+    assert strategy["state"] == "edited by hand"
+    assert strategy["timing"] is not None or strategy["problems"]
+
+
+def test_replay_of_another_model_or_a_moved_folder_does_not_hold(tuned: tuple[Path, Ended], cli: Cli) -> None:
+    shutil.copytree(tuned[0] / "tuned", cli.folder / "moved")
+    (cli.folder / "model.mlir").write_text(MODEL.replace("256", "64"))
+    code, document = replayed(cli, cli.folder / "moved")
+    assert code == 1
+    assert document["strategies"][0]["applied"] == 0
+    assert any("the folder was moved" in problem for problem in document["problems"])
+
+
+def test_replay_refuses_bad_input(cli: Cli, copied: Path) -> None:
+    assert "no such folder" in cli.refused("replay", "nothing", "model.mlir")
+    assert "not a tuned folder" in cli.refused("replay", ".", "model.mlir")
+    assert "no such file" in cli.refused("replay", copied, "missing.mlir")
+    summary = json.loads((copied / "summary.json").read_text())
+    (copied / "summary.json").write_text(json.dumps(summary | {"target": "abacus"}))
+    assert "unknown target 'abacus'" in cli.refused("replay", copied, "model.mlir")
+    for field, value in {"threads": "two", "program": [], "parameters": [1], "dispatches": {}}.items():
+        (copied / "summary.json").write_text(json.dumps(summary | {field: value}))
+        assert f"summary.json is damaged: {field} is" in cli.refused("replay", copied, "model.mlir")
+    (copied / "summary.json").write_text("{")
+    assert "not JSON" in cli.refused("replay", copied, "model.mlir")
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--iree-llvmcpu-system-linker-path=/tmp/linker",
+        "--iree-hal-dump-executable-files-to=/tmp/dump",
+        "--iree-plugin=anything",
+        "@more.txt",
+        "--iree-preprocessing-pass-pipeline=builtin.module(iree-transform-dialect-interpreter"
+        "{library-file-name={library}},canonicalize)",
+        "--iree-preprocessing-pass-pipeline=builtin.module(iree-transform-dialect-interpreter"
+        "{library-file-name=/tmp/another.mlir})",
+        "--iree-codegen-transform-dialect-library=/tmp/another.mlir",
+    ],
+)
+def test_replay_refuses_flags_that_tune_does_not_write(cli: Cli, copied: Path, flag: str) -> None:
+    """They come first, so that the folder's own ones do not hide them."""
+    flag = flag.replace("{library}", str(copied.resolve() / "library.mlir"))
+    text = (copied / "flags.txt").read_text()
+    (copied / "flags.txt").write_text(f"{flag}\n{text}")
+    message = cli.refused("replay", copied, "model.mlir")
+    assert f"flags.txt has {flag}, which tune does not write" in message
+
+
+def test_replay_says_that_a_folder_is_code(cli: Cli) -> None:
+    assert "do not replay what you do not trust" in " ".join(cli("replay", "--help").out.split())

@@ -1,0 +1,91 @@
+"""What tune makes, and what is left of an interrupted run."""
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from command_line import COMMAND, TRIALS, Ended
+
+from mlir_sched.database import RecordStore
+
+
+def test_json_is_one_document_and_progress_goes_to_stderr(tuned: tuple[Path, Ended]) -> None:
+    folder, ended = tuned
+    assert ended.code == 0, ended.err
+    document = json.loads(ended.out)
+    assert document == json.loads((folder / "tuned" / "summary.json").read_text())
+    assert document["trials"] == TRIALS
+    assert document["program"]["verified"]
+    assert f"{TRIALS}/{TRIALS} trials" in ended.err
+    assert "\x1b" not in ended.err
+
+
+def test_the_folder_holds_what_the_documentation_says(tuned: tuple[Path, Ended]) -> None:
+    folder, _ = tuned
+    files = {path.name for path in (folder / "tuned").iterdir()}
+    assert {"flags.txt", "library.mlir", "summary.json", "curve.png", "report.html", "records.sqlite"} <= files
+    page = (folder / "tuned" / "report.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "http" not in page
+    assert (folder / "tuned" / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_ctrl_c_keeps_everything_and_emits_the_best_so_far(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(tuned[0], folder)
+    ended = interrupted(folder, signals=1)
+    assert ended.code == 130, ended.err
+    assert "Traceback" not in ended.err
+    summary = json.loads((folder / "tuned" / "summary.json").read_text())
+    assert summary["interrupted"]
+    assert summary["trials"] - summary["measured"] >= TRIALS  # those of the first run were not measured again
+    assert summary["run_seconds"] > summary["seconds"] + 1, "the first run's seconds count"
+    assert records_in(folder) == records_in(tuned[0]) + summary["measured"]
+    assert f"interrupted; best so far: {summary['trials']} trials ({summary['measured']} measured now)" in ended.out
+    assert "main_dispatch_0_softmax_128x256xf32" in ended.out
+    assert f"iree-compile @{folder.resolve() / 'tuned'}/flags.txt model.mlir" in ended.out
+
+
+def test_a_second_ctrl_c_ends_at_once(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(tuned[0], folder)
+    start = time.monotonic()
+    result = ("flags.txt", "library.mlir", "summary.json")
+    before = [(folder / "tuned" / name).read_bytes() for name in result]
+    ended = interrupted(folder, signals=2)
+    assert [(folder / "tuned" / name).read_bytes() for name in result] == before
+    assert (ended.code, ended.message) == (130, "interrupted; what was measured is in the record store")
+    assert "Traceback" not in ended.err
+    assert time.monotonic() - start < 60
+    assert records_in(folder) >= records_in(tuned[0])
+
+
+def interrupted(folder: Path, signals: int) -> Ended:
+    """Start a long run, interrupt it once or twice after its first round, and return how it ended."""
+    process = subprocess.Popen(
+        [*COMMAND, "tune", "model.mlir", "--minutes", "10"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if line.startswith("tuning") and " trials, " in line:
+            break
+    for _ in range(signals):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    out, err = process.communicate(timeout=120)
+    return Ended(process.returncode, out, "".join(seen) + err)
+
+
+def records_in(folder: Path) -> int:
+    """Return the number of records in the folder's store."""
+    with RecordStore.open(folder / "tuned" / "records.sqlite", read_only=True) as store:
+        return sum(len(store.records(t.key, context)) for t in store.tasks() for context in store.contexts(t.key))

@@ -1,0 +1,141 @@
+"""What tune refuses before it starts."""
+
+import functools
+import json
+import sqlite3
+import sys
+import textwrap
+
+import pytest
+from command_line import Cli
+
+from mlir_sched.compiler import version as compiler_version_module
+from mlir_sched.database import RecordStore
+from mlir_sched.space.user_modules import load_modules
+
+
+def test_a_folder_that_iree_cannot_be_told_is_refused_at_once(cli: Cli) -> None:
+    for name in ("a{b", "user@host"):
+        assert "choose another folder" in cli.refused("tune", "model.mlir", "-o", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("empty.mlir", "", "the file is empty"),
+        ("text.mlir", "hello, world", "text.mlir:1:"),
+        ("type.mlir", "func.func @f(%a: i32) -> i64 { return %a : i32 }", "type.mlir:1:"),
+        ("copy.mlir", "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }", "no dispatch"),
+        (
+            "dynamic.mlir",
+            "func.func @f(%a: tensor<4x?xf32>) -> tensor<4x?xf32> "
+            "{ %0 = arith.addf %a, %a : tensor<4x?xf32> return %0 : tensor<4x?xf32> }",
+            "dimension 1 of argument 0 of @f",
+        ),
+        (
+            "zeros.mlir",
+            "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> "
+            "{ %0 = arith.subf %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }",
+            "nothing is tuned, as its numbers cannot be verified: output 0 is not to be told from zeros",
+        ),
+    ],
+)
+def test_a_file_that_is_no_tunable_program_is_refused(cli: Cli, name: str, text: str, expected: str) -> None:
+    (cli.folder / name).write_text(text)
+    assert expected in cli.refused("tune", name)
+
+
+def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> None:
+    assert cli.refused("tune", "missing.mlir") == "error: missing.mlir: no such file"
+    assert cli.refused("tune", ".") == "error: .: not a file"
+    assert [path.name for path in cli.folder.iterdir()] == ["model.mlir"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--trials", "0"), "trials must be above 0"),
+        (("--trials", "-3"), "trials must be above 0"),
+        (("--minutes", "0"), "minutes must be above 0"),
+        (("--minutes", "nan"), "minutes must be above 0"),
+        (("--trials", "5", "--minutes", "1"), "not both"),
+        (("--strategy", "guess"), "unknown strategy 'guess'"),
+        (("--target", "abacus"), "unknown target 'abacus'; known targets: llvm-cpu"),
+        (("--threads", "0"), "threads must be from 1"),
+        (("--device", "local-sync", "--threads", "2"), "the device is local-task, or is left to the search"),
+        (("--device", "local-task"), "the device local-task needs several threads, but threads is 1"),
+        (("--output", "model.mlir/tuned"), "cannot write the output folder"),
+        (("--store", "model.mlir"), "not a record store"),
+        (("--module", "no_such_module:Module"), "No module named 'no_such_module'"),
+        (("--module", "json:loads"), "json:loads cannot be loaded"),
+        (("--module", "json"), "must be named as package.module:Class"),
+    ],
+)
+def test_a_wrong_option_is_refused(cli: Cli, arguments: tuple[str, ...], expected: str) -> None:
+    assert expected in cli.refused("tune", "model.mlir", *arguments)
+
+
+def test_another_release_of_the_compiler_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_version_module, "version", lambda _: "3.99.0")
+    assert "IREE 3.13.x is needed, 3.99.0 is installed" in cli.refused("tune", "model.mlir")
+    ended = cli("doctor", "--json")
+    assert ended.code == 1
+    assert not json.loads(ended.out)["can_tune"]
+
+
+def test_a_store_that_cannot_be_used_is_refused_and_left_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecordStore, "open", functools.partial(RecordStore.open, timeout_s=0.2))
+    RecordStore.open(cli.folder / "newer.db").close()
+    with sqlite3.connect(cli.folder / "newer.db") as connection:
+        connection.execute("UPDATE mlir_sched_schema SET version = 999")
+    damaged = b"SQLite format 3\0" + bytes(range(256)) * 16
+    (cli.folder / "damaged.db").write_bytes(damaged)
+    RecordStore.open(cli.folder / "locked.db").close()
+    lock = sqlite3.connect(cli.folder / "locked.db", isolation_level=None)
+    lock.execute("BEGIN EXCLUSIVE")
+    assert "999" in cli.refused("tune", "model.mlir", "--store", "newer.db")
+    assert "damaged" in cli.refused("tune", "model.mlir", "--store", "damaged.db")
+    assert "another process holds it" in cli.refused("tune", "model.mlir", "--store", "locked.db")
+    assert (cli.folder / "damaged.db").read_bytes() == damaged
+    lock.close()
+
+
+def test_user_modules_that_raise_are_named_with_their_line(cli: Cli) -> None:
+    (cli.folder / "raises_at_import.py").write_text("raise RuntimeError('no luck')\n")
+    (cli.folder / "raises_later.py").write_text(
+        textwrap.dedent("""
+            from mlir_sched import ScheduleModule, TransformModule
+
+            class InExtend(TransformModule):
+                name = "in_extend"
+                def extend(self, sketch, op, dispatch, target):
+                    raise RuntimeError("no extension")
+
+            class InSchedule(ScheduleModule):
+                name = "in_schedule"
+                def match(self, op, dispatch, target):
+                    return op if op is dispatch.root else None
+                def schedule(self, s, found):
+                    raise RuntimeError("no schedule")
+        """)
+    )
+    message = cli.refused("tune", "model.mlir", "--module", "raises_at_import:Module")
+    assert "RuntimeError: no luck" in message
+    assert "raises_at_import.py:1" in message
+    assert "no extension" in cli.refused("tune", "model.mlir", "--module", "raises_later:InExtend")
+    message = cli.refused("tune", "model.mlir", "--module", "raises_later:InSchedule", "--trials", "4")
+    assert "'in_schedule' raised RuntimeError: no schedule" in message
+    with RecordStore.open(cli.folder / "tuned" / "records.sqlite", read_only=True) as store:
+        assert [store.contexts(task.key) for task in store.tasks()] != [()]  # the untuned timing is kept
+
+
+def test_what_lies_in_the_working_directory_shadows_nothing_for_user_modules(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
+    (cli.folder / "wave.py").write_text("raise ImportError('planted')\n")
+    (cli.folder / "found_here.py").write_text(
+        "import wave\nfrom mlir_sched.transform_scripts.llvm_cpu.reduction import Reduction\n"
+    )
+    (module,) = load_modules(["found_here:Reduction"])
+    assert module.name == "reduction"

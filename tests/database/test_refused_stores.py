@@ -1,0 +1,107 @@
+"""What a record store refuses, and leaves as it was."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from stored_records import CONTEXT, TASK, fill_store, make_record
+
+from mlir_sched.database import RecordStore
+from mlir_sched.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"this is not a database, but it is longer than the magic", "not an SQLite database"),
+        (b"SQLite format 3\0" + bytes(range(256)) * 16, "not an SQLite database, or it is damaged"),
+        (b"SQLite", "not an SQLite database"),
+    ],
+)
+def test_a_file_that_is_no_database_is_refused_and_untouched(path: Path, content: bytes, message: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        RecordStore.open(path)
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_damaged_store_is_refused_and_untouched(path: Path) -> None:
+    fill_store(path, 100)
+    content = bytearray(path.read_bytes())
+    content[4096 * 2 : 4096 * 20] = b"\xa5" * (4096 * 18)
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="damaged"):
+        RecordStore.open(path)
+    assert path.read_bytes() == content
+
+
+def test_a_truncated_store_is_refused_and_untouched(path: Path) -> None:
+    fill_store(path, 100)
+    content = path.read_bytes()[: 4096 * 10 + 7]
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="damaged"):
+        RecordStore.open(path)
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused_and_untouched(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    content = path.read_bytes()
+    with pytest.raises(UserError, match="not a record store of mlir-sched"):
+        RecordStore.open(path)
+    assert path.read_bytes() == content
+
+
+def test_an_empty_file_becomes_a_store(path: Path) -> None:
+    path.touch()
+    with RecordStore.open(path) as store:
+        assert store.tasks() == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing/store.db", "directory .*missing does not exist"),
+        (".", "is a directory"),
+        ("/proc/store.db", "cannot be opened"),
+        ("nonsense://host/x", "no driver for"),
+        ("://", "neither a path nor a URL"),
+        ("sqlite:///x.db?mode=ro", "options are not supported"),
+    ],
+)
+def test_a_place_where_no_store_can_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=message):
+        RecordStore.open(name, timeout_s=0.1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_password_in_a_url_is_not_shown() -> None:
+    with pytest.raises(UserError) as error:
+        RecordStore.open("nonsense://user:geheim@host/x")
+    assert "geheim" not in str(error.value)
+
+
+def test_reading_only_needs_a_store_and_changes_nothing(path: Path) -> None:
+    with pytest.raises(UserError, match="does not exist"):
+        RecordStore.open(path, read_only=True)
+    fill_store(path, 1)
+    content = path.read_bytes()
+    with RecordStore.open(path, read_only=True) as store:
+        with pytest.raises(UserError, match="cannot be written"):
+            store.add([make_record("new")])
+        assert len(store.records(TASK.key, CONTEXT)) == 1
+    assert path.read_bytes() == content
+
+
+def test_a_store_in_a_directory_that_cannot_be_written_can_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_store(path, 3)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with RecordStore.open(path, read_only=True) as store:
+        assert len(store.records(TASK.key, CONTEXT)) == 3
+        assert list(path.parent.iterdir()) == [path]
