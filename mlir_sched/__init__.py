@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlir_sched.database import RecordStore
     from mlir_sched.database.record import Record
+    from mlir_sched.deployment import TunedCompilation, compile_tuned, relocate
     from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
     from mlir_sched.outcome import Outcome, Timing
     from mlir_sched.payload import Dispatch, LinalgOp, OpKind
@@ -62,12 +63,15 @@ __all__ = [
     "TransformModule",
     "TuneOptions",
     "TuneResult",
+    "TunedCompilation",
     "UserError",
     "__version__",
+    "compile_tuned",
     "detect_target",
     "matchers",
     "parse_traces",
     "patterns",
+    "relocate",
     "replay",
     "structures",
     "tune",
@@ -76,6 +80,7 @@ __all__ = [
 _EXPORTS = {
     "database": ("RecordStore",),
     "database.record": ("Record",),
+    "deployment": ("TunedCompilation", "compile_tuned", "relocate"),
     "errors": ("IllegalTraceError", "MlirSchedError", "ScriptError", "UserError"),
     "outcome": ("Outcome", "Timing"),
     "payload": ("Dispatch", "LinalgOp", "OpKind"),

@@ -23,7 +23,7 @@ LAYERS = (
     ("program.rewrites", "program"),
     ("tuning",),
     ("emission", "doctor", "testing"),
-    ("pipeline", "replaying"),
+    ("pipeline", "replaying", "deployment"),
     ("cli",),
 )
 """Packages and files of ``mlir_sched``, the lowest first: what imports another is further down in this list."""

@@ -178,6 +178,50 @@ def replay(
     raise typer.Exit(code)
 
 
+@app.command("compile")
+def compile_(
+    model: Annotated[Path, typer.Argument(help="A program that iree-compile reads.", metavar="MODEL.mlir")],
+    flags: Annotated[
+        list[str] | None,
+        typer.Argument(help="After --: further flags of iree-compile.", metavar="[-- FLAG...]", show_default=False),
+    ] = None,
+    tuned: Annotated[Path, typer.Option(help="A folder that tune wrote, wherever it lies.")] = Path("tuned"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write.", show_default="MODEL.vmfb")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Write nothing unless the program uses every script of the folder.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compile a program with a tuned folder.
+
+    Says which of the folder's scripts the program uses. A tuned folder is code: do not compile with what you do not
+    trust.
+    """
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli.deployment import run_compile
+
+        code = run_compile(model, tuned, output or Path(f"{model.stem}.vmfb"), flags or (), strict, out)
+    raise typer.Exit(code)
+
+
+@app.command()
+def relocate(
+    tuned: Annotated[Path, typer.Argument(help="A tuned folder that was moved or copied.", metavar="TUNED")],
+    as_json: Json = False,
+) -> None:
+    """Set the paths of a moved folder.
+
+    Afterwards iree-compile @TUNED/flags.txt uses the library in the folder again.
+    """
+    with command(as_json=as_json) as out:
+        from mlir_sched.cli.deployment import run_relocate
+
+        code = run_relocate(tuned, out)
+    raise typer.Exit(code)
+
+
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Show whether this machine can tune.

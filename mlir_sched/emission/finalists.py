@@ -26,7 +26,7 @@ FINALISTS = 3
 """Best candidates of a task that are measured once more. Of a task that takes little of the program's time, the best
 candidate is chosen as the search measured it."""
 LIGHT_SHARE = 0.02
-"""Share of the untuned time of all tasks below which a task takes little of the program's time."""
+"""Share of the time of all tasks, with the best candidates so far, below which a task takes little of the program's."""
 LIGHT_BUDGET_S = 0.25
 """Seconds of sampling per script of such a task; the others have those of the options."""
 NONE_VALID = "no candidate is valid"
@@ -75,8 +75,9 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions) -> 
     if not searches:
         return Finalists()
     entries = [_Entry(strategy_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
-    least_s = LIGHT_SHARE * sum(entry.seconds for entry in entries)
-    heavy, light = [e for e in entries if e.seconds >= least_s], [e for e in entries if e.seconds < least_s]
+    least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
+    heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
+    light = [entry for entry in entries if entry.search.seconds_per_run() < least_s]
     briefly = replace(options, racing=replace(options.racing, budget_s=LIGHT_BUDGET_S))
     with CompilerPool(searches[0].task.flags) as pool:
         with Runner(options) as runner:
@@ -102,11 +103,6 @@ class _Entry:
 
     symbol: str
     search: TaskSearch
-
-    @property
-    def seconds(self) -> float:
-        """Seconds that the untuned task takes per run of the program."""
-        return self.search.task.weight * self.search.untuned.median_s
 
 
 @dataclass(frozen=True)

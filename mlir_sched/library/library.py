@@ -96,10 +96,7 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
         ScriptError: The text does not parse.
     """
     with script_context():
-        try:
-            module = ir.Module.parse(library)
-        except ir.MLIRError as error:
-            raise ScriptError(f"the library does not parse: {error}") from error
+        module = _parsed(library)
         found: dict[str, dict[str, str]] = {}
         for op in module.body:
             attributes = {a.name: a.attr for a in _named_attributes(op)}
@@ -110,6 +107,26 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
                     if name.startswith("mlir_sched.")
                 }
         return found
+
+
+def rewrite_of(library: str) -> str:
+    """Return the name of the rewrite that a library makes of the whole program; empty when it makes none.
+
+    Raises:
+        ScriptError: The text does not parse.
+    """
+    with script_context():
+        module = _parsed(library)
+        attributes = [op.operation.attributes for op in module.body]
+        return next((ir.StringAttr(a[REWRITE]).value for a in attributes if REWRITE in a), "")
+
+
+def _parsed(library: str) -> Any:
+    """Return the module of a library's text, in the current context; errors as in :func:`provenance_of`."""
+    try:
+        return ir.Module.parse(library)
+    except ir.MLIRError as error:
+        raise ScriptError(f"the library does not parse: {error}") from error
 
 
 def _named_attributes(op: Any) -> Iterator[Any]:

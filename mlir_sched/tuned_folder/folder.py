@@ -44,9 +44,21 @@ class TunedFolder:
         if self.library_in_flags is not None and not _same(self.library_in_flags, own):
             return (
                 f"{self.path / 'flags.txt'} names the library {self.library_in_flags}, not {own}: "
-                "the folder was moved; change the paths in that file"
+                f"the folder was moved; run mlir-sched relocate {self.path}"
             )
         return ""
+
+    def library_to_use(self) -> Path | None:
+        """Return the library's absolute path; None when the folder has no library and needs none.
+
+        Raises:
+            UserError: The flags name a library, and the folder has none.
+        """
+        if self.library:
+            return self.library_file.resolve()
+        if self.library_in_flags is not None:
+            raise UserError(f"{self.path}: its library {self.library_file.name} is missing; restore it, or tune again")
+        return None
 
 
 def read_tuned_folder(path: Path) -> TunedFolder:

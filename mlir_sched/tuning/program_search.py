@@ -109,9 +109,8 @@ class ProgramSearch:
         if self.built.timing is None:
             return float("inf")
         untuned_s = sum(search.task.weight * search.untuned.median_s for search in self.searches)
-        gains = ((s, s.best_seconds()) for s in self.searches)
-        saved_s = sum(s.task.weight * (s.untuned.median_s - best) for s, best in gains if best is not None)
-        return max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s) + untuned_s - saved_s
+        rest_s = max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s)
+        return rest_s + sum(search.seconds_per_run() for search in self.searches)
 
     def state(self) -> ProgramState:
         """Return how far the search is."""

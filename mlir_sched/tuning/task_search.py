@@ -73,12 +73,12 @@ class TaskSearch:
         """Have a trace tried before the strategy's own, after the traces that were given earlier."""
         self.starts = [*self.starts, trace]
 
-    def run_round(self, batch_size: int, limit: int, evaluator: Evaluator) -> Round:
-        """Try the first ``limit`` of up to ``batch_size`` new candidates; when none is left, the task is exhausted.
+    def run_round(self, round_size: int, limit: int, evaluator: Evaluator) -> Round:
+        """Try the first ``limit`` of up to ``round_size`` new candidates; when none is left, the task is exhausted.
 
         The strategy is always asked for a whole round, so that a run with a larger budget gets the same candidates.
         """
-        traces = self._next_traces(batch_size)[:limit]
+        traces = self._next_traces(round_size)[:limit]
         if not traces:
             self.exhausted = True
             return Round()

@@ -1,5 +1,6 @@
 """A command line in a folder of its own, and a folder that was tuned once for all tests."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,3 +28,13 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
         check=False,
     )
     return folder, Ended(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def copied(tuned: tuple[Path, Ended], cli: Cli) -> Path:
+    """A copy of the tuned folder whose flags name the copy's library."""
+    source, copy = tuned[0] / "tuned", cli.folder / "tuned"
+    shutil.copytree(source, copy)
+    flags = (copy / "flags.txt").read_text().replace(str(source.resolve()), str(copy.resolve()))
+    (copy / "flags.txt").write_text(flags)
+    return copy

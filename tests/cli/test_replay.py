@@ -9,16 +9,6 @@ import pytest
 from command_line import MODEL, Cli, Ended
 
 
-@pytest.fixture
-def copied(tuned: tuple[Path, Ended], cli: Cli) -> Path:
-    """A copy of the tuned folder whose flags name the copy's library."""
-    source, copy = tuned[0] / "tuned", cli.folder / "tuned"
-    shutil.copytree(source, copy)
-    flags = (copy / "flags.txt").read_text().replace(str(source.resolve()), str(copy.resolve()))
-    (copy / "flags.txt").write_text(flags)
-    return copy
-
-
 def replayed(cli: Cli, folder: Path) -> tuple[int, dict[str, Any]]:
     """Replay a folder and return the exit code and the document."""
     ended = cli("replay", folder, "model.mlir", "--json")

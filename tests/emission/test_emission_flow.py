@@ -77,6 +77,9 @@ class Searched:
     def ranked(self) -> list[Record]:
         return self.records
 
+    def seconds_per_run(self) -> float:
+        return self.task.weight * self.untuned.median_s
+
 
 @dataclass
 class Sessions:

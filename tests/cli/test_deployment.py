@@ -1,0 +1,95 @@
+"""What compile does with a tuned folder, wherever it lies, and what relocate changes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from channels_first_networks import network
+from command_line import MODEL, Cli, Ended
+from iree_cases import FLAGS
+from rewriting import library_for, run, write
+
+from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
+from mlir_sched.compiler.response_file import read_response_file, write_response_file
+from mlir_sched.program.rewrites import ChannelsLast
+
+
+@pytest.fixture
+def moved(tuned: tuple[Path, Ended], cli: Cli) -> Path:
+    """A copy of the tuned folder, as it was made."""
+    return Path(shutil.copytree(tuned[0] / "tuned", cli.folder / "moved"))
+
+
+def test_compile_uses_the_library_of_a_moved_folder(cli: Cli, moved: Path, tuned: tuple[Path, Ended]) -> None:
+    flags = moved / "flags.txt"
+    flags.write_text(flags.read_text().replace(str((tuned[0] / "tuned").resolve()), "/nowhere"))
+    ended = cli("compile", "model.mlir", "--tuned", moved, "-o", "out.vmfb", "--", "--iree-opt-level=O2")
+    assert (ended.code, ended.err) == (0, "")
+    assert f"scripts of {moved} used: 1 of 1; dispatches with a script: 1" in ended.out
+    assert "wrote out.vmfb, to run with --device=local-sync" in ended.out
+    rows = np.random.default_rng(0).standard_normal((128, 256)).astype(np.float32)
+    expected = run(compile_to_bytes(cli.folder / "model.mlir", FLAGS), [rows])
+    np.testing.assert_allclose(run((cli.folder / "out.vmfb").read_bytes(), [rows]), expected, rtol=1e-5)
+
+
+def test_compile_lists_the_scripts_that_another_model_does_not_use(cli: Cli, moved: Path) -> None:
+    (cli.folder / "other.mlir").write_text(MODEL.replace("128x256", "96x256"))
+    ended = cli("compile", "other.mlir", "--tuned", moved)
+    assert ended.code == 0, ended.err
+    assert "tuned for main_dispatch_0_softmax_128x256xf32" in ended.out
+    assert "used: 0 of 1; dispatches with a script: 0" in ended.out
+    before = (cli.folder / "other.vmfb").read_bytes()
+    ended = cli("compile", "other.mlir", "--tuned", moved, "--strict")
+    assert ended.code == 1
+    assert "nothing was written" in ended.out
+    document = json.loads(cli("compile", "other.mlir", "--tuned", moved, "--strict", "--json").out)
+    assert (document["output"], document["applied"]) == (None, {})
+    (dispatch,) = document["unused"].values()
+    assert dispatch.startswith("main_dispatch_0_softmax_128x256xf32")
+    assert (cli.folder / "other.vmfb").read_bytes() == before
+
+
+def test_a_rewrite_of_another_program_is_refused(cli: Cli, moved: Path) -> None:
+    model = write(cli.folder, network())
+    flags = library_for(ChannelsLast(), model, moved)
+    (moved / "flags.txt").write_text(write_response_file(flags))
+    ended = cli("compile", model, "--tuned", moved)
+    assert ended.code == 0, ended.err
+    assert "the whole program is rewritten: channels_last" in ended.out
+    write(cli.folder, network().replace("pooling_nchw_max", "pooling_nchw_sum"))
+    expected = f"{moved}: its rewrite channels_last was made for another program than {model}; tune this one"
+    assert expected in cli.refused("compile", model, "--tuned", moved)
+
+
+def test_relocate_has_plain_iree_compile_use_a_moved_folder(cli: Cli, moved: Path, tuned: tuple[Path, Ended]) -> None:
+    assert "run mlir-sched relocate" in cli("inspect", moved).out
+    flags = moved / "flags.txt"
+    assert str(moved) not in flags.read_text()
+    assert "names the library in this folder now" in cli("relocate", moved).out
+    assert str(tuned[0]) not in flags.read_text()
+    assert "problem" not in cli("inspect", moved).out
+    assert len(tuned_dispatches(cli.folder / "model.mlir", read_response_file(flags.read_text()))) == 1
+    assert json.loads(cli("relocate", moved, "--json").out) == {"changed": False}
+
+
+def test_a_folder_without_its_library_is_refused(cli: Cli, moved: Path) -> None:
+    (moved / "library.mlir").unlink()
+    for arguments in (("compile", "model.mlir", "--tuned", moved), ("relocate", moved)):
+        assert "its library library.mlir is missing" in cli.refused(*arguments)
+    assert not (cli.folder / "model.vmfb").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("compile", "model.mlir", "--tuned", "nothing"), "nothing: no such folder"),
+        (("compile", "model.mlir", "--tuned", "moved", "more.mlir"), "more.mlir: not a flag of iree-compile"),
+        (("compile", "model.mlir", "--tuned", "moved", "-o", "no/where.vmfb"), "no/where.vmfb: cannot be written"),
+        (("relocate", "."), "not a tuned folder"),
+    ],
+)
+def test_bad_input_is_refused(cli: Cli, moved: Path, arguments: tuple[str, ...], expected: str) -> None:
+    del moved
+    assert expected in cli.refused(*arguments)
