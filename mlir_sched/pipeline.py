@@ -94,7 +94,8 @@ def tune(
         with RecordStore.open(store or default_store(folder)) as records:
             progress(Progress("compiling and timing the untuned program"))
             choice = VariantChoice.of(path, target, options, records, start)
-            with Runner(measuring) as runner:
+            without_scripts = replace(measuring.checks, data_race_calls=0)  # emission looks for races in what it emits
+            with Runner(replace(measuring, checks=without_scripts)) as runner:
                 local_sync = options.device is None
                 variants = build_variants(path, target, runner, weights, choice, local_sync=local_sync)
             choice.keep()
@@ -108,7 +109,8 @@ def tune(
             best = found.best
             monitor.on_stage("measuring the finalists", best.state())
             alone = replace(final, threads=best.target.cores)
-            finalists = choose_finalists([search for search in best.searches if search.records], alone)
+            seconds = run.budget.finalists_s(run.clock.spent_s())
+            finalists = choose_finalists([search for search in best.searches if search.records], alone, seconds)
             monitor.on_stage("emitting and measuring the program", best.state())
             emission = emit(path, variants.built, best.built, finalists, final, target)
             result = summarise(run, found, path, emission, folder, variants)

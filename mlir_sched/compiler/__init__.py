@@ -5,6 +5,7 @@ from mlir_sched.compiler.model import (
     applied_rewrites,
     compile_model,
     compile_to_bytes,
+    compiling,
     tuned_dispatches,
 )
 from mlir_sched.compiler.pool import CompilerPool
@@ -21,5 +22,6 @@ __all__ = [
     "applied_rewrites",
     "compile_model",
     "compile_to_bytes",
+    "compiling",
     "tuned_dispatches",
 ]

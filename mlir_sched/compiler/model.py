@@ -10,6 +10,8 @@ import importlib.util
 import os
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mlir_sched.attributes import REWRITTEN
@@ -20,7 +22,7 @@ from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.processes.exit_status import signal_name
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.program import run_program
+from mlir_sched.processes.program import running_program
 from mlir_sched.processes.temporary import temporary_folder
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
@@ -68,12 +70,33 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
         raise
 
 
-def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Path | None = None) -> bytes:
-    """Return a compiled model; the arguments and errors are those of :func:`compile_model`."""
+@contextmanager
+def compiling(
+    model_path: str | Path, flags: tuple[str, ...], library: Path | None = None
+) -> Iterator[Callable[[], bytes]]:
+    """Compile a model beside other work: start the compiler, and yield a function that returns the compiled model.
+
+    Most of the compiler's time is in one thread (LLVM, for the linked code of all dispatches). The compiler is stopped
+    when the context is left before its end. The arguments are those of :func:`compile_model`.
+
+    Raises:
+        ModelCompileError: By the function: the compiler failed or reported an error.
+    """
     with temporary_folder() as folder:
         output = Path(folder) / "model.vmfb"
-        compile_model(model_path, flags, library, output)
-        return output.read_bytes()
+        with _running_iree_compile(model_path, flags, library, "-o", str(output)) as wait:
+
+            def compiled() -> bytes:
+                wait()
+                return output.read_bytes()
+
+            yield compiled
+
+
+def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Path | None = None) -> bytes:
+    """Return a compiled model; the arguments and errors are those of :func:`compile_model`."""
+    with compiling(model_path, flags, library) as compiled:
+        return compiled()
 
 
 def tuned_dispatches(
@@ -126,16 +149,30 @@ def iree_compile_path() -> Path:
 
 
 def _iree_compile(model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str) -> str:
+    with _running_iree_compile(model_path, flags, library, *arguments) as wait:
+        return wait()
+
+
+@contextmanager
+def _running_iree_compile(
+    model_path: str | Path, flags: tuple[str, ...], library: Path | None, *arguments: str
+) -> Iterator[Callable[[], str]]:
+    """Start the compiler, and yield a function that waits for its end and returns what it printed."""
     of_library = () if library is None else library_flags(library)
     command = [str(iree_compile_path()), *flags, *of_library, _as_file(model_path), *arguments]
-    try:
-        done = run_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes()))
-    except ChildError as error:
-        raise ModelLimitError(f"iree-compile {model_path}: {error}") from None
-    messages = done.errors.decode(errors="replace")
-    if done.code != 0 or _ERROR.search(messages):
-        raise ModelCompileError(_summary(model_path, done.code, messages), messages)
-    return done.output.decode(errors="replace")
+    with running_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes())) as ended:
+
+        def wait() -> str:
+            try:
+                done = ended()
+            except ChildError as error:
+                raise ModelLimitError(f"iree-compile {model_path}: {error}") from None
+            messages = done.errors.decode(errors="replace")
+            if done.code != 0 or _ERROR.search(messages):
+                raise ModelCompileError(_summary(model_path, done.code, messages), messages)
+            return done.output.decode(errors="replace")
+
+        yield wait
 
 
 def _as_file(path: str | Path) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler import ModelCompileError, compile_to_bytes, tuned_dispatches
+from mlir_sched.compiler import ModelCompileError, compiling, tuned_dispatches
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of, rewrite_of
 from mlir_sched.tuned_folder.folder import read_tuned_folder
@@ -73,8 +73,13 @@ def compile_tuned(
     scripts = provenance_of(folder.library) if library else {}
     applied: dict[str, list[str]] = {}
     try:
-        for dispatch in tuned_dispatches(model, everything, library) if library else ():
-            applied.setdefault(dispatch.strategy, []).append(dispatch.name)
+        with compiling(model, everything, library) as compiled:
+            for dispatch in tuned_dispatches(model, everything, library) if library else ():
+                applied.setdefault(dispatch.strategy, []).append(dispatch.name)
+            unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
+            write = not (strict and unused)
+            if write:
+                _write(Path(output), compiled())
     except ModelCompileError as error:
         if rewrite and f"{library}:" in error.diagnostics:
             raise UserError(
@@ -82,10 +87,6 @@ def compile_tuned(
                 "the same --store, so that dispatches that both have are not measured again"
             ) from error
         raise
-    unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
-    write = not (strict and unused)
-    if write:
-        _write(Path(output), compile_to_bytes(model, everything, library))
     device = str(folder.summary.get("program", {}).get("device") or "")
     used = {symbol: tuple(names) for symbol, names in applied.items()}
     return TunedCompilation(str(output) if write else None, used, unused, device, rewrite)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, tuned_dispatches
+from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, compiling, tuned_dispatches
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
 from mlir_sched.library.library import Strategy, build_library
 from mlir_sched.program.variants import BuiltVariant
@@ -67,9 +67,10 @@ class Prover:
             names = {task.name for task in variant.model.tasks}
             try:
                 flags = self._write(variant, files)
-                faults = faults_in(kept, tuned_dispatches(self.model, flags), names) if kept else {}
-                if not faults:
-                    return Proven(variant, kept, dropped, files, compile_to_bytes(self.model, flags))
+                with compiling(self.model, flags) as compiled:
+                    faults = faults_in(kept, tuned_dispatches(self.model, flags), names) if kept else {}
+                    if not faults:
+                        return Proven(variant, kept, dropped, files, compiled())
             except ModelCompileError as error:
                 if not kept:
                     raise

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,19 +35,21 @@ class Ended:
     errors: bytes
 
 
-def run_program(command: Sequence[str], limits: ChildLimits) -> Ended:
-    """Run a program to its end and return how it ended.
+@contextmanager
+def running_program(command: Sequence[str], limits: ChildLimits) -> Iterator[Callable[[], Ended]]:
+    """Start a program, and yield a function that waits for its end and returns how it ended.
 
-    Neither Ctrl-C nor SIGTERM stops the program. It is killed with all that it started when an exception leaves this
-    function; the kernel kills the program itself when this process or the calling thread dies. Its temporary files are
+    Neither Ctrl-C nor SIGTERM stops the program. It is killed with all that it started when the context is left before
+    its end; the kernel kills the program itself when this process or the calling thread dies. Its temporary files are
     removed.
 
     Args:
         command: Path of the program and its arguments.
-        limits: The time and the memory that the program may take.
+        limits: The time and the memory that the program may take, looked at while it is waited for. The time counts
+            from the start.
 
     Raises:
-        ChildTimeoutError, ChildMemoryError: The program went over a limit, and was killed.
+        ChildTimeoutError, ChildMemoryError: By the function: the program went over a limit; the context then kills it.
     """
     since_s = time.monotonic()
     launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
@@ -60,15 +62,25 @@ def run_program(command: Sequence[str], limits: ChildLimits) -> Ended:
             env=child_environment(folder),
             start_new_session=True,
         )
-        try:
+
+        def wait() -> Ended:
             while True:
                 with suppress(subprocess.TimeoutExpired):
                     output, errors = process.communicate(timeout=POLL_S)
                     return Ended(process.returncode, output, errors)
                 limits.check(process.pid, since_s)
+
+        try:
+            yield wait
         finally:
             if process.returncode is None:
                 kill_group(process)
+
+
+def run_program(command: Sequence[str], limits: ChildLimits) -> Ended:
+    """Run a program to its end and return how it ended; arguments and errors are those of :func:`running_program`."""
+    with running_program(command, limits) as wait:
+        return wait()
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

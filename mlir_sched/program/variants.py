@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
+from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import build_library
@@ -266,18 +266,18 @@ def can_tune(task: Task, space: Space, target: Target) -> bool:
 
 
 def _build(path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]) -> BuiltVariant:
+    """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed."""
     flags, of_tasks = (*target.flags, *variant.flags), (*TASK_FLAGS, *variant.flags)
-    if variant.rewrite is None:
-        model = extract(path, target, of_tasks, parameters=parameters)
-        return BuiltVariant(variant, model, compile_to_bytes(path, flags), None, flags)
-    text = build_library([], variant.rewrite)
-    model = extract(path, target, of_tasks, text, parameters=parameters)
+    text = build_library([], variant.rewrite) if variant.rewrite else ""
     with temporary_folder() as folder:
-        library = Path(folder) / "library.mlir"
-        library.write_text(text)
-        if not applied_rewrites(path, flags, library):
-            raise ModelCompileError(f"{path}: the rewrite {variant.rewrite.name} left no trace in the program")
-        return BuiltVariant(variant, model, compile_to_bytes(path, flags, library), None, flags)
+        library = Path(folder) / "library.mlir" if variant.rewrite else None
+        if library is not None:
+            library.write_text(text)
+        with compiling(path, flags, library) as compiled:
+            model = extract(path, target, of_tasks, text, parameters=parameters)
+            if library is not None and not applied_rewrites(path, flags, library):
+                raise ModelCompileError(f"{path}: the rewrite {variant.name} left no trace in the program")
+            return BuiltVariant(variant, model, compiled(), None, flags)
 
 
 def _time_in_calling_thread(

@@ -146,7 +146,7 @@ class RunnerOptions:
         options = cls.for_device(driver, threads=threads, seed=seed)
         budget_s, min_pairs = (1.0, 20) if options.is_local else (8.0, 8)
         racing = replace(
-            options.racing, budget_s=budget_s, min_pairs=min_pairs, patience_s=30.0, min_slow_pairs=6, fixed=True
+            options.racing, budget_s=budget_s, min_pairs=min_pairs, patience_s=6.0, min_slow_pairs=6, fixed=True
         )
         checks = replace(options.checks, data_race_patience_s=30.0)
         return replace(options, samples=replace(options.samples, pairs_per_baseline=1), racing=racing, checks=checks)

@@ -15,16 +15,16 @@ COMPILING = 1 / 3
 EXPLORATION = 1 / 2
 """Share of the budget that is spent before one program is chosen. The rungs of successive halving divide it equally:
 they are log2 of the explored programs, rounded up, and at least two."""
-EMISSION, FINALIST_S = 0.8, 2.5
+EMISSION, FINALIST_S = 0.65, 2.0
 """What a run by time sets aside: for emission and its proofs a multiple of the time before the search, as both compile
-and time the whole program (measured on MobileNet-V2 and ResNet-50: 0.7 and 0.85); and seconds for the finalists of each
-task (1.6 and 2.3)."""
+and time the whole program (measured on MobileNet-V2 and ResNet-50, on a slow machine: 0.55 and 0.63); and seconds for
+the finalists of each task (0.8 and 3.5; there is less choice where this is too little)."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
 FIRST_ROUND = 2
-"""Least number of candidates in a task's first round; the tasks share the candidates of one round at first, so that a
-small budget reaches all of them. Which candidates are tried does not depend on the budget, so that a run with a larger
-budget goes on where a smaller one ended."""
+"""Least number of candidates in a task's first round; by time, their number. By trials the tasks share the candidates
+of one round at first, so that a small budget reaches all of them. Which candidates are tried does not depend on the
+budget, so that a run with a larger budget goes on where a smaller one ended."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,15 @@ class Part:
     def next_round(self, search: Standing) -> int:
         """Return how many candidates the next round may try; 0 at the end.
 
-        In a part by time, a resumed run finishes a round that was begun, even after ``until_s``.
+        First rounds are small where there are several tasks: a dispatch without any script may be many times slower
+        than with one, and no time may be left to get to the last task. In a part by time, a resumed run finishes a
+        round that was begun, even after ``until_s``.
         """
         if self.trials is None:
             goes_on = search.begun or search.now_s < self.until_s
-            return self.round_size if (goes_on if self.ended is None else search.tried < self.ended) else 0
+            whole = search.reached or search.tasks == 1
+            size = self.round_size if whole else min(FIRST_ROUND, self.round_size)
+            return size if (goes_on if self.ended is None else search.tried < self.ended) else 0
         share = self.round_size if search.reached else max(FIRST_ROUND, self.round_size // search.tasks)
         return min(self.round_size, share, max(0, self.trials - search.tried))
 
@@ -113,12 +117,14 @@ class Budget:
         trials: Candidates of all programs; None for a run by time.
         seconds: Seconds on the run's clock at the end of the search; used when ``trials`` is None.
         begun_s: Seconds on the run's clock when the search began; the programs were compiled and timed before.
+        whole_s: Seconds on the run's clock at the end of the whole run; infinite for a run by trials.
     """
 
     round_size: int
     trials: int | None
     seconds: float = 0.0
     begun_s: float = 0.0
+    whole_s: float = math.inf
 
     @property
     def by_time(self) -> bool:
@@ -135,7 +141,8 @@ class Budget:
             begun_s: Seconds on the run's clock when the search began.
         """
         if options.minutes is not None:
-            return Budget(options.round_size, None, searching_s(options.minutes, tasks, begun_s), begun_s)
+            until_s = searching_s(options.minutes, tasks, begun_s)
+            return Budget(options.round_size, None, until_s, begun_s, 60 * options.minutes)
         return Budget(options.round_size, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
 
     def explored(self, programs: int) -> int:
@@ -172,6 +179,13 @@ class Budget:
     def rest(self, *, elsewhere: int) -> Part:
         """Return the part for a program that may spend all of the budget that is left."""
         return Part(self.round_size, None if self.trials is None else self.trials - elsewhere, self.seconds)
+
+    def finalists_s(self, spent_s: float) -> float:
+        """Return the seconds that the finalists may take after ``spent_s`` seconds on the run's clock.
+
+        What emission and its proofs are expected to take is left; infinite for a run by trials.
+        """
+        return max(0.0, self.whole_s - EMISSION * self.begun_s - spent_s)
 
     def has_trials(self, tried: int) -> bool:
         """Say whether trials are left after ``tried`` candidates; False for a run by time."""

@@ -173,6 +173,21 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     assert not sessions.ratios
 
 
+def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions([[timing(1.5)]])
+    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
+    monkeypatch.setattr(finalists, "Runner", Nothing)
+    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
+    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+    records = [record(SPACE.sample(np.random.default_rng(seed)), "") for seed in range(4)]
+    searched = cast("TaskSearch", Searched(task_of("matmul", DISPATCH), SPACE, records))
+    found = choose_finalists([searched], RunnerOptions.final("local"), seconds=0.0)
+    (winner,) = found.winners.values()
+    assert winner.trace == records[0].trace
+    assert len(sessions.compiled) == 1
+    assert not sessions.ratios
+
+
 @pytest.mark.parametrize(
     ("decided", "reported", "note"),
     [

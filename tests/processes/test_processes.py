@@ -23,7 +23,7 @@ from mlir_sched.processes import memory, temporary
 from mlir_sched.processes.frames import FrameError, is_ready, read_frame, write_frame
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, resident_bytes
-from mlir_sched.processes.program import run_program
+from mlir_sched.processes.program import run_program, running_program
 
 PLANTED = ("psutil", "queue", "numpy", "mlir_sched", "trace", "pickle", "mlir_sched.errors")
 CHILDREN = {
@@ -199,6 +199,20 @@ def test_a_program_over_a_limit_is_killed_with_what_it_started(
     with pytest.raises(ChildError, match=message):
         run_program(shell, ChildLimits(timeout_s, memory_bytes))
     assert_gone(*set(psutil.Process().children(recursive=True)) - before)
+
+
+def test_a_program_runs_beside_other_work_and_no_longer_than_that(tmp_path: Path) -> None:
+    told, limits = tmp_path / "told", ChildLimits(60, 1 << 30)
+    with running_program(["/bin/sh", "-c", f"echo $$ > {told}; echo out"], limits) as wait:
+        while not told.exists():
+            time.sleep(0.01)
+        assert wait().output == b"out\n"
+    told.unlink()
+    with running_program(["/bin/sh", "-c", f"echo $$ > {told}; exec sleep 600"], limits):
+        while not (told.exists() and told.read_text().strip()):
+            time.sleep(0.01)
+        shell = psutil.Process(int(told.read_text()))
+    assert_gone(shell)
 
 
 def test_memory_is_that_of_a_process_and_its_children() -> None:

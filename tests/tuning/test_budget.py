@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mlir_sched.tuning.budget import EXPLORATION, Budget, Part, Standing, Turn, compiling_s
+from mlir_sched.tuning.budget import EMISSION, EXPLORATION, FIRST_ROUND, Budget, Part, Standing, Turn, compiling_s
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 BY_TRIALS = Budget(round_size=8, trials=64)
@@ -18,9 +18,9 @@ AMID = Standing(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
 def test_without_a_budget_every_task_of_the_variant_with_most_has_a_number_of_trials() -> None:
     assert Budget.of(TuneOptions(), tasks=3, begun_s=0.0).trials == 3 * DEFAULT_TRIALS_PER_TASK
     assert Budget.of(TuneOptions(trials=5), tasks=3, begun_s=0.0).trials == 5
-    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0) == Budget(8, None, 108.5, 5.0)
-    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=15.0) == Budget(8, None, 100.5, 15.0)
-    assert Budget.of(TuneOptions(minutes=2), tasks=30, begun_s=7.0) == Budget(8, None, 80.0, 7.0)
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0) == Budget(8, None, 110.75, 5.0, 120.0)
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=15.0) == Budget(8, None, 104.25, 15.0, 120.0)
+    assert Budget.of(TuneOptions(minutes=2), tasks=30, begun_s=7.0) == Budget(8, None, 80.0, 7.0, 120.0)
 
 
 @pytest.mark.parametrize(("programs", "rungs"), [(1, 2), (2, 2), (4, 2), (5, 3), (8, 3), (9, 4)])
@@ -30,7 +30,7 @@ def test_all_rungs_together_have_the_share_of_exploration(programs: int, rungs: 
 
 
 @pytest.mark.parametrize(("trials", "explored"), [(1, 1), (31, 1), (32, 2), (64, 4), (1000, 5)])
-def test_a_program_is_explored_where_there_is_a_batch_for_it(trials: int, explored: int) -> None:
+def test_a_program_is_explored_where_there_is_a_round_for_it(trials: int, explored: int) -> None:
     assert replace(BY_TRIALS, trials=trials).explored(5) == explored
     assert BY_TIME.explored(5) == 5
 
@@ -47,7 +47,7 @@ def test_a_search_that_begins_when_the_time_is_over_has_none() -> None:
     assert late.part(Turn(4, 0, 4, 3), own=0, elsewhere=0).until_s == 130.0
 
 
-def test_a_turn_by_trials_has_whole_batches_and_never_more_than_is_left() -> None:
+def test_a_turn_by_trials_has_whole_rounds_and_never_more_than_is_left() -> None:
     turn = Turn(explored=2, rung=0, programs=2, place=0)
     assert BY_TRIALS.part(turn, own=0, elsewhere=0).trials == 8
     assert BY_TRIALS.part(replace(turn, programs=4), own=8, elsewhere=16).trials == 16
@@ -62,16 +62,16 @@ def test_half_of_the_programs_is_left_after_a_rung_and_one_when_exploration_ends
     assert [BY_TRIALS.kept(first, tried=tried) for tried in (31, 32)] == [3, 1]
 
 
-def test_a_round_is_a_batch_or_what_is_left_of_the_trials() -> None:
+def test_a_round_is_whole_or_what_is_left_of_the_trials() -> None:
     part = Part(8, trials=16)
     assert [part.next_round(replace(AMID, tried=tried)) for tried in (0, 8, 10, 16, 20)] == [8, 8, 6, 0, 0]
 
 
 @pytest.mark.parametrize(("tasks", "candidates"), [(1, 8), (2, 4), (3, 2), (4, 2), (50, 2)])
-def test_tasks_share_a_batch_in_their_first_rounds(tasks: int, candidates: int) -> None:
+def test_tasks_share_a_round_at_first(tasks: int, candidates: int) -> None:
     first = replace(AMID, tried=0, tasks=tasks, reached=False)
     assert Part(8, trials=64).next_round(first) == candidates
-    assert Part(8, None, until_s=60.0).next_round(first) == 8, "time is not shared by numbers"
+    assert Part(8, None, until_s=60.0).next_round(first) == (8 if tasks == 1 else FIRST_ROUND)
     assert Part(1, trials=64).next_round(first) == 1, "never more than a round"
 
 
@@ -90,6 +90,13 @@ def test_a_part_by_time_that_ended_before_ends_after_the_same_candidates() -> No
 def test_by_time_half_of_what_is_left_is_for_untuned_code() -> None:
     assert Part(8, None, until_s=50.0).untuned_until_s(20.0) == 35.0
     assert Part(8, trials=3).untuned_until_s(20.0) == math.inf
+
+
+def test_finalists_have_the_time_that_emission_does_not_need() -> None:
+    budget = replace(BY_TIME, whole_s=150.0)
+    assert budget.finalists_s(spent_s=104.0) == pytest.approx(150.0 - 104.0 - EMISSION * 20.0)
+    assert budget.finalists_s(spent_s=149.0) == 0.0
+    assert BY_TRIALS.finalists_s(spent_s=1e6) == math.inf
 
 
 def test_only_trials_may_be_left_when_nothing_is_left_to_try() -> None:
