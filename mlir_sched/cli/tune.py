@@ -23,6 +23,8 @@ UNLIKE = 2.0
 CALL_S = 20e-6
 """Difference between the two times, in seconds, that is taken for noise: a call of IREE's runtime takes 2 us, a call of
 its task system up to 20 us."""
+MOST_ROWS = 15
+"""Most rows of the table of dispatches; a line counts the rest."""
 SHOWN = 3
 """Names that a line lists before it counts the rest."""
 
@@ -52,15 +54,39 @@ def run_tune(
 def print_result(result: TuneResult) -> None:
     """Print the table per dispatch and the lines about the program."""
     out = console()
-    out.print(dispatch_table(result))
-    for line in summary_lines(result):
+    shown, rest = rows_that_matter(result.dispatches)
+    out.print(dispatch_table(shown))
+    for line in [*rest_lines(shown, rest), *summary_lines(result)]:
         out.print(line, soft_wrap=True)
 
 
-def dispatch_table(result: TuneResult) -> Table:
+def rows_that_matter(
+    dispatches: Sequence[DispatchResult],
+) -> tuple[Sequence[DispatchResult], Sequence[DispatchResult]]:
+    """Return the dispatches for the table, and the rest: all in the model's order, or those that take most time now."""
+    if len(dispatches) <= MOST_ROWS:
+        return dispatches, ()
+    ordered = sorted(dispatches, key=lambda dispatch: -dispatch.seconds_per_run)
+    return ordered[:MOST_ROWS], ordered[MOST_ROWS:]
+
+
+def rest_lines(shown: Sequence[DispatchResult], rest: Sequence[DispatchResult]) -> list[str]:
+    """Return the line that counts the dispatches below the table."""
+    if not rest:
+        return []
+    rest_s = sum(dispatch.seconds_per_run for dispatch in rest)
+    all_s = rest_s + sum(dispatch.seconds_per_run for dispatch in shown)
+    tuned = sum(dispatch.tuned is not None for dispatch in rest)
+    return [
+        f"and {len(rest)} dispatches that take {seconds(rest_s)} of {seconds(all_s)} per run, {tuned} of them with a "
+        "script; report.html shows all"
+    ]
+
+
+def dispatch_table(dispatches: Sequence[DispatchResult]) -> Table:
     """Return the table with one row per dispatch."""
     made = table("dispatch", ">calls", ">share", ">untuned", ">tuned", "speed-up (95 %)", "what changed, or why not")
-    for dispatch in result.dispatches:
+    for dispatch in dispatches:
         made.add_row(
             dispatch.name,
             str(dispatch.weight),
@@ -101,10 +127,12 @@ def summary_lines(result: TuneResult) -> list[str]:
     lines += failure_lines(failed)
     checked = "numbers checked" if program.verified else "NUMBERS NOT CHECKED"
     lines.append(
-        f"whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}, "
-        f"{speedup(program.tuned)}; flags: {program.variant}; {checked}"
+        f"whole program on {_place(result)}: untuned {seconds(program.untuned.median_s)}, "
+        f"tuned {seconds(program.tuned.median_s)}, {speedup(program.tuned)}; flags: {program.variant}; {checked}"
     )
-    lines += [f"variant {name} left out: {why}" for name, why in result.left_out.items()]
+    for why in dict.fromkeys(result.left_out.values()):
+        names = [name for name, reason in result.left_out.items() if reason == why]
+        lines.append(f"program variants left out ({', '.join(names)}): {why}")
     if result.tunable_share is not None:
         lines.append(f"{result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts")
     elsewhere = [d.name for d in result.dispatches if not _as_in_program(d)]
@@ -125,6 +153,14 @@ def summary_lines(result: TuneResult) -> list[str]:
         flags, model = shlex.quote(f"@{result.output}/flags.txt"), shlex.quote(result.model)
         lines.append(f"use it: iree-compile {flags} {model} -o model.vmfb")
     return lines
+
+
+def _place(result: TuneResult) -> str:
+    """Return what the emitted program is for: a number of threads, or a device."""
+    if result.target != TuneOptions.target:
+        return result.program.device
+    alone = result.threads == 1 or result.program.device == LOCAL_SYNC
+    return "1 thread" if alone else f"{result.threads} threads"
 
 
 def failure_lines(failed: Mapping[str, int]) -> list[str]:

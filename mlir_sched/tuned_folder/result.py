@@ -53,6 +53,15 @@ class DispatchResult:
         """Untuned time / tuned time; 1 when the dispatch stays untuned."""
         return self.tuned.ratio if self.tuned is not None else 1.0
 
+    @property
+    def seconds_per_run(self) -> float:
+        """Seconds that its calls take per run of the model as it is emitted: its time alone, else that by the profile.
+
+        0 when neither is known.
+        """
+        alone = self.tuned or self.untuned
+        return self.weight * (alone.median_s if alone is not None else self.in_program_s or 0.0)
+
 
 @dataclass(frozen=True)
 class ProgramResult:

@@ -5,7 +5,9 @@ import json
 import pytest
 from command_line import Cli
 
-from mlir_sched.cli.tune import failure_lines
+from mlir_sched.cli.tune import MOST_ROWS, failure_lines, rest_lines, rows_that_matter
+from mlir_sched.outcome import Timing
+from mlir_sched.tuned_folder.result import DispatchResult
 from mlir_sched.version import __version__
 
 
@@ -46,3 +48,21 @@ def test_a_mistake_of_ours_is_shown_apart_from_candidates_that_fail() -> None:
     ours = failure_lines({"internal_error": 1, "run_memory": 2})
     assert ours[0] == "failed candidates: run_memory 2, internal_error 1"
     assert "a mistake of mlir-sched" in ours[1]
+
+
+def test_the_table_has_the_dispatches_that_take_most_time_and_counts_the_rest() -> None:
+    def dispatch(number: int, calls: int, untuned_s: float, tuned_s: float | None = None) -> DispatchResult:
+        untuned, tuned = (Timing(s, s, s, 20, 1.0, 1.0, 1.0, 0) if s else None for s in (untuned_s, tuned_s))
+        return DispatchResult(f"dispatch {number}", "", "", calls, untuned, tuned)
+
+    few = [dispatch(number, 1, 1e-3 * number) for number in range(MOST_ROWS)]
+    assert rows_that_matter(few) == (few, ())
+    assert rest_lines(few, ()) == []
+    script, copy = dispatch(20, 4, 9e-3, 5e-4), DispatchResult("copy", "", "", 1, None, in_program_s=1e-6)
+    heavy = dispatch(21, 50, 1e-3)
+    shown, rest = rows_that_matter([*few, copy, script, heavy])
+    assert shown == [heavy, *few[:1:-1], script]
+    assert rest == [few[1], copy, few[0]]
+    assert rest_lines(shown, rest) == [
+        "and 3 dispatches that take 1 ms of 157 ms per run, 0 of them with a script; report.html shows all"
+    ]

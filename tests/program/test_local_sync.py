@@ -71,6 +71,7 @@ def test_the_result_says_which_device_the_program_is_for(result: TuneResult) -> 
     assert result.program.variant.endswith(" on local-sync")
     assert result.program.tuned.ratio_low > 1.0
     assert any("--device=local-sync" in line for line in summary_lines(result))
+    assert any(line.startswith("whole program on 1 thread: ") for line in summary_lines(result))
     assert result.output is not None
     assert json.loads((Path(result.output) / "summary.json").read_text())["program"]["device"] == "local-sync"
 
