@@ -30,8 +30,9 @@ from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuned_folder.report import Curve, write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.evaluator import CompileAndRun
-from mlir_sched.tuning.monitor import Monitor
+from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.phases import Phase, PhaseClock
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -92,7 +93,7 @@ def tune(
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
 
         with RecordStore.open(store or default_store(folder)) as records:
-            progress(Progress("compiling and timing the untuned program"))
+            progress(Progress(STAGES[Phase.VARIANTS]))
             choice = VariantChoice.of(path, target, options, records, start)
             without_scripts = replace(measuring.checks, data_race_calls=0)  # emission looks for races in what it emits
             with Runner(replace(measuring, checks=without_scripts)) as runner:
@@ -104,16 +105,17 @@ def tune(
             if not worth_tuning(variants.built, space, target):
                 raise _nothing_to_tune(path, variants.built[0], space)
             run = TuningRun.of(options, target, space, records, variants.built, start=start, start_from=start_from)
-            monitor = Monitor(run, progress, errors.add)
+            phases = PhaseClock(start)
+            monitor = Monitor(run, phases, progress, errors.add)
             found = VariantSearch.of(run, variants.built, monitor, time_programs).search(open_evaluator)
             best = found.best
-            monitor.on_stage("measuring the finalists", best.state())
+            monitor.on_phase(Phase.FINALISTS, best.state())
             alone = replace(final, threads=best.target.cores)
             seconds = run.budget.finalists_s(run.clock.spent_s())
             finalists = choose_finalists([search for search in best.searches if search.records], alone, seconds)
-            monitor.on_stage("emitting and measuring the program", best.state())
+            monitor.on_phase(Phase.EMISSION, best.state())
             emission = emit(path, variants.built, best.built, finalists, final, target)
-            result = summarise(run, found, path, emission, folder, variants)
+            result = summarise(run, found, path, emission, folder, variants, phases.seconds())
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                 write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in best.searches])

@@ -61,6 +61,11 @@ def durations(process_s: float, run_s: float) -> str:
     return duration(process_s) + (f" ({duration(run_s)} with earlier processes)" if earlier else "")
 
 
+def phases(seconds_of: Mapping[str, float]) -> str:
+    """Return the seconds of every phase of a run on one line."""
+    return ", ".join(f"{name} {duration(spent)}" for name, spent in seconds_of.items())
+
+
 def value(decided: Value) -> str:
     """Return the value of a decision: tuples joined by slashes."""
     return "/".join(map(str, decided)) if isinstance(decided, tuple | list) else str(decided)

@@ -28,6 +28,7 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.tuning_run import TuningRun
 
@@ -73,8 +74,8 @@ class Heard:
     def __init__(self) -> None:
         self.internal_errors: list[str] = []
 
-    def on_stage(self, stage: str, state: ProgramState) -> None:
-        del stage, state
+    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+        del phase, state, dispatch
 
     def on_internal_error(self, text: str) -> None:
         self.internal_errors.append(text)

@@ -14,7 +14,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC
-from mlir_sched.text import console, decisions, durations, failures, median, seconds, speedup, table
+from mlir_sched.text import console, decisions, durations, failures, median, phases, seconds, speedup, table
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
@@ -120,11 +120,8 @@ def summary_lines(result: TuneResult) -> list[str]:
     what = "interrupted; best so far" if result.interrupted else "done"
     took = durations(result.seconds, result.run_seconds)
     lines = [f"{what}: {result.trials} trials ({result.measured} measured now) in {took}"]
-    failed: dict[str, int] = {}
-    for dispatch in result.dispatches:
-        for name, count in (dispatch.failures or {}).items():
-            failed[name] = failed.get(name, 0) + count
-    lines += failure_lines(failed)
+    lines.append(f"where the time went: {phases(result.phases)}")
+    lines += failure_lines(result.failures)
     checked = "numbers checked" if program.verified else "NUMBERS NOT CHECKED"
     lines.append(
         f"whole program on {_place(result)}: untuned {seconds(program.untuned.median_s)}, "

@@ -24,7 +24,13 @@ from mlir_sched.version import __version__
 
 
 def summarise(
-    run: TuningRun, found: SearchResult, path: Path, emission: Emission, folder: Path | None, variants: BuiltVariants
+    run: TuningRun,
+    found: SearchResult,
+    path: Path,
+    emission: Emission,
+    folder: Path | None,
+    variants: BuiltVariants,
+    phases: Mapping[str, float],
 ) -> TuneResult:
     """Return the result of a run on a model file."""
     best = found.best
@@ -39,6 +45,7 @@ def summarise(
         measured=found.measured,
         seconds=run.clock.here_s(),
         run_seconds=run.clock.spent_s(),
+        phases=phases,
         interrupted=found.interrupted,
         program=emission.program,
         left_out=dict(variants.left_out),

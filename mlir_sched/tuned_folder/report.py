@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from mlir_sched.text import decisions, durations, failures, median, seconds, speedup
+from mlir_sched.text import decisions, durations, failures, median, phases, seconds, speedup
 from mlir_sched.tuned_folder.installation import replace_file
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
@@ -22,9 +22,18 @@ CURVES_SHOWN = 10
 """Most dispatches in the picture, which shows those that gained most."""
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #222 }
-table { border-collapse: collapse } td, th { border: 1px solid #ccc; padding: .3em .6em; text-align: left }
-td.number { text-align: right; white-space: nowrap } code { font-size: 90% } img { max-width: 100% }
+:root { color-scheme: light dark; --text: #222; --back: #fff; --line: #ccc; --bar: #9ab; --best: #2a7 }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #ddd; --back: #181818; --line: #444; --bar: #567; --best: #2a7 }
+}
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em }
+body { color: var(--text); background: var(--back); overflow-wrap: anywhere }
+.wide { overflow-x: auto } table { border-collapse: collapse; overflow-wrap: normal }
+td, th { border: 1px solid var(--line); padding: .3em .6em; text-align: left; vertical-align: top }
+td.number { text-align: right; white-space: nowrap } code { font-size: 90% }
+img { max-width: 100%; background: #fff }
+.bars { display: grid; grid-template-columns: max-content 1fr; gap: .2em .8em; align-items: center }
+.bar { background: var(--bar); height: 1em; min-width: 1px } .best { background: var(--best) }
 """
 
 
@@ -78,37 +87,63 @@ def page(result: TuneResult, picture: bytes) -> str:
     """Return the report as HTML."""
     program = result.program
     image = base64.b64encode(picture).decode()
-    rows = "\n".join(_row(dispatch) for dispatch in result.dispatches)
+    ordered = sorted(result.dispatches, key=lambda dispatch: -dispatch.seconds_per_run)
+    rows = "\n".join(map(_row, ordered))
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     interrupted = " It was interrupted." if result.interrupted else ""
     took = durations(result.seconds, result.run_seconds)
-    variants = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in program.variants.items())
+    failed = f"<p>Failed candidates: {_escape(failures(result.failures))}.</p>" if result.failures else ""
+    left_out = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
     return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{_escape(Path(result.model).name)}</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{_escape(Path(result.model).name)}</title>
 <style>{_STYLE}</style></head><body>
 <h1>{_escape(result.model)}</h1>
 <p>Whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}:
 <b>{speedup(program.tuned)}</b>{"" if program.gained else " (no gain)"}, flags of the variant
-{_escape(program.variant)}, numbers {"checked" if program.verified else "not checked"}.</p>
+{_escape(program.variant)}, numbers {"checked" if program.verified else "not checked"}.{_coverage(result)}</p>
+<div class="bars">{_bars(result)}</div>
 <p>{result.trials} trials in {took}, {result.measured} measured now, seed {result.seed},
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}</p>
-<p>Untuned variants: {_escape(variants)}.</p>
+<p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
+{failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}
 <h2>Best so far against trials</h2>
 <img alt="Best speed-up so far against trials" src="data:image/png;base64,{image}">
-<h2>Dispatches</h2>
-<table><tr><th>dispatch</th><th>calls</th><th>untuned</th><th>tuned</th><th>speed-up (95 %)</th>
-<th>decisions, or why not</th><th>trials</th><th>failed</th></tr>
+<h2>Dispatches, those that take most time first</h2>
+<div class="wide"><table><tr><th>dispatch</th><th>calls</th><th>share before</th><th>untuned</th><th>tuned</th>
+<th>per run now</th><th>speed-up (95 %)</th><th>decisions, or why not</th><th>trials</th><th>failed</th></tr>
 {rows}
-</table></body></html>
+</table></div></body></html>
 """
+
+
+def _coverage(result: TuneResult) -> str:
+    if result.tunable_share is None:
+        return ""
+    return f" {result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts."
+
+
+def _bars(result: TuneResult) -> str:
+    """Return a bar per program: every untuned variant, and the tuned program."""
+    program = result.program
+    times = {name: program.untuned.median_s / ratio for name, ratio in program.variants.items() if ratio > 0}
+    times["tuned"] = program.tuned.median_s
+    longest = max(times.values())
+    return "".join(
+        f"<span>{_escape(name)}, {seconds(time_s)}</span>"
+        f'<div class="bar{" best" if name == "tuned" else ""}" style="width: {100 * time_s / longest:.1f}%"></div>'
+        for name, time_s in times.items()
+    )
 
 
 def _row(dispatch: DispatchResult) -> str:
     what = dispatch.note
     if dispatch.tuned is not None:
         what = f"{dispatch.sketch}: {decisions(dispatch.decisions or {})}"
-    numbers = (dispatch.weight, median(dispatch.untuned), median(dispatch.tuned), speedup(dispatch.tuned))
-    cells = "".join(f'<td class="number">{_escape(str(text))}</td>' for text in numbers)
+    share = "-" if dispatch.share is None else f"{dispatch.share:.1%}"
+    now = seconds(dispatch.seconds_per_run) if dispatch.seconds_per_run else "-"
+    times = (median(dispatch.untuned), median(dispatch.tuned), now, speedup(dispatch.tuned))
+    cells = "".join(f'<td class="number">{_escape(str(text))}</td>' for text in (dispatch.weight, share, *times))
     return (
         f"<tr><td><code>{_escape(dispatch.name)}</code><br>{_escape(dispatch.description)}</td>{cells}"
         f'<td>{_escape(what)}</td><td class="number">{dispatch.trials}</td>'

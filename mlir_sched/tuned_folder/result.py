@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -105,6 +106,7 @@ class TuneResult:
         seconds: Wall-clock seconds of this process.
         run_seconds: Wall-clock seconds of all processes that worked on the run: all seconds of this process, and those
             of each earlier process up to the end of its searches, or up to its last round if it was killed.
+        phases: Seconds of this process by phase: program variants, untuned dispatches, search, finalists, emission.
         interrupted: Whether the user stopped it early.
         program: End-to-end result.
         left_out: Why program variants were left out, by name: IREE does not compile them, they fail, or time was short.
@@ -128,6 +130,7 @@ class TuneResult:
     measured: int
     seconds: float
     run_seconds: float
+    phases: Mapping[str, float]
     interrupted: bool
     program: ProgramResult
     left_out: Mapping[str, str]
@@ -144,6 +147,14 @@ class TuneResult:
     def speedup(self) -> float:
         """Untuned time / tuned time of the whole program."""
         return self.program.tuned.ratio
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """Failed candidates of all dispatches by class."""
+        failed: Counter[str] = Counter()
+        for dispatch in self.dispatches:
+            failed.update(dispatch.failures or {})
+        return dict(failed)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data (``summary.json``)."""

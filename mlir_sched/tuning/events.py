@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from mlir_sched.tuning.phases import Phase
+
 
 @dataclass(frozen=True)
 class ProgramState:
@@ -27,8 +29,8 @@ class ProgramState:
 class SearchEvents(Protocol):
     """The listener that is told what happens in a search; an exception that it raises ends the search."""
 
-    def on_stage(self, stage: str, state: ProgramState) -> None:
-        """Hear what a search does now, as text for a person, and how far the search is; called often."""
+    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+        """Hear in which phase the run is now, how far a search is, and which dispatch it works on; called often."""
 
     def on_internal_error(self, text: str) -> None:
         """Hear the traceback of an internal error that cost a candidate or a dispatch; it may come more than once."""

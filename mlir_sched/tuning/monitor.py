@@ -6,8 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mlir_sched.tuning.events import ProgramState
+from mlir_sched.tuning.phases import Phase, PhaseClock
 from mlir_sched.tuning.progress import Progress, ProgressCallback
 from mlir_sched.tuning.tuning_run import TuningRun
+
+STAGES = {
+    Phase.VARIANTS: "compiling and timing the untuned program",
+    Phase.UNTUNED: "measuring the untuned dispatches",
+    Phase.SEARCH: "tuning",
+    Phase.FINALISTS: "measuring the finalists",
+    Phase.EMISSION: "emitting and measuring the program",
+}
+"""What a phase is called while it lasts."""
 
 
 @dataclass
@@ -16,17 +26,21 @@ class Monitor:
 
     Attributes:
         run: The run.
+        phases: Counts the seconds of each phase.
         progress: Is called with the state of the whole run.
         on_internal_error: Is called with the tracebacks of internal errors.
     """
 
     run: TuningRun
+    phases: PhaseClock
     progress: ProgressCallback
     on_internal_error: Callable[[str], None]
     _tried: dict[str, int] = field(default_factory=dict)
 
-    def on_stage(self, stage: str, state: ProgramState) -> None:
+    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
         """Call ``progress`` with the state of a program and the number of candidates tried on all programs."""
+        self.phases.enter(phase)
+        stage = f"{STAGES[phase]} {dispatch}".rstrip()
         self._tried[state.name] = state.tried
         tried, budget, clock = sum(self._tried.values()), self.run.budget, self.run.clock
         here_s = clock.here_s()

@@ -21,6 +21,7 @@ from mlir_sched.tuning.budget import Part, Standing
 from mlir_sched.tuning.evaluator import Evaluator, UntunedError
 from mlir_sched.tuning.events import ProgramState, SearchEvents
 from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
+from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import Round, TaskSearch
@@ -66,8 +67,7 @@ class ProgramSearch:
         self._measure_untuned(evaluator, part)
         start_from_finds(self.searches, [*finds_of(self.searches), *finds])
         while (following := self._next_task()) is not None and (count := part.next_round(self._standing())):
-            stage = f"tuning {following.task.name}"
-            self._tell(stage)
+            self._tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
             outcome = following.run_round(part.round_size, count, evaluator)
             self._log.save(self._rounds(), self.tried)
@@ -76,7 +76,7 @@ class ProgramSearch:
                 self._exchange(outcome.found, following, evaluator, part)
                 self._log.save(self._rounds(), self.tried)
             self.run.clock.save()
-            self._tell(stage)
+            self._tell(Phase.SEARCH, following.task.name)
         self._log.save_model(self._model)
         self.run.clock.save()
 
@@ -143,6 +143,7 @@ class ProgramSearch:
 
         In a part by time, the untuned code of the last tasks may have to wait for a later part.
         """
+        self._tell(Phase.UNTUNED)
         log, until_s = self._log, part.untuned_until_s(self.run.clock.spent_s())
         known = {search.task.key for search in self.searches}
         for index, task in self._by_share():
@@ -178,7 +179,7 @@ class ProgramSearch:
         search = TaskSearch(task, space, strategy, stored, untuned, starts_in(space, self.run.start_from))
         search.warm_start()
         self.searches.append(search)
-        self._tell("measuring the untuned dispatches")
+        self._tell(Phase.UNTUNED)
 
     def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, part: Part) -> None:
         """Try the new best trace of a task on other tasks that it fits; tasks that had no round yet start from it."""
@@ -190,8 +191,8 @@ class ProgramSearch:
             if part.next_round(self._standing()):
                 self._tell_errors(search.try_further(trace, evaluator))
 
-    def _tell(self, stage: str) -> None:
-        self.events.on_stage(stage, self.state())
+    def _tell(self, phase: Phase, dispatch: str = "") -> None:
+        self.events.on_phase(phase, self.state(), dispatch)
 
     def _tell_errors(self, outcome: Round) -> None:
         for text in outcome.internal_errors:

@@ -19,6 +19,8 @@ def test_json_is_one_document_and_progress_goes_to_stderr(tuned: tuple[Path, End
     assert document == json.loads((folder / "tuned" / "summary.json").read_text())
     assert document["trials"] == TRIALS
     assert document["program"]["verified"]
+    assert list(document["phases"]) == ["variants", "untuned dispatches", "search", "finalists", "emission"]
+    assert document["seconds"] - 3 < sum(document["phases"].values()) <= document["seconds"] + 3
     assert f"{TRIALS}/{TRIALS} trials" in ended.err
     assert "\x1b" not in ended.err
 
@@ -30,6 +32,8 @@ def test_the_folder_holds_what_the_documentation_says(tuned: tuple[Path, Ended])
     page = (folder / "tuned" / "report.html").read_text()
     assert "data:image/png;base64," in page
     assert "http" not in page
+    variants = json.loads((folder / "tuned" / "summary.json").read_text())["program"]["variants"]
+    assert page.count('style="width:') == len(variants) + 1, "a bar per untuned variant, and one for the tuned program"
     assert (folder / "tuned" / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
