@@ -155,7 +155,7 @@ def summary_lines(result: TuneResult) -> list[str]:
 def _place(result: TuneResult) -> str:
     """Return what the emitted program is for: a number of threads, or a device."""
     if result.target != TuneOptions.target:
-        return result.program.device
+        return result.target
     alone = result.threads == 1 or result.program.device == LOCAL_SYNC
     return "1 thread" if alone else f"{result.threads} threads"
 
