@@ -289,6 +289,23 @@ def transpose(rows: int, columns: int) -> Payload:
     return Payload(_function(f"%a: {a}", t, body))
 
 
+def every_other_pixel(rows: int, columns: int, channels: int) -> Payload:
+    """Return relu of every other row and column of an image, as a convolution with one tap and strides reads it."""
+    a, r = f"tensor<{2 * rows}x{2 * columns}x{channels}xf32>", f"tensor<{rows}x{columns}x{channels}xf32>"
+    body = f"""
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {r}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j, c) -> (i * 2, j * 2, c)>,
+      affine_map<(i, j, c) -> (i, j, c)>], iterator_types = ["parallel", "parallel", "parallel"]}}
+      ins(%a : {a}) outs(%e : {r}) {{
+    ^bb0(%x: f32, %o: f32):
+      %m = arith.maximumf %x, %zero : f32
+      linalg.yield %m : f32
+  }} -> {r}
+  return %r : {r}"""
+    return Payload(_function(f"%a: {a}", r, body))
+
+
 def vector_add(size: int) -> Payload:
     """Return a + b of two vectors."""
     a = f"tensor<{size}xf32>"
@@ -344,6 +361,7 @@ PAYLOADS: dict[str, Payload] = {
     "sum_of_squares": sum_of_squares(4096),
     "elementwise_chain": elementwise_chain(96, 384),
     "transpose": transpose(192, 160),
+    "every_other_pixel": every_other_pixel(14, 14, 64),
     "vector_add": vector_add(65536),
     "vector_add_uneven": vector_add(1000003),
 }

@@ -27,6 +27,7 @@ ON_VULKAN = tuple(name for name in CONTRACTIONS if name != "matmul_bf16")
 """IREE 3.13 does not compile the product in bf16 for lavapipe, with or without a script."""
 REDUCTIONS = ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares", "matvec")
 ELEMENTWISE = ("elementwise_chain", "transpose", "vector_add")
+EDGES = ("vector_add_uneven", "every_other_pixel")
 
 
 class OnPayloads(ModuleTests):
@@ -67,7 +68,7 @@ class TestReduction(OnPayloads):
 
 
 class TestElementwise(OnPayloads):
-    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*ELEMENTWISE, "vector_add_uneven")}
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*ELEMENTWISE, *EDGES)}
     candidates = 5
 
     def module(self) -> TransformModule:

@@ -49,6 +49,7 @@ SKETCHES: dict[str, set[str]] = {
     "sum_of_squares": {"reduction"},
     "elementwise_chain": {"elementwise"},
     "transpose": {"elementwise"},
+    "every_other_pixel": {"elementwise"},
     "vector_add_uneven": {"elementwise"},
 }
 

@@ -35,6 +35,7 @@ SKETCHES: dict[str, set[str]] = {
     "elementwise_chain": {"elementwise", "lowering_config"},
     "transpose": {"elementwise", "lowering_config"},
     "vector_add_uneven": {"elementwise", "lowering_config"},
+    "every_other_pixel": {"lowering_config"},
 }
 UNSCHEDULED = ("row_sum", "softmax", "sum_of_squares")
 

@@ -24,6 +24,11 @@ class ElementwiseModule(ScheduleModule):
         return matchers.elementwise(op, dispatch)
 
 
+def steps_over(op: LinalgOp, position: int | None) -> bool:
+    """Say whether an input is read along a loop in any other way than element after element."""
+    return any(position in expr.dims and not expr.is_dim() for o in op.inputs for expr in o.indexing_map)
+
+
 def check_instructions(s: Schedule, vectors: float) -> None:
     """Refuse tiles of ``vectors`` vectors if their code would be too long."""
     count = sum(instructions(op, vectors) for op in s.dispatch.ops)

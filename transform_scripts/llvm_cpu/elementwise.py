@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlir_sched.payload import LinalgOp
-from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions
+from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_multiple
 from mlir_sched.transform_scripts.schedule import DIVIDE, PEEL, Schedule, product
 from mlir_sched.transform_scripts.structures import Elementwise as Found
@@ -24,6 +25,11 @@ class Elementwise(ElementwiseModule):
 
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+        """Match a dispatch of element-wise ops and fills whose vectors are read whole."""
+        found = super().match(op, dispatch, target)
+        return None if found is None or steps_over(found.root, innermost_output_loop(found.root)) else found
+
     def schedule(self, s: Schedule, found: Found) -> None:
         """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize."""
         tile, tail = _sample_tile(s, found)
@@ -32,6 +38,8 @@ class Elementwise(ElementwiseModule):
             order = s.sample_order("order", order)
         *_, innermost = s.tile(found.root, tile, order=order)
         s.fuse_rest(found.root, innermost)
+        if any(steps_over(found.root, loop.position(found.root)) for loop in found.loops):
+            s.fold_unit_dims()  # what is left is read element after element
         s.vectorize(*found.ops, tail=tail)
 
 
@@ -43,6 +51,9 @@ def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
     tail = DIVIDE
     for loop in found.loops:
         position, extent = loop.position(op), s.extent(loop)
+        if steps_over(op, position):
+            tile[loop] = 1  # MLIR vectorizes no op that steps over elements
+            continue
         if position != contiguous:
             tile[loop] = s.sample_tile(f"tile_{loop.name}", loop, most=MAX_STRIDED if position in strided else 4)
             continue

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions
+from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Elementwise as Found
 
@@ -13,6 +15,11 @@ class Elementwise(ElementwiseModule):
     """A module that vectorizes every op on the tile of a thread."""
 
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
+
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+        """Match a dispatch of element-wise ops and fills that reads element after element."""
+        found = super().match(op, dispatch, target)
+        return None if found is None or any(steps_over(op, d) for d in op.parallel_dims) else found
 
     def schedule(self, s: Schedule, found: Found) -> None:
         """Vectorize the ops of the dispatch, which are already distributed over threads."""
