@@ -6,32 +6,15 @@ import signal
 from collections.abc import Callable
 
 import pytest
+from fixed_targets import FIXED, FIXED_VULKAN, design_spaces
 from folders import TESTS
 from payloads import PAYLOADS, Payload
 
 from mlir_sched.space.design_space import DesignSpace, Space
-from mlir_sched.targets import detect_target, vulkan
-from mlir_sched.targets.target import LOCAL, GpuLimits, Target
+from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
-
-FIXED = Target("llvm-cpu", "llvm-cpu", LOCAL, (), "fixed", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768)
-"""A machine that does not depend on where the tests run: 64-byte vectors in 32 registers, one core."""
-
-FIXED_VULKAN = Target(
-    "vulkan",
-    "vulkan-spirv",
-    "vulkan",
-    ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe"),
-    "fixed",
-    "3.13.0",
-    "a GPU",
-    1,
-    vulkan.VECTOR_BYTES,
-    vulkan.VECTOR_REGISTERS,
-    gpu=GpuLimits(8, 1024, (1024, 1024, 64), (65535, 65535, 65535), 32768),
-)
-"""A Vulkan device that need not be there: programs for it can be compiled, not run."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -93,14 +76,3 @@ def space_for(task_for: Callable[[str | Payload], Task]) -> Callable[[str | Payl
     """Return a function from a payload, or its name, to its default design space on the fixed machine."""
 
     return design_spaces(task_for, Space.default(FIXED))
-
-
-def design_spaces(task_for: Callable[[str | Payload], Task], space: Space) -> Callable[[str | Payload], DesignSpace]:
-    """Return a function from a payload, or its name, to what a space spans for it on the fixed machine."""
-
-    def make(wanted: str | Payload) -> DesignSpace:
-        dispatch = task_for(wanted).dispatch
-        assert dispatch is not None
-        return DesignSpace(space, dispatch, FIXED)
-
-    return make

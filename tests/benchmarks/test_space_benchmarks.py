@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from conftest import FIXED
+from fixed_targets import FIXED
 from payloads import matmul
 from replayed_run import TARGET, matmul_dispatch, task_of
 

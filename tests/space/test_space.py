@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from conftest import FIXED
+from fixed_targets import FIXED
 from payloads import PAYLOADS, Payload, matmul
 
 from mlir_sched.errors import IllegalTraceError, UserError

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import FIXED
+from fixed_targets import FIXED
 from payloads import Payload, matmul, mixed_contraction
 
 from mlir_sched.compiler import CompilerPool

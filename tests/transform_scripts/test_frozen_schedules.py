@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import FIXED, FIXED_VULKAN
 from convolution_payloads import CONVOLUTIONS
+from fixed_targets import FIXED, FIXED_VULKAN
 from folders import TESTS
 from payloads import PAYLOADS, Payload
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import FIXED, design_spaces
+from fixed_targets import FIXED, design_spaces
 from payloads import (
     Payload,
     batch_matmul_transposed_b,

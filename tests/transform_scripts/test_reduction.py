@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import FIXED
+from fixed_targets import FIXED
 from payloads import Payload, layernorm, row_sum, softmax
 
 from mlir_sched.compiler import CompilerPool

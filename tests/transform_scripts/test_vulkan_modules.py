@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import FIXED, FIXED_VULKAN
+from fixed_targets import FIXED, FIXED_VULKAN
 from folders import ROOT
 from payloads import Payload, matmul, vector_add
 
