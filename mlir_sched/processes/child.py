@@ -20,6 +20,7 @@ from typing import Any
 
 from mlir_sched.processes.exit_status import SAID_BYTES, describe_exit, last_words
 from mlir_sched.processes.frames import FrameError, Wait, is_ready, read_frame, write_frame
+from mlir_sched.processes.held_signals import termination_blocked
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import resident_bytes
 from mlir_sched.processes.program import kill_group
@@ -70,15 +71,16 @@ class Child:
         self._socket, theirs = socket.socketpair()
         self._socket.setblocking(False)
         lifeline, self._lifeline = os.pipe()
-        self._process = subprocess.Popen(
-            python_command(module, str(theirs.fileno()), str(lifeline), *arguments, python=python),
-            stdin=subprocess.DEVNULL,
-            stdout=self._said,
-            stderr=self._said,
-            pass_fds=(theirs.fileno(), lifeline),
-            env=child_environment(self._folder.name, environment),
-            start_new_session=True,
-        )
+        with termination_blocked():
+            self._process = subprocess.Popen(
+                python_command(module, str(theirs.fileno()), str(lifeline), *arguments, python=python),
+                stdin=subprocess.DEVNULL,
+                stdout=self._said,
+                stderr=self._said,
+                pass_fds=(theirs.fileno(), lifeline),
+                env=child_environment(self._folder.name, environment),
+                start_new_session=True,
+            )
         theirs.close()
         os.close(lifeline)
 

@@ -16,6 +16,20 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
+def termination_blocked() -> Iterator[None]:
+    """Block SIGTERM in this thread: a child that is started meanwhile begins with the signal blocked.
+
+    The first code of every child ignores the signal and then lifts the block (``launch_module.py``,
+    ``launch_program.py``), so that no instant is left in which the signal ends the child.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def held_signals() -> Iterator[None]:
     """Hold Ctrl-C and SIGTERM back while the context is open, then deliver the first that came.
 

@@ -19,6 +19,7 @@ _PACKAGE = "mlir_sched"
 def main() -> None:
     """Run the module that the first argument names, with the other arguments as its own."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # blocked by the parent (held_signals.py)
     module = sys.argv.pop(1)
     _import_package(Path(__file__).parents[1])
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -21,6 +21,7 @@ def main() -> None:
     if os.getppid() != int(parent):
         sys.exit("the parent is gone")  # it died before the call of prctl
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # blocked by the parent (held_signals.py)
     os.execv(command[0], command)
 
 

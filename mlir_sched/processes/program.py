@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlir_sched.processes.held_signals import termination_blocked
 from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.python_child import child_environment
 from mlir_sched.processes.temporary import temporary_folder
@@ -54,14 +55,15 @@ def running_program(command: Sequence[str], limits: ChildLimits) -> Iterator[Cal
     since_s = time.monotonic()
     launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
     with temporary_folder() as folder:
-        process = subprocess.Popen(
-            [*launcher, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=child_environment(folder),
-            start_new_session=True,
-        )
+        with termination_blocked():
+            process = subprocess.Popen(
+                [*launcher, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=child_environment(folder),
+                start_new_session=True,
+            )
 
         def wait() -> Ended:
             while True:

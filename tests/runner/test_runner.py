@@ -313,7 +313,7 @@ def test_whole_programs_return_their_results(runner: Runner, model: Compiled) ->
 
 def test_a_program_that_needs_too_much_memory_is_stopped(model: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "child_memory_bytes", lambda: 600 << 20)
-    with Runner(FAST) as runner:
+    with Runner(replace(FAST, timeouts=TimeoutOptions(call_s=60.0))) as runner:
         failure = failure_of(only(runner, model("model_scale"), model("hungry"), rule_for_model((VECTOR,))))
         assert failure == Failure(FailureClass.RUN_MEMORY, "stopped: it used more than 600 MiB of memory")
         assert only(runner, model("model_scale"), model("model_scale"), rule_for_model((VECTOR,))).failure is None
