@@ -124,7 +124,7 @@ class _Pace:
         """Say whether one more task may have a choice after ``decided`` others, so that all scripts can be reported."""
         spent_s = time.monotonic() - self.start
         choice_s = spent_s / max(1, decided)
-        return spent_s + choice_s + REPORTING * choice_s * self.tasks <= self.seconds and self.seconds > 0
+        return spent_s + choice_s + REPORTING * choice_s * self.tasks < self.seconds
 
 
 @dataclass(frozen=True)
