@@ -69,8 +69,8 @@ def compile_tuned(
     folder = read_tuned_folder(Path(tuned))
     library = folder.library_to_use()
     everything = (*folder.flags, *flags)
-    rewrite = rewrite_of(folder.library) if library else ""
     scripts = provenance_of(folder.library) if library else {}
+    rewrite = rewrite_of(folder.library)
     applied: dict[str, list[str]] = {}
     try:
         with compiling(model, everything, library) as compiled:

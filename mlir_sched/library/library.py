@@ -8,6 +8,7 @@ gets two strategies. Matching is finished before the first strategy runs, becaus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ from mlir_sched.transform_scripts.script_reading import strategy_text
 
 REWRITE = "mlir_sched.rewrite"
 """Attribute of the library's program entry that names the rewrite."""
+_REWRITE = re.compile(rf'\b{re.escape(REWRITE)} = "([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,10 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
         ScriptError: The text does not parse.
     """
     with script_context():
-        module = _parsed(library)
+        try:
+            module = ir.Module.parse(library)
+        except ir.MLIRError as error:
+            raise ScriptError(f"the library does not parse: {error}") from error
         found: dict[str, dict[str, str]] = {}
         for op in module.body:
             attributes = {a.name: a.attr for a in _named_attributes(op)}
@@ -110,23 +115,9 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
 
 
 def rewrite_of(library: str) -> str:
-    """Return the name of the rewrite that a library makes of the whole program; empty when it makes none.
-
-    Raises:
-        ScriptError: The text does not parse.
-    """
-    with script_context():
-        module = _parsed(library)
-        attributes = [op.operation.attributes for op in module.body]
-        return next((ir.StringAttr(a[REWRITE]).value for a in attributes if REWRITE in a), "")
-
-
-def _parsed(library: str) -> Any:
-    """Return the module of a library's text, in the current context; errors as in :func:`provenance_of`."""
-    try:
-        return ir.Module.parse(library)
-    except ir.MLIRError as error:
-        raise ScriptError(f"the library does not parse: {error}") from error
+    """Return the name of the rewrite that a library makes of the whole program; empty when it makes none."""
+    found = _REWRITE.search(library)
+    return found[1] if found else ""
 
 
 def _named_attributes(op: Any) -> Iterator[Any]:
