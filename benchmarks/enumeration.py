@@ -40,7 +40,7 @@ class Size:
 
 
 class _PinnedRecorder(Recorder):
-    """A recorder that replays given decisions and stops at the first decision that is not given."""
+    """A recorder that takes given decisions and stops at the first decision that is not given."""
 
     open: tuple[str, Distribution] | None = None
 

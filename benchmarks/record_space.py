@@ -19,7 +19,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
-from mlir_sched.search import ReplaySearch
+from mlir_sched.search import GivenTraces
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets import detect_target
@@ -120,7 +120,7 @@ def record(name: str, case: Case, store: RecordStore) -> None:
     with CompileAndRun(task.flags, RunnerOptions()) as evaluator:
         stored = TaskRecords(store, task.key, context, seed=0)
         untuned = stored.untuned(task, evaluator)
-        strategy = ReplaySearch(space, np.random.default_rng(0), traces)
+        strategy = GivenTraces(space, np.random.default_rng(0), traces)
         search = TaskSearch(task, space, strategy, stored, untuned)
         while search.run_round(ROUND_SIZE, ROUND_SIZE, evaluator).tried:
             if search.measured % (10 * ROUND_SIZE) < ROUND_SIZE:

@@ -98,11 +98,11 @@ class ModuleTests(ABC):
         assert {case.program for case in _cases(type(self))} == set(self.programs())
 
     def test_every_draw_is_legal_or_refused(self) -> None:
-        """A draw either breaks a rule or replays to itself, some are legal, and none raises anything else."""
+        """A draw either breaks a rule or needs no repair, some are legal, and none raises anything else."""
         for case in _cases(type(self)):
             assert case.traces, f"{case.program}: no draw of {case.sketch} is legal"
             for trace in case.traces:
-                assert case.space.replay(trace) == trace, f"{case.program}: {trace.values}"
+                assert case.space.repaired(trace) == trace, f"{case.program}: {trace.values}"
 
     def test_features_are_finite(self) -> None:
         """The cost model can learn from every legal draw."""

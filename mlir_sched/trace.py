@@ -1,4 +1,4 @@
-"""The trace: the ordered decisions of one candidate, and the recorder that draws or replays them.
+"""The trace: the ordered decisions of one candidate, and the recorder that draws them or takes given ones.
 
 Plain data: nothing here knows MLIR or IREE. The script form of a trace is in ``transform_scripts/script.py``.
 """
@@ -18,8 +18,7 @@ import numpy as np
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Distribution, Value, distribution_from_json
 
-RENAMED = {"edges": "tail"}
-"""Decisions whose names have changed: traces of older stores and libraries are read under the new names."""
+_RENAMED = {"edges": "tail"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Trace:
     def with_value(self, name: str, value: Value) -> Trace:
         """Return a copy with one decision changed.
 
-        The copy may be illegal as a whole: replay it to repair or reject it.
+        The copy may be illegal as a whole: a design space repairs or rejects it (``DesignSpace.repaired``).
 
         Raises:
             KeyError: No decision has this name.
@@ -106,7 +105,7 @@ class Trace:
                 data["sketch"],
                 tuple(
                     _decision(
-                        RENAMED.get(d["name"], d["name"]),
+                        current_name(d["name"]),
                         _hashable(d["value"]),
                         *((key, _hashable(value)) for key, value in d["distribution"].items()),
                     )
@@ -115,6 +114,11 @@ class Trace:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a trace: {error!r}") from error
+
+
+def current_name(name: str) -> str:
+    """Return the name that a decision of an older store or library has today."""
+    return _RENAMED.get(name, name)
 
 
 def _hashable(value: Any) -> Any:
@@ -128,17 +132,17 @@ def _decision(name: str, value: Value, *distribution: tuple[str, Any]) -> Decisi
 
 
 class OnIllegal(Enum):
-    """What replay does with a given value that is outside the support."""
+    """What a recorder does with a given value that is outside the support."""
 
     REPAIR = "repair"
     REJECT = "reject"
 
 
 class Recorder:
-    """Draws or replays decisions and keeps them in order.
+    """Draws decisions, or takes given values, and keeps them in order.
 
     Args:
-        given: Values to replay by name; a name that never comes up is ignored when repairing and refused when
+        given: Values by name; a name that never comes up is ignored when repairing and refused when
             rejecting (:meth:`finish`).
         rng: Source of the values that are not given; None means that every value must be given.
         on_illegal: What to do with a given value that is not in the support.

@@ -44,12 +44,12 @@ class StrategyTests(ABC):
         """Return a new strategy."""
 
     def test_suggestions_are_distinct_and_legal(self) -> None:
-        """No trace is suggested twice, and replaying a suggested trace changes nothing."""
+        """No trace is suggested twice, and a suggested trace needs no repair."""
         for seed in SEEDS:
             traces = [o.trace for o in run_search(self.make(SPACE, seed), SPACE, 4)]
             assert traces
             assert len({trace.key for trace in traces}) == len(traces)
-            assert all(SPACE.replay(trace) == trace for trace in traces)
+            assert all(SPACE.repaired(trace) == trace for trace in traces)
 
     def test_no_more_than_asked_for(self) -> None:
         """``suggest`` returns at most ``count`` traces, and none for 0."""
@@ -139,6 +139,6 @@ class HopelessSpace(SyntheticMatmulSpace):
         """Raise."""
         raise IllegalTraceError(f"no draw of sketch {sketch} from {rng} is legal")
 
-    def replay(self, trace: Trace) -> Trace:
+    def repaired(self, trace: Trace) -> Trace:
         """Raise."""
         raise IllegalTraceError(f"{trace.values} is not legal")

@@ -44,7 +44,7 @@ class EvolutionaryOptions:
         first_pool: The same for the first suggestions, whose pool is fresh samples of all sketches in turn. Source:
             measured, 1 is the best start (1.95 after 16 trials against 2.47 with 4, 2.79 with 16): traces far from all
             others are mostly slow.
-        max_replays: Most children tried in one ``suggest``; at 0.3 ms each they take less than a second.
+        max_repairs: Most children tried in one ``suggest``; at 0.3 ms each they take less than a second.
         mutation_weights: Relative chance that a decision is mutated, by the kind of its distribution.
     """
 
@@ -57,7 +57,7 @@ class EvolutionaryOptions:
     exploration: float = 0.5
     batch_pool: int = 3
     first_pool: int = 1
-    max_replays: int = 3000
+    max_repairs: int = 3000
     mutation_weights: Mapping[str, float] = field(default_factory=lambda: MUTATION_WEIGHTS)
 
 
@@ -155,7 +155,7 @@ class EvolutionarySearch(SearchStrategy):
         bounds = np.cumsum(chances)
         children: dict[str, Trace] = {}
         size = self._options.population
-        for _ in range(min(2 * size, self._options.max_replays // self._options.generations)):
+        for _ in range(min(2 * size, self._options.max_repairs // self._options.generations)):
             if len(children) == size:
                 break
             first, second = np.searchsorted(bounds[:-1], self._rng.random(2) * bounds[-1], side="right")
@@ -174,7 +174,7 @@ class EvolutionarySearch(SearchStrategy):
         if changed is None or changed is first:
             return changed
         try:
-            return self._space.replay(changed)
+            return self._space.repaired(changed)
         except IllegalTraceError:
             return None
 

@@ -55,7 +55,7 @@ class MeasuredPoint:
 
 
 class MeasuredSpace:
-    """The measured candidates as a ``SearchSpace``: sampling and replaying only return measured traces.
+    """The measured candidates as a ``SearchSpace``: sampling and repairing only return measured traces.
 
     Args:
         task: Name of the task.
@@ -105,7 +105,7 @@ class MeasuredSpace:
             raise IllegalTraceError(f"{self.task} has no measured candidate of sketch {chosen!r}")
         return self.points[rows[int(rng.integers(len(rows)))]].trace
 
-    def replay(self, trace: Trace) -> Trace:
+    def repaired(self, trace: Trace) -> Trace:
         """Return the trace if it is measured, else a measured trace that agrees with it in every shared variable.
 
         The second case is that of a changed decision which brings other variables with it; which of several measured

@@ -1,6 +1,6 @@
 """Small changes of a trace: one decision mutated, or two traces of a sketch crossed.
 
-The results may be illegal: they must go through ``SearchSpace.replay``, which repairs or rejects them.
+The results may be illegal: they must go through ``SearchSpace.repaired``, which repairs or rejects them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class SearchSpace(Protocol):
         """
         ...
 
-    def replay(self, trace: Trace) -> Trace:
+    def repaired(self, trace: Trace) -> Trace:
         """Return the legal trace nearest to a trace whose decisions were changed; the result is deterministic.
 
         Raises:

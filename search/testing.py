@@ -64,7 +64,7 @@ class SyntheticMatmulSpace:
         chosen = sketch or self.sketches[int(rng.integers(len(self.sketches)))]
         return self._run(chosen, Recorder(rng=rng))
 
-    def replay(self, trace: Trace) -> Trace:
+    def repaired(self, trace: Trace) -> Trace:
         """Run the schedule program again on the trace's values; the trace's key is the seed for new variables."""
         rng = np.random.default_rng(int(trace.key, 16))
         return self._run(trace.sketch, Recorder(trace.values, rng))

@@ -34,7 +34,7 @@ def test_json_text_gives_the_trace_back(seed: int) -> None:
 
 
 @given(seeds)
-def test_replay_of_all_values_gives_the_same_trace(seed: int) -> None:
+def test_all_values_given_make_the_same_trace(seed: int) -> None:
     trace = draw(seed)
     assert program(Recorder(trace.values)) == trace
     assert program(Recorder(trace.values, on_illegal=OnIllegal.REJECT)) == trace

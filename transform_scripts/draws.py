@@ -25,7 +25,7 @@ class Draws(ABC):
     """The draws of a schedule program: each draws a decision and emits it.
 
     Args:
-        recorder: Draws or replays the decisions.
+        recorder: Draws the decisions, or takes given ones.
         emitter: Receives the decisions as parameters of the script.
     """
 

@@ -38,7 +38,7 @@ class Schedule(Draws):
     Args:
         dispatch: The payload.
         target: The target to compile for.
-        recorder: Draws or replays the decisions.
+        recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.
 
     Attributes:

@@ -10,7 +10,7 @@ from iree.compiler import ir
 from mlir_sched.attributes import STRATEGY
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value, distribution_from_json
-from mlir_sched.trace import RENAMED, Decision, Trace
+from mlir_sched.trace import Decision, Trace, current_name
 from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import (
     DISTRIBUTION,
@@ -173,7 +173,7 @@ def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
     """Set every number of a strategy that belongs to a decision."""
 
     def number(name: str, element: int) -> Any:
-        name = RENAMED.get(name, name)
+        name = current_name(name)
         if name not in values:
             raise ScriptError(f"no value is known for {name}")
         value = values[name]
@@ -206,7 +206,7 @@ def _read_trace(sequence: ir.Operation) -> Trace:
         if distribution is not None:
             distributions[name] = distribution
     decisions = tuple(
-        _decision(RENAMED.get(name, name), elements, distributions.get(name)) for name, elements in values.items()
+        _decision(current_name(name), elements, distributions.get(name)) for name, elements in values.items()
     )
     return Trace(ir.StringAttr(sequence.attributes[SKETCH]).value, decisions)
 

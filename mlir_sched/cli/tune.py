@@ -14,7 +14,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC
-from mlir_sched.text import console, decisions, durations, failures, median, phases, seconds, speedup, table
+from mlir_sched.text import console, durations, failures, median, phases, seconds, speedup, table
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
@@ -94,7 +94,7 @@ def dispatch_table(dispatches: Sequence[DispatchResult]) -> Table:
             median(dispatch.untuned),
             median(dispatch.tuned),
             speedup(dispatch.tuned),
-            what_changed(dispatch),
+            dispatch.what_changed,
         )
     return made
 
@@ -105,13 +105,6 @@ def _as_in_program(dispatch: DispatchResult) -> bool:
         return True
     alone_s, inside_s = dispatch.untuned.median_s, dispatch.in_program_s
     return abs(alone_s - inside_s) <= CALL_S or inside_s / UNLIKE <= alone_s <= UNLIKE * inside_s
-
-
-def what_changed(dispatch: DispatchResult) -> str:
-    """Return the sketch and decisions of a tuned dispatch, or why the dispatch stays untuned."""
-    if dispatch.tuned is None:
-        return dispatch.note
-    return f"{dispatch.sketch}: {decisions(dispatch.decisions or {})}"
 
 
 def summary_lines(result: TuneResult) -> list[str]:

@@ -24,7 +24,7 @@ ENTRY_POINTS = "mlir_sched.transform_modules"
 """Entry-point group through which other distributions register transform modules (a class or a factory)."""
 SAMPLE_ATTEMPTS = 64
 KEPT = 20_000
-"""Maximum number of feature rows (6 MB), and of replayed traces, that a design space remembers: strategies ask for the
+"""Maximum number of feature rows (6 MB), and of repaired traces, that a design space remembers: strategies ask for the
 features of traces that they just drew, and evolution makes the same child again and again."""
 T = TypeVar("T")
 
@@ -135,7 +135,7 @@ def registered_modules(target: Target) -> Iterator[TransformModule]:
 
 
 class DesignSpace:
-    """What a space spans for one dispatch and target: sketches to sample, replay, featurise and print.
+    """What a space spans for one dispatch and target: traces to sample, repair, featurise and print.
 
     Satisfies ``mlir_sched.search.SearchSpace``.
     """
@@ -147,7 +147,7 @@ class DesignSpace:
         self._origin = {module.name: type(module).__module__ for module in space.modules}
         self._sketches: dict[str, Sketch] = {sketch.name: sketch for sketch in found}
         self._rows: dict[str, np.ndarray] = {}
-        self._replayed: dict[str, Trace | IllegalTraceError] = {}
+        self._repairs: dict[str, Trace | IllegalTraceError] = {}
 
     @cached_property
     def sketches(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ class DesignSpace:
         """
         return self._remembered(*self.run(sketch, Recorder(rng=rng)))
 
-    def replay(self, trace: Trace, rng: np.random.Generator | None = None) -> Trace:
+    def repaired(self, trace: Trace, rng: np.random.Generator | None = None) -> Trace:
         """Return the trace with every decision that no longer fits repaired.
 
         Decisions that the trace lacks are drawn from ``rng``, by default from a generator seeded by the trace itself.
@@ -187,19 +187,19 @@ class DesignSpace:
             IllegalTraceError: A rule of the space is broken, or a decision cannot be repaired.
         """
         if rng is not None:
-            return self._repaired(trace, rng)
-        if trace.key not in self._replayed:
-            self._replayed = _halved(self._replayed)
+            return self._run_again(trace, rng)
+        if trace.key not in self._repairs:
+            self._repairs = _halved(self._repairs)
             try:
-                self._replayed[trace.key] = self._repaired(trace, np.random.default_rng(int(trace.key, 16)))
+                self._repairs[trace.key] = self._run_again(trace, np.random.default_rng(int(trace.key, 16)))
             except IllegalTraceError as error:
-                self._replayed[trace.key] = error
-        found = self._replayed[trace.key]
+                self._repairs[trace.key] = error
+        found = self._repairs[trace.key]
         if isinstance(found, IllegalTraceError):
             raise found.with_traceback(None)
         return found
 
-    def _repaired(self, trace: Trace, rng: np.random.Generator) -> Trace:
+    def _run_again(self, trace: Trace, rng: np.random.Generator) -> Trace:
         return self._remembered(*self.run(trace.sketch, Recorder(trace.values, rng)))
 
     def check(self, trace: Trace) -> Schedule:
@@ -266,7 +266,7 @@ class DesignSpace:
 
         Args:
             name: The sketch.
-            recorder: Draws or replays the decisions.
+            recorder: Draws the decisions, or takes given ones.
             emitter: Receives the transform ops; by default none are made.
 
         Raises:

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from mlir_sched.text import decisions, durations, failures, median, phases, seconds, speedup
+from mlir_sched.text import durations, failures, median, phases, seconds, speedup
 from mlir_sched.tuned_folder.installation import replace_file
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
@@ -137,16 +137,13 @@ def _bars(result: TuneResult) -> str:
 
 
 def _row(dispatch: DispatchResult) -> str:
-    what = dispatch.note
-    if dispatch.tuned is not None:
-        what = f"{dispatch.sketch}: {decisions(dispatch.decisions or {})}"
     share = "-" if dispatch.share is None else f"{dispatch.share:.1%}"
     now = seconds(dispatch.seconds_per_run) if dispatch.seconds_per_run else "-"
     times = (median(dispatch.untuned), median(dispatch.tuned), now, speedup(dispatch.tuned))
     cells = "".join(f'<td class="number">{_escape(str(text))}</td>' for text in (dispatch.weight, share, *times))
     return (
         f"<tr><td><code>{_escape(dispatch.name)}</code><br>{_escape(dispatch.description)}</td>{cells}"
-        f'<td>{_escape(what)}</td><td class="number">{dispatch.trials}</td>'
+        f'<td>{_escape(dispatch.what_changed)}</td><td class="number">{dispatch.trials}</td>'
         f"<td>{_escape(failures(dispatch.failures or {}))}</td></tr>"
     )
 

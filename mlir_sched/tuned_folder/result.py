@@ -9,6 +9,7 @@ from typing import Any
 
 from mlir_sched.outcome import Timing
 from mlir_sched.sampling import Value
+from mlir_sched.text import decisions
 
 SUMMARY_VERSION = 1
 
@@ -53,6 +54,11 @@ class DispatchResult:
     def speedup(self) -> float:
         """Untuned time / tuned time; 1 when the dispatch stays untuned."""
         return self.tuned.ratio if self.tuned is not None else 1.0
+
+    @property
+    def what_changed(self) -> str:
+        """The sketch and the decisions of its script on one line, or why it stays untuned."""
+        return self.note if self.tuned is None else f"{self.sketch}: {decisions(self.decisions or {})}"
 
     @property
     def seconds_per_run(self) -> float:

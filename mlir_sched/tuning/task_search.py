@@ -100,7 +100,7 @@ class TaskSearch:
     def fitted(self, trace: Trace) -> Trace | None:
         """Return the trace of another task repaired for this one; None when it does not fit or is known here."""
         try:
-            repaired = self.space.replay(trace)
+            repaired = self.space.repaired(trace)
         except IllegalTraceError:
             return None
         known = repaired.key in self.records or any(repaired.key == start.key for start in self.starts)

@@ -27,7 +27,7 @@ def starts_in(space: DesignSpace, traces: Iterable[Trace]) -> list[Trace]:
     starts: dict[str, Trace] = {}
     for trace in traces:
         try:
-            repaired = space.replay(trace)
+            repaired = space.repaired(trace)
         except IllegalTraceError:
             continue
         starts.setdefault(repaired.key, repaired)

@@ -64,7 +64,7 @@ def test_enumeration_finds_every_legal_trace_once(space_for: Callable[[str], Des
     (sketch,) = space.sketches
     traces = list(enumerate_traces(space, sketch))
     assert len({trace.key for trace in traces}) == len(traces)
-    assert all(space.replay(trace) == trace for trace in traces)
+    assert all(space.repaired(trace) == trace for trace in traces)
     rng = np.random.default_rng(0)
     assert {space.sample(rng).key for _ in range(50)} <= {trace.key for trace in traces}
     assert size_of(space, sketch, rng) == Size(len(traces))

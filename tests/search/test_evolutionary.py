@@ -18,15 +18,15 @@ class CountingSpace(SyntheticMatmulSpace):
 
     def __init__(self) -> None:
         super().__init__(64, 48, 32)
-        self.__dict__.update(samples=0, replays=0)
+        self.__dict__.update(samples=0, repairs=0)
 
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
         self.__dict__["samples"] += 1
         return super().sample(rng, sketch)
 
-    def replay(self, trace: Trace) -> Trace:
-        self.__dict__["replays"] += 1
-        return super().replay(trace)
+    def repaired(self, trace: Trace) -> Trace:
+        self.__dict__["repairs"] += 1
+        return super().repaired(trace)
 
 
 def evolution(seed: int, options: EvolutionaryOptions = SMALL) -> EvolutionarySearch:
@@ -73,14 +73,14 @@ def test_a_model_of_another_task_guides_the_first_suggestions() -> None:
     assert median[0] < median[1]
 
 
-def test_one_suggest_costs_a_bounded_number_of_samples_and_replays() -> None:
+def test_one_suggest_costs_a_bounded_number_of_samples_and_repairs() -> None:
     space = CountingSpace()
-    options = EvolutionaryOptions(population=64, generations=4, max_replays=100)
+    options = EvolutionaryOptions(population=64, generations=4, max_repairs=100)
     search = EvolutionarySearch(space, np.random.default_rng(0), SharedCostModel(XGBoostModel()), options)
     run_search(search, space, 1)
-    space.__dict__.update(samples=0, replays=0)
+    space.__dict__.update(samples=0, repairs=0)
     search.suggest(16)
-    assert 0 < space.__dict__["replays"] <= 100
+    assert 0 < space.__dict__["repairs"] <= 100
     assert 0 < space.__dict__["samples"] < 300
 
 

@@ -36,7 +36,7 @@ def test_everything_stays_inside_the_table(table: MeasuredSpace) -> None:
         for _ in range(100):
             trace = table.sample(rng, sketch)
             assert sketch in (None, trace.sketch)
-            assert table.replay(trace) is table.replay(trace)
+            assert table.repaired(trace) is table.repaired(trace)
             assert table.seconds(trace) == known[trace.key].seconds
             assert table.features([trace])[0].tolist() == pytest.approx(known[trace.key].features)
 
@@ -44,16 +44,16 @@ def test_everything_stays_inside_the_table(table: MeasuredSpace) -> None:
 def test_a_changed_decision_may_bring_or_drop_other_variables(table: MeasuredSpace) -> None:
     for point in POINTS[-500:]:
         changed = point.trace.with_value("pack", "lhs" if point.trace.values["pack"] == "rhs" else "rhs")
-        replayed = table.replay(changed)
-        assert replayed.values["pack"] == changed.values["pack"]
-        assert all(replayed.values[name] == value for name, value in changed.values.items() if name != "pack_width")
-        assert ("pack_width" in replayed.values) == (changed.values["pack"] == "rhs")
+        repaired = table.repaired(changed)
+        assert repaired.values["pack"] == changed.values["pack"]
+        assert all(repaired.values[name] == value for name, value in changed.values.items() if name != "pack_width")
+        assert ("pack_width" in repaired.values) == (changed.values["pack"] == "rhs")
 
 
 def test_what_is_not_in_the_table_is_illegal() -> None:
     table = MeasuredSpace("one", POINTS[:1])
     with pytest.raises(IllegalTraceError, match="no measured candidate"):
-        table.replay(POINTS[1].trace)
+        table.repaired(POINTS[1].trace)
     with pytest.raises(IllegalTraceError, match="sketch"):
         table.sample(np.random.default_rng(0), "packed")
 

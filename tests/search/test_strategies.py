@@ -1,7 +1,7 @@
 import numpy as np
 
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
-from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, RandomSearch, ReplaySearch, SearchStrategy
+from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, GivenTraces, RandomSearch, SearchStrategy
 from mlir_sched.search.conformance import StrategyTests, TinySpace
 from mlir_sched.search.strategy import SearchSpace
 from mlir_sched.trace import Trace
@@ -28,12 +28,12 @@ class TestEvolutionWithoutModel(StrategyTests):
         return evolution(space, seed, RandomModel(seed))
 
 
-class TestReplaySearch(StrategyTests):
+class TestGivenTraces(StrategyTests):
     def make(self, space: SearchSpace, seed: int) -> SearchStrategy:
         given: list[Trace] = []
         if not isinstance(space, TinySpace):
             given = RandomSearch(space, np.random.default_rng(seed)).suggest(100)
-        return ReplaySearch(space, np.random.default_rng(seed), given)
+        return GivenTraces(space, np.random.default_rng(seed), given)
 
     def finds_all_of(self, found: int) -> bool:
         return found == 0

@@ -195,16 +195,16 @@ def test_samples_are_legal_and_reproducible(space_for: SpaceFor, name: str) -> N
     assert first == second
     for trace in first:
         space.check(trace)
-        assert space.replay(trace) == trace
+        assert space.repaired(trace) == trace
 
 
-def test_replay_repairs_what_a_change_makes_impossible(space_for: SpaceFor) -> None:
+def test_what_a_change_makes_impossible_is_repaired(space_for: SpaceFor) -> None:
     space, rng = space_for("matmul"), np.random.default_rng(0)
     repaired = 0
     for _ in range(60):
         trace = space.sample(rng, "contraction.registers")
         try:
-            changed = space.replay(trace.with_value("workgroup_0", (1,)))
+            changed = space.repaired(trace.with_value("workgroup_0", (1,)))
         except IllegalTraceError:
             continue
         space.check(changed)
@@ -214,11 +214,11 @@ def test_replay_repairs_what_a_change_makes_impossible(space_for: SpaceFor) -> N
     assert repaired > 30
 
 
-def test_replay_rejects_what_breaks_a_rule(space_for: SpaceFor) -> None:
+def test_what_breaks_a_rule_is_rejected(space_for: SpaceFor) -> None:
     space = space_for(matmul(4096, 16, 8))
     trace = space.sample(np.random.default_rng(0), "contraction.registers")
     with pytest.raises(IllegalTraceError, match="4096 workgroups are more than 2048"):
-        space.replay(trace.with_value("workgroup_0", (1,)))
+        space.repaired(trace.with_value("workgroup_0", (1,)))
 
 
 def test_features_are_finite_and_of_fixed_length(space_for: SpaceFor) -> None:

@@ -1,4 +1,4 @@
-"""Replay of given candidates: measure these and nothing else."""
+"""Given candidates: these are measured, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mlir_sched.search.strategy import SearchSpace, SearchStrategy
 from mlir_sched.trace import Trace
 
 
-class ReplaySearch(SearchStrategy):
-    """A strategy that suggests given traces in order, replayed in the space; traces beyond repair are dropped.
+class GivenTraces(SearchStrategy):
+    """A strategy that suggests given traces in order, repaired for the space; traces beyond repair are dropped.
 
     Args:
-        space: Where the traces are replayed; it may be of another shape or target than the traces came from.
+        space: What the traces are repaired for; it may be of another shape or target than the traces came from.
         rng: Not used; every strategy takes a generator.
         traces: The candidates, for instance the best of another machine.
 
@@ -35,14 +35,14 @@ class ReplaySearch(SearchStrategy):
     def _propose(self, count: int) -> list[Trace]:
         proposed: dict[str, Trace] = {}
         while self._waiting and len(proposed) < count:
-            trace = self._replay(self._waiting.pop())
+            trace = self._repaired(self._waiting.pop())
             if trace is not None and trace.key not in self._seen:
                 proposed.setdefault(trace.key, trace)
         return list(proposed.values())
 
-    def _replay(self, trace: Trace) -> Trace | None:
+    def _repaired(self, trace: Trace) -> Trace | None:
         try:
-            return self._space.replay(trace)
+            return self._space.repaired(trace)
         except IllegalTraceError as error:
             self._rejected.append((trace, str(error)))
             return None
