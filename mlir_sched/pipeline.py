@@ -16,11 +16,13 @@ from mlir_sched.emission.interim import interim_times
 from mlir_sched.emission.summary import summarise
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
+from mlir_sched.program.algorithms import Algorithms
 from mlir_sched.program.variants import BuiltVariant, build_variants, worth_tuning
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks.model import require_program
+from mlir_sched.tasks.task import task_flags
 from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
@@ -29,6 +31,7 @@ from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuned_folder.report import Curve, write_report
 from mlir_sched.tuned_folder.result import TuneResult
+from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.evaluator import CompileAndRun
 from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
@@ -87,7 +90,7 @@ def tune(
         errors = ErrorLog(folder)
 
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
-            return CompileAndRun(built.model.flags, replace(measuring, threads=built.on(target).cores))
+            return CompileAndRun(task_flags(built.model.flags), replace(measuring, threads=built.on(target).cores))
 
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
@@ -107,8 +110,10 @@ def tune(
             run = TuningRun.of(options, target, space, records, variants.built, start=start, start_from=start_from)
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)
-            found = VariantSearch.of(run, variants.built, monitor, time_programs).search(open_evaluator)
-            best = found.best
+            algorithms = AlgorithmChoice(run, Algorithms(path, target, variants.built[0], measuring, weights))
+            search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms)
+            found = search.search(open_evaluator)
+            best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
             alone = replace(final, threads=best.target.cores)
             seconds = run.budget.finalists_s(run.clock.spent_s())

@@ -109,6 +109,11 @@ class BuiltVariants:
     built: tuple[BuiltVariant, ...]
     left_out: Mapping[str, str]
 
+    def with_variant(self, built: BuiltVariant, left_out: Mapping[str, str]) -> BuiltVariants:
+        """Return the variants with one that a search has composed, unless it is there, and with further reasons."""
+        known = built.variant in [each.variant for each in self.built]
+        return BuiltVariants(self.built if known else (*self.built, built), {**self.left_out, **left_out})
+
 
 def build_variants(
     path: Path,
@@ -147,17 +152,17 @@ def build_variants(
     def build(variants: Sequence[Variant]) -> BuiltVariants:
         return _build_all(variants, path, target, parameters, choice)
 
-    first = _build(path, target, default, parameters)
+    first = build_variant(path, target, default, parameters)
     layout = build(layouts)
-    timed, failed = _time([first, *layout.built], runner) if layout.built else ((first,), {})
+    timed, failed = time_variants([first, *layout.built], runner) if layout.built else ((first,), {})
     if any(b.timing is not None and choice.settles(b.timing.ratio) for b in timed[1:]):
         rest = build(refined)
-        (_, *faster), failed = _time([timed[0], *rest.built], runner)
+        (_, *faster), failed = time_variants([timed[0], *rest.built], runner)
         timed = (*timed, *faster)
         left_out = {**dict.fromkeys((variant.name for variant in others), SETTLED), **rest.left_out, **failed}
     else:
         rest = build([*refined, *others])
-        timed, failed = _time(_distinct([first, *rest.built, *layout.built]), runner)
+        timed, failed = time_variants(_distinct([first, *rest.built, *layout.built]), runner)
         left_out = {**layout.left_out, **rest.left_out, **failed}
     if local_sync and target.cores > 1:
         more, failed = _time_in_calling_thread(timed, runner)
@@ -179,7 +184,7 @@ def _build_all(
             left_out[variant.name] = NO_TIME
             continue
         try:
-            built.append(_build(path, target, variant, parameters))
+            built.append(build_variant(path, target, variant, parameters))
         except (UserError, ModelCompileError) as error:
             left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
     return BuiltVariants(tuple(built), left_out)
@@ -265,7 +270,7 @@ def can_tune(task: Task, space: Space, target: Target) -> bool:
     return task.dispatch is not None and bool(space.sketches(task.dispatch, target))
 
 
-def _build(path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]) -> BuiltVariant:
+def build_variant(path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]) -> BuiltVariant:
     """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed."""
     flags, of_tasks = (*target.flags, *variant.flags), (*TASK_FLAGS, *variant.flags)
     text = build_library([], variant.rewrite) if variant.rewrite else ""
@@ -287,7 +292,7 @@ def _time_in_calling_thread(
     short = [b for b in timed if b.timing is not None and b.timing.median_s <= SHORT_S]
     if timed[0] not in short:
         return (), {}
-    (_, *there), failed = _time([timed[0], *map(_in_calling_thread, short)], runner)
+    (_, *there), failed = time_variants([timed[0], *map(_in_calling_thread, short)], runner)
     return tuple(there), failed
 
 
@@ -296,7 +301,7 @@ def _in_calling_thread(built: BuiltVariant) -> BuiltVariant:
     return replace(built, variant=variant)
 
 
-def _time(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
     """Return the variants with their times, and why some could not be timed, by name."""
     default, *others = built
     try:

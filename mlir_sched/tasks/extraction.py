@@ -24,7 +24,7 @@ from mlir_sched.tasks.analysis import NotTunableError, analyse
 from mlir_sched.tasks.call_counts import DispatchCall, count_calls
 from mlir_sched.tasks.entry_points import entry_points
 from mlir_sched.tasks.model import Model
-from mlir_sched.tasks.task import Task
+from mlir_sched.tasks.task import Task, task_flags
 from mlir_sched.tasks.task_program import TaskProgram, build_task_program
 
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
@@ -54,7 +54,7 @@ def extract_model(
         def tasks() -> Iterator[Task]:
             for call in calls:
                 Path(at_work).write_text(call.entry)
-                yield _task(module, call, flags, target_key, skipped, errors)
+                yield _task(module, call, task_flags(flags), target_key, skipped, errors)
 
         merged = merge_equal(tasks())
         Path(at_work).write_text("")

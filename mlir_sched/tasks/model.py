@@ -60,7 +60,7 @@ class Model:
         entries: The program's public functions.
         tasks: The program's distinct dispatches in the order of their first call, without dispatches that run only
             once, when the program is loaded.
-        flags: Compiler flags of every task (target flags first).
+        flags: Compiler flags of the program (target flags first); ``Task.flags`` has those of its tasks.
         notes: Figures that could not be determined exactly, one sentence each.
         parameters: Files that the program reads weights from.
         scopes: Scopes of the parameters that the program reads, sorted.

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sched.payload import Dispatch, TensorSpec
+
+GROWTH = "--iree-opt-const-expr-max-size-increase-threshold"
+"""IREE's flag that says how many bytes a constant may grow when the compiler evaluates what is computed from it
+(HoistIntoGlobals.cpp). It matters to the program only, before dispatches are formed."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Task:
         outputs: Tensors that the dispatch writes; a tensor that is updated in place is also an input.
         dispatch: The dispatch's ops; None when it cannot be tuned.
         not_tunable: Why the dispatch cannot be tuned; empty when it can.
-        flags: The compiler flags of the task's program (target flags first).
+        flags: The compiler flags of the task's program (target flags first), by :func:`task_flags`.
     """
 
     key: str
@@ -34,3 +39,8 @@ class Task:
     dispatch: Dispatch | None
     not_tunable: str
     flags: tuple[str, ...]
+
+
+def task_flags(flags: Sequence[str]) -> tuple[str, ...]:
+    """Return the flags of a program that matter to its tasks, too: equal dispatches of programs share their records."""
+    return tuple(flag for flag in flags if not flag.startswith(f"{GROWTH}="))

@@ -21,6 +21,14 @@ and time the whole program (measured on MobileNet-V2 and ResNet-50, on a slow ma
 the finalists of each task (0.8 and 3.5; there is less choice where this is too little)."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
+ALGORITHMS = 1 / 2
+"""Share of what is left, when one program is chosen, that is spent on its tasks together with those of its other
+algorithms; then the algorithms are chosen."""
+ALGORITHMS_COST = 4
+"""Least time left, relative to the time before the search, for which other algorithms are tried: to take programs apart
+and to compile one more takes about as long as all that came before the search."""
+ALGORITHMS_ROUNDS = 2
+"""Least number of rounds per task left, by trials, for which other algorithms are tried."""
 FIRST_ROUND = 2
 """Least number of candidates in a task's first round; by time, their number. By trials the tasks share the candidates
 of one round at first, so that a small budget reaches all of them. Which candidates are tried does not depend on the
@@ -179,6 +187,30 @@ class Budget:
     def rest(self, *, elsewhere: int) -> Part:
         """Return the part for a program that may spend all of the budget that is left."""
         return Part(self.round_size, None if self.trials is None else self.trials - elsewhere, self.seconds)
+
+    def affords_algorithms(self, *, tried: int, tasks: int, now_s: float) -> bool:
+        """Say whether enough is left to try other algorithms for parts of a program.
+
+        Args:
+            tried: Candidates tried so far on all programs.
+            tasks: Tasks of the program.
+            now_s: Seconds on the run's clock.
+        """
+        if self.trials is None:
+            return self.seconds - now_s >= ALGORITHMS_COST * self.begun_s
+        return self.trials - tried >= ALGORITHMS_ROUNDS * self.round_size * tasks
+
+    def algorithms(self, *, own: int, elsewhere: int, now_s: float) -> Part:
+        """Return the part in which a program's tasks are searched together with those of its other algorithms.
+
+        Args:
+            own: Candidates tried so far on the program.
+            elsewhere: Candidates tried so far on the other programs.
+            now_s: Seconds on the run's clock.
+        """
+        if self.trials is None:
+            return Part(self.round_size, None, now_s + ALGORITHMS * max(0.0, self.seconds - now_s))
+        return Part(self.round_size, own + int(ALGORITHMS * (self.trials - own - elsewhere)))
 
     def finalists_s(self, spent_s: float) -> float:
         """Return the seconds that the finalists may take after ``spent_s`` seconds on the run's clock.

@@ -14,7 +14,7 @@ class ProgramState:
     """How far the search of one program is.
 
     Attributes:
-        name: Name of the program's variant.
+        name: Name of the search: that of the variant that it began with.
         tried: Candidates tried.
         best: Speed-up of the best candidate so far by dispatch name, at least 1.
         failures: Failed candidates so far by class.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 from mlir_sched.database.record import StoredTask
 from mlir_sched.errors import MlirSchedError
@@ -42,15 +41,23 @@ class ProgramSearch:
         run: The run that it belongs to.
         built: The variant whose program it is.
         events: Is told what happens in the search.
+        further: Tasks that the program lacks and that are searched beside its own: those of other algorithms.
         searches: Tasks under search, the heaviest first.
         untunable: Why other tasks are not searched, by key.
+        origin: The search that this one goes on with, by its variant's name; empty for a search of its own.
+        dropped: Rounds spent, and candidates tried, on tasks that are not searched any more.
+        log: The stored rounds of this search; None before it begins.
     """
 
     run: TuningRun
     built: BuiltVariant
     events: SearchEvents
+    further: tuple[Task, ...] = ()
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
+    origin: str = ""
+    dropped: tuple[int, int] = (0, 0)
+    log: RoundLog | None = None
     _model: SharedCostModel = field(default_factory=lambda: SharedCostModel(XGBoostModel()))
 
     def search(self, evaluator: Evaluator, part: Part, finds: Sequence[Find] = ()) -> None:
@@ -67,7 +74,7 @@ class ProgramSearch:
         self._measure_untuned(evaluator, part)
         start_from_finds(self.searches, [*finds_of(self.searches), *finds])
         while (following := self._next_task()) is not None and (count := part.next_round(self._standing())):
-            self._tell(Phase.SEARCH, following.task.name)
+            self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
             outcome = following.run_round(part.round_size, count, evaluator)
             self._log.save(self._rounds(), self.tried)
@@ -76,7 +83,7 @@ class ProgramSearch:
                 self._exchange(outcome.found, following, evaluator, part)
                 self._log.save(self._rounds(), self.tried)
             self.run.clock.save()
-            self._tell(Phase.SEARCH, following.task.name)
+            self.tell(Phase.SEARCH, following.task.name)
         self._log.save_model(self._model)
         self.run.clock.save()
 
@@ -90,15 +97,42 @@ class ProgramSearch:
         """The target, with the threads that the program runs on."""
         return self.built.on(self.run.target)
 
-    @cached_property
+    def widen(self, further: Sequence[Task]) -> None:
+        """Search further tasks beside the program's own, from the next part on; tasks that it has are left out."""
+        own = {task.key for task in self.built.model.tasks}
+        self.further = tuple({task.key: task for task in further if task.key not in own}.values())
+
+    def narrowed(self, built: BuiltVariant) -> ProgramSearch:
+        """Return the search for the scripts of a variant that goes on from here, with the variant's tasks."""
+        tasks = {task.key: task for task in built.model.tasks}
+        kept = [replace(search, task=tasks[search.task.key]) for search in self.searches if search.task.key in tasks]
+        left = [search for search in self.searches if search.task.key not in tasks]
+        rounds, trials = self.dropped
+        dropped = rounds + sum(len(search.best_s) for search in left), trials + sum(search.tried for search in left)
+        return replace(
+            self,
+            built=built,
+            further=(),
+            searches=kept,
+            untunable={key: why for key, why in self.untunable.items() if key in tasks},
+            origin=self.origin or self.name,
+            dropped=dropped,
+        )
+
+    @property
     def tasks(self) -> list[Task]:
         """The tasks that can be tuned."""
-        return [task for task in self.built.model.tasks if can_tune(task, self.run.space, self.run.target)]
+        tasks = (*self.built.model.tasks, *self.further)
+        return [task for task in tasks if can_tune(task, self.run.space, self.run.target)]
 
     @property
     def tried(self) -> int:
-        """Candidates tried so far."""
-        return sum(search.tried for search in self.searches)
+        """Candidates tried so far, those on tasks that are not searched any more included."""
+        return self.dropped[1] + sum(search.tried for search in self.searches)
+
+    def call_s(self) -> dict[str, float]:
+        """Return the seconds per call of every task under search, with its best script so far, by task key."""
+        return {search.task.key: search.seconds_per_run() / search.task.weight for search in self.searches}
 
     def expected_s(self) -> float:
         """Return the seconds that the program is expected to take with the best scripts so far.
@@ -108,9 +142,11 @@ class ProgramSearch:
         """
         if self.built.timing is None:
             return float("inf")
-        untuned_s = sum(search.task.weight * search.untuned.median_s for search in self.searches)
+        further = {task.key for task in self.further}
+        own = [search for search in self.searches if search.task.key not in further]
+        untuned_s = sum(search.task.weight * search.untuned.median_s for search in own)
         rest_s = max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s)
-        return rest_s + sum(search.seconds_per_run() for search in self.searches)
+        return rest_s + sum(search.seconds_per_run() for search in own)
 
     def state(self) -> ProgramState:
         """Return how far the search is."""
@@ -118,12 +154,14 @@ class ProgramSearch:
         for search in self.searches:
             failures += search.failures()
         best = {search.task.name: search.best_ratio() for search in self.searches}
-        return ProgramState(self.name, self.tried, best, dict(failures))
+        return ProgramState(self.origin or self.name, self.tried, best, dict(failures))
 
-    @cached_property
+    @property
     def _log(self) -> RoundLog:
         """The stored rounds of this search; read when it begins, so that it sees what other searches stored by then."""
-        return RoundLog.of(self.run, self.tasks, self.target)
+        if self.log is None:
+            self.log = RoundLog.of(self.run, self.tasks, self.target)
+        return self.log
 
     def _next_task(self) -> TaskSearch | None:
         """Return the task whose round is next, or None when nothing is left to try."""
@@ -136,14 +174,14 @@ class ProgramSearch:
         return Standing(self.tried, self.run.clock.spent_s(), len(self.searches), reached, begun)
 
     def _rounds(self) -> int:
-        return sum(len(search.best_s) for search in self.searches)
+        return self.dropped[0] + sum(len(search.best_s) for search in self.searches)
 
     def _measure_untuned(self, evaluator: Evaluator, part: Part) -> None:
         """Begin to search the tasks that are not searched yet, those with the largest share of the time first.
 
         In a part by time, the untuned code of the last tasks may have to wait for a later part.
         """
-        self._tell(Phase.UNTUNED)
+        self.tell(Phase.UNTUNED)
         log, until_s = self._log, part.untuned_until_s(self.run.clock.spent_s())
         known = {search.task.key for search in self.searches}
         for index, task in self._by_share():
@@ -179,7 +217,7 @@ class ProgramSearch:
         search = TaskSearch(task, space, strategy, stored, untuned, starts_in(space, self.run.start_from))
         search.warm_start()
         self.searches.append(search)
-        self._tell(Phase.UNTUNED)
+        self.tell(Phase.UNTUNED)
 
     def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, part: Part) -> None:
         """Try the new best trace of a task on other tasks that it fits; tasks that had no round yet start from it."""
@@ -191,7 +229,8 @@ class ProgramSearch:
             if part.next_round(self._standing()):
                 self._tell_errors(search.try_further(trace, evaluator))
 
-    def _tell(self, phase: Phase, dispatch: str = "") -> None:
+    def tell(self, phase: Phase, dispatch: str = "") -> None:
+        """Tell the listener in which phase the run is, and which dispatch is worked on."""
         self.events.on_phase(phase, self.state(), dispatch)
 
     def _tell_errors(self, outcome: Round) -> None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from mlir_sched.program.variants import BuiltVariant, profiled, promising, worth_tuning
+from mlir_sched.tasks.task import task_flags
+from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import Part, Turn
 from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.events import SearchEvents
@@ -38,11 +40,13 @@ class SearchResult:
         best: The search of the program to emit.
         others: The searches of the other programs.
         interrupted: Whether the user stopped it.
+        left_out: Why other algorithms for parts of the program are not used, by name.
     """
 
     best: ProgramSearch
     others: tuple[ProgramSearch, ...]
     interrupted: bool
+    left_out: Mapping[str, str]
 
     @property
     def tried(self) -> int:
@@ -65,12 +69,14 @@ class VariantSearch:
         time_programs: Times several programs with their best scripts so far and returns their times by name, relative
             to one of the programs; programs that fail are missing.
         left: Programs that are still compared; the best of them is the result if the search ends now.
+        algorithms: Chooses algorithms for parts of a program; None for a search without such a choice.
     """
 
     run: TuningRun
     programs: Sequence[ProgramSearch]
     time_programs: Callable[[Sequence[ProgramSearch]], Mapping[str, float]]
     left: Sequence[ProgramSearch]
+    algorithms: AlgorithmChoice | None = None
 
     @staticmethod
     def of(
@@ -78,11 +84,12 @@ class VariantSearch:
         built: Sequence[BuiltVariant],
         events: SearchEvents,
         time_programs: Callable[[Sequence[ProgramSearch]], Mapping[str, float]],
+        algorithms: AlgorithmChoice | None = None,
     ) -> VariantSearch:
         """Return the search over the variants of a model, of which at least one has a dispatch that can be tuned.
 
         Args:
-            run, time_programs: As the attributes.
+            run, time_programs, algorithms: As the attributes.
             built: All variants, the default first.
             events: Is told what happens in the searches.
         """
@@ -93,7 +100,7 @@ class VariantSearch:
             of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]
             names = run.decide("promising", lambda: of_use)
         programs = [ProgramSearch(run, by_name[name], events) for name in names]
-        return VariantSearch(run, programs, time_programs, programs)
+        return VariantSearch(run, programs, time_programs, programs, algorithms)
 
     def search(self, open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]) -> SearchResult:
         """Search the programs in turns and return what was found; Ctrl-C ends the search.
@@ -101,21 +108,24 @@ class VariantSearch:
         Args:
             open_evaluator: Makes the evaluator for the tasks of a variant.
         """
-        evaluators: dict[str, Evaluator] = {}
+        evaluators: dict[tuple[tuple[str, ...], bool], Evaluator] = {}
         interrupted = False
         with ExitStack() as stack:
             try:
                 for number, (program, part) in enumerate(self._turns()):
-                    if program.name not in evaluators:
-                        evaluators[program.name] = stack.enter_context(open_evaluator(program.built))
+                    setting = (task_flags(program.built.model.flags), program.built.variant.local_sync)
+                    if setting not in evaluators:
+                        evaluators[setting] = stack.enter_context(open_evaluator(program.built))
                     ended = self.run.decided(f"search-{number}")
-                    program.search(evaluators[program.name], replace(part, ended=ended), self._finds(program))
+                    program.search(evaluators[setting], replace(part, ended=ended), self._finds(program))
                     self._keep_end(number, program, part)
             except KeyboardInterrupt:
                 interrupted = True
                 self.run.clock.save()
         best = min(self.left, key=ProgramSearch.expected_s)
-        return SearchResult(best, tuple(program for program in self.programs if program is not best), interrupted)
+        others = tuple(program for program in self.programs if program is not best)
+        left_out = self.algorithms.left_out if self.algorithms else {}
+        return SearchResult(best.narrowed(best.built) if best.further else best, others, interrupted, left_out)
 
     def _keep_end(self, number: int, program: ProgramSearch, part: Part) -> None:
         """Keep where a turn by time ended, so that a resumed run ends it there."""
@@ -132,6 +142,8 @@ class VariantSearch:
         count = budget.explored(len(self.programs))
         dropped = yield from self._halving(self.programs[:count])
         (best,) = self.left
+        yield from self._with_algorithms(best)
+        (best,) = self.left
         yield best, budget.rest(elsewhere=self._elsewhere(best))
         for program in (*self.programs[count:], *dropped):  # when nothing is left to try on the best
             if not budget.has_trials(best.tried + self._elsewhere(best)):
@@ -140,6 +152,35 @@ class VariantSearch:
             yield program, budget.rest(elsewhere=self._elsewhere(program))
             self.left = self._fastest(f"chosen-{program.name}", 1)
             (best,) = self.left
+
+    def _with_algorithms(self, program: ProgramSearch) -> Turns[None]:
+        """Yield a program together with the tasks of its other algorithms; leave the program with those that pay.
+
+        What dispatches take alone is not all: the program with the chosen algorithms has to be faster as a whole.
+        """
+        if self.algorithms is None:
+            return
+        elsewhere = self._elsewhere(program)
+        found = self.algorithms.alternatives(program, elsewhere=elsewhere)
+        if not found:
+            return
+        program.widen([task for alternative in found for task in alternative.made])
+        now_s = self.run.clock.spent_s()
+        yield program, self.run.budget.algorithms(own=program.tried, elsewhere=elsewhere, now_s=now_s)
+        settled, composed = program.narrowed(program.built), self.algorithms.composed(program, found)
+        self._take_place(program, settled)
+        if composed is not None:
+            self.left = [settled, composed]
+            self.left = self._fastest("composed", 1)
+            if composed in self.left:
+                self._take_place(settled, composed)
+            else:
+                self.algorithms.reject()
+
+    def _take_place(self, program: ProgramSearch, successor: ProgramSearch) -> None:
+        """Put a program's successor in its place."""
+        self.programs = [successor if each is program else each for each in self.programs]
+        self.left = [successor if each is program else each for each in self.left]
 
     def _halving(self, explored: Sequence[ProgramSearch]) -> Turns[list[ProgramSearch]]:
         """Yield all programs, each with a small part, then the better half with a further part, until one is left.

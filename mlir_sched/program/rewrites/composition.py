@@ -52,13 +52,13 @@ class Composition(ProgramRewrite):
         *earlier, last = self.parts
         for part in earlier:
             yield part, program
-            program = _rewritten(part, program)
+            program = rewritten(part, program)
         yield last, program
 
 
-def _rewritten(rewrite: ProgramRewrite, program: ir.Module) -> ir.Module:
+def rewritten(rewrite: ProgramRewrite, program: ir.Module) -> ir.Module:
     """Return a program after a rewrite; the program itself stays as it is."""
-    library, rewritten = new_library(), program.operation.clone()
+    library, result = new_library(), program.operation.clone()
     symbol = rewrite.append(library, program)
-    apply_to_program(build_library([], RewriteScript(rewrite.name, symbol, print_module(library))), rewritten)
-    return rewritten
+    apply_to_program(build_library([], RewriteScript(rewrite.name, symbol, print_module(library))), result)
+    return result

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 from iree.compiler import ir
 
 from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.rewrites import default_rewrites
+from mlir_sched.program.rewrites.algorithms import name_of, other_algorithms, with_algorithms
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.transform_scripts.script import new_library, print_module
 
 
@@ -17,20 +22,52 @@ def rewrite_scripts(path: str, cores: int) -> tuple[RewriteScript, ...]:
     Raises:
         UserError: The compiler rejects the program.
     """
+    with _program(path) as program:
+        return tuple(_script(rewrite, program) for rewrite in default_rewrites(cores) if rewrite.applies(program))
+
+
+def algorithm_scripts(path: str, name: str) -> tuple[tuple[str, str, RewriteScript], ...]:
+    """Return (shape, algorithm, script) per shape of convolutions that another algorithm can compute.
+
+    Args:
+        path: The program's file.
+        name: Name of the rewrite that settles the program's layout.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    with _program(path) as program:
+        return tuple(
+            (shape, name_of(shape), _script(with_algorithms(name, [shape]), program))
+            for shape in other_algorithms(program)
+        )
+
+
+def script_with_algorithms(path: str, name: str, shapes: Sequence[str]) -> RewriteScript:
+    """Return the script that computes convolutions of all these shapes by another algorithm.
+
+    Args, Raises:
+        As in :func:`algorithm_scripts`.
+    """
+    with _program(path) as program:
+        return _script(with_algorithms(name, shapes), program)
+
+
+@contextmanager
+def _program(path: str) -> Iterator[ir.Module]:
+    """Give the program as it enters IREE's preprocessing phase."""
     with context(), ir.Location.unknown(), Compilation() as compilation:
         try:
             compilation.load_file(path)
             compilation.run(START, ABI)
         except CompilerError as error:
             raise UserError(str(error).splitlines()[0]) from None
-        program = compilation.module()
         context().get_dialect_descriptor("transform")  # building ops, unlike parsing them, does not load it
-        scripts = []
-        for rewrite in default_rewrites(cores):
-            if rewrite.applies(program):
-                library = new_library()
-                symbol = rewrite.append(library, program)
-                scripts.append(
-                    RewriteScript(rewrite.name, symbol, print_module(library), rewrite.flags, rewrite.refines)
-                )
-        return tuple(scripts)
+        yield compilation.module()
+
+
+def _script(rewrite: ProgramRewrite, program: ir.Module) -> RewriteScript:
+    """Return the script of a rewrite that applies to a program."""
+    library = new_library()
+    symbol = rewrite.append(library, program)
+    return RewriteScript(rewrite.name, symbol, print_module(library), rewrite.flags, rewrite.refines)

@@ -58,6 +58,11 @@ def told_apart(sites: Sequence[S], seen: Callable[[S], tuple[Any, ...]]) -> list
 class SiteRewrite(ProgramRewrite, Generic[S]):
     """Finds the sites again by one matcher per kind of site, and replaces the result of the matched op."""
 
+    @property
+    def symbol(self) -> str:
+        """Name of the rewrite's sequence, and the first part of its matchers' and functions' names."""
+        return self.name
+
     @abstractmethod
     def sites(self, program: ir.Module) -> list[S]:
         """Return the sites of a program."""
@@ -100,14 +105,14 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         for site in self.sites(program):
             kinds.setdefault(site.kind, []).append(site)
         for number, (site, *_) in enumerate(kinds.values()):
-            self._append_kind(library, f"{self.name}_{number}", site)
+            self._append_kind(library, f"{self.symbol}_{number}", site)
         numbers = [len(sites) for sites in kinds.values()]
         firsts = [site for site, *_ in kinds.values()]
 
         def rewrite(module: Any) -> Any:
             any_op = transform.AnyOpType.get()
             for index, (site, number) in enumerate(zip(firsts, numbers, strict=True)):
-                symbol = f"{self.name}_{index}"
+                symbol = f"{self.symbol}_{index}"
                 found = transform.CollectMatchingOp([any_op], module, f"match_{symbol}").results[0]
                 require_number(found, number)
                 each = transform.ForeachOp([], [found])
@@ -120,8 +125,8 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
             self.rewrite_rest(module, program)
             return module
 
-        append_sequence(library, self.name, rewrite, consumes=True)
-        return self.name
+        append_sequence(library, self.symbol, rewrite, consumes=True)
+        return self.symbol
 
     def _append_kind(self, library: ir.Module, symbol: str, site: S) -> None:
         def matcher(root: Any) -> Any:

@@ -40,6 +40,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     zeros,
 )
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.tasks.task import GROWTH
 
 Matrix = Sequence[Sequence[float]]
 TAPS = 3
@@ -106,21 +107,41 @@ class WinogradSite(OpSite):
         """Whether it is ``nchw_fchw``, else ``nhwc_hwcf``."""
         return bool(self.op.name == PLANE_FIRST)
 
+    @property
+    def shape(self) -> str:
+        """Rows and columns of the result, channels, filters: ``56x56x64x64``."""
+        filter_, result = self.op.operands[1].type.shape, self.op.operands[2].type.shape
+        if self.channels_first:
+            filter_, result = [filter_[dim] for dim in FILTER_TO_LAST], [result[dim] for dim in TO_LAST]
+        return "x".join(map(str, (*result[1:3], *filter_[2:])))
+
 
 class Winograd(OpRewrite[WinogradSite]):
     """Transforms image and filter, multiplies point by point, and transforms the products back.
 
     A transformed filter is up to four times as large as the filter; IREE computes such constants in every call unless a
     flag allows constants to grow that much.
+
+    Args:
+        shapes: The convolutions to compute so, by :attr:`WinogradSite.shape`; None for all.
     """
 
-    name = "winograd"
-    flags = ("--iree-opt-const-expr-max-size-increase-threshold=1073741824",)
+    flags = (f"{GROWTH}=1073741824",)
+
+    def __init__(self, shapes: Sequence[str] | None = None) -> None:
+        self.shapes = shapes
+        self.name = "winograd" if shapes is None else f"winograd({','.join(shapes)})"
+
+    @property
+    def symbol(self) -> str:
+        """Name of the rewrite's sequence."""
+        return "winograd"
 
     def sites(self, program: ir.Module) -> list[WinogradSite]:
         """Return the convolutions that the algorithms save time for and whose filters are constants."""
         found = [site for op in walk(program.operation) if (site := _site(op)) is not None]
-        return with_constant_weights(found, program)
+        wanted = [site for site in found if self.shapes is None or site.shape in self.shapes]
+        return with_constant_weights(wanted, program)
 
     def compute(self, site: WinogradSite, *inputs: Any) -> Any:
         """Return the convolution; one with channels first is computed channels last, between two transposes.

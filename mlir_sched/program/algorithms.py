@@ -1,0 +1,126 @@
+"""Other algorithms for parts of a variant: what each changes in the program's dispatches, and the program with some.
+
+An algorithm is judged in the program that it is for: the dispatches that it takes away against those that it brings,
+each with its best script. A part that is cut out of the program may be compiled to other dispatches than inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mlir_sched.errors import UserError
+from mlir_sched.library.library import build_library
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.parameters import ParameterFile
+from mlir_sched.processes.workers import run_isolated
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import LAYOUT, BuiltVariant, build_variant, time_variants
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS, extract
+from mlir_sched.tasks.model import EXTRACTION_LIMITS
+from mlir_sched.tasks.task import Task
+
+EXTRACTIONS = 2
+"""Programs that are taken apart at the same time."""
+_SCRIPTS = "mlir_sched.program.rewrites.scripts"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another algorithm for all convolutions of one shape in a variant's program.
+
+    Attributes:
+        shape: The convolutions' shape: rows and columns of the result, channels, filters.
+        name: Name of the algorithm, with the shape.
+        gone: By task key, how many calls fewer the program makes per run with the algorithm, > 0.
+        made: The tasks that it calls more often; the weight of each is the number of further calls, > 0.
+    """
+
+    shape: str
+    name: str
+    gone: Mapping[str, int]
+    made: tuple[Task, ...]
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all tasks that it changes the number of calls of."""
+        return frozenset(self.gone) | {task.key for task in self.made}
+
+    def saved_s(self, call_s: Mapping[str, float]) -> float:
+        """Return the seconds per run of the program that the algorithm saves; below 0 where it costs time.
+
+        Args:
+            call_s: Seconds per call by task key; a task whose seconds are not known counts as none.
+        """
+        gone_s = sum(calls * call_s.get(key, 0.0) for key, calls in self.gone.items())
+        return gone_s - sum(task.weight * call_s.get(task.key, 0.0) for task in self.made)
+
+
+@dataclass(frozen=True)
+class Algorithms:
+    """The algorithms that parts of a model's variants may have.
+
+    Attributes:
+        path: The model.
+        target: What to compile for.
+        default: The default variant, which other programs are compared with.
+        options: How programs are run and timed.
+        parameters: Files with the model's weights.
+    """
+
+    path: Path
+    target: Target
+    default: BuiltVariant
+    options: RunnerOptions
+    parameters: tuple[ParameterFile, ...] = ()
+
+    def alternatives(self, built: BuiltVariant) -> tuple[Alternative, ...]:
+        """Return the other algorithms for a variant's program; none unless a rewrite has settled its layout.
+
+        A program that IREE cannot compile with an algorithm has no such alternative.
+        """
+        variant = built.variant
+        if LAYOUT not in (variant.name, variant.refines):
+            return ()
+        scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker("algorithm_scripts", variant.name)
+        with ThreadPoolExecutor(EXTRACTIONS) as pool:
+            found = pool.map(lambda script: self._alternative(built, *script), scripts)
+            return tuple(alternative for alternative in found if alternative is not None)
+
+    def compose(self, built: BuiltVariant, shapes: Sequence[str]) -> BuiltVariant:
+        """Return a variant with another algorithm for convolutions of some shapes, compiled and timed without scripts.
+
+        Args:
+            built: The variant.
+            shapes: Those of its alternatives that are chosen, at least one.
+
+        Raises:
+            UserError, ModelCompileError: IREE does not compile the program.
+        """
+        script: RewriteScript = self._in_worker("script_with_algorithms", built.variant.name, tuple(shapes))
+        composed = build_variant(self.path, self.target, Variant(script.name, script.flags, script), self.parameters)
+        with Runner(self.options) as runner:
+            (_, timed), _ = time_variants([self.default, composed], runner)
+        return timed
+
+    def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> Alternative | None:
+        library = build_library([], script)
+        flags = (*TASK_FLAGS, *script.flags)
+        try:
+            tasks = extract(self.path, self.target, flags, library, parameters=self.parameters).tasks
+        except UserError:
+            return None
+        before = {task.key: task.weight for task in built.model.tasks}
+        after = {task.key: task.weight for task in tasks}
+        gone = {key: calls - after.get(key, 0) for key, calls in before.items() if calls > after.get(key, 0)}
+        more = [(task, task.weight - before.get(task.key, 0)) for task in tasks]
+        return Alternative(shape, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0))
+
+    def _in_worker(self, function: str, *arguments: object) -> Any:
+        job = f"{_SCRIPTS}:{function}"
+        return run_isolated(self.target.flags, job, str(self.path), *arguments, limits=EXTRACTION_LIMITS)

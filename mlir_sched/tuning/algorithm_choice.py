@@ -1,0 +1,84 @@
+"""The choice of algorithms for parts of a program, by what their dispatches take with the best scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlir_sched.compiler import ModelCompileError
+from mlir_sched.errors import UserError
+from mlir_sched.program.algorithms import Algorithms, Alternative
+from mlir_sched.reasons import reason
+from mlir_sched.text import seconds
+from mlir_sched.tuning.phases import Phase
+from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.tuning_run import TuningRun
+
+NOT_FASTER = "the program is not faster with it"
+"""Why a chosen algorithm is left out in the end."""
+NOT_MEASURED = "not all of its dispatches were measured"
+"""Why an algorithm is left out in a short run by time."""
+
+
+@dataclass
+class AlgorithmChoice:
+    """The choice of one run, made once: a resumed run makes the same choice.
+
+    Attributes:
+        run: The run.
+        algorithms: The algorithms that parts of the model's variants may have.
+        chosen: Those that the composed program uses.
+        left_out: Why others are not used, by name.
+    """
+
+    run: TuningRun
+    algorithms: Algorithms
+    chosen: Sequence[Alternative] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> tuple[Alternative, ...]:
+        """Return the other algorithms for parts of a program; none where too little of the budget is left.
+
+        Args:
+            program: The program.
+            elsewhere: Candidates tried so far on other programs.
+        """
+        tried, now_s = program.tried + elsewhere, self.run.clock.spent_s()
+        afforded = self.run.budget.affords_algorithms(tried=tried, tasks=len(program.tasks), now_s=now_s)
+        if not self.run.decide("tries-algorithms", lambda: afforded):
+            return ()
+        program.tell(Phase.VARIANTS)
+        return self.algorithms.alternatives(program.built)
+
+    def composed(self, program: ProgramSearch, found: Sequence[Alternative]) -> ProgramSearch | None:
+        """Return the search of the program with the algorithms that pay; None where none does.
+
+        Args:
+            program: The program, searched together with the tasks of the algorithms.
+            found: The algorithms.
+        """
+        call_s, tunable = program.call_s(), {task.key for task in program.tasks}
+        measured = {a.shape for a in found if a.keys & tunable <= call_s.keys()}
+        why = {a.shape: _why_not(a, call_s) if a.shape in measured else NOT_MEASURED for a in found}
+        shapes = self.run.decide("algorithms", lambda: [shape for shape, reason in why.items() if not reason])
+        self.left_out = {a.name: why[a.shape] for a in found if a.shape not in shapes}
+        self.chosen = [alternative for alternative in found if alternative.shape in shapes]
+        if not self.chosen:
+            return None
+        program.tell(Phase.VARIANTS)
+        try:
+            return program.narrowed(self.algorithms.compose(program.built, shapes))
+        except (UserError, ModelCompileError) as error:
+            self.reject(reason(str(error)))
+            return None
+
+    def reject(self, why: str = NOT_FASTER) -> None:
+        """Leave the chosen algorithms out after all."""
+        self.left_out |= {alternative.name: why for alternative in self.chosen}
+        self.chosen = ()
+
+
+def _why_not(alternative: Alternative, call_s: dict[str, float]) -> str:
+    """Return why an algorithm does not pay, by the seconds per call of its tasks; empty if it does."""
+    saved_s = alternative.saved_s(call_s)
+    return "" if saved_s > 0 else f"its dispatches take {seconds(-saved_s)} more per run"

@@ -1,0 +1,117 @@
+"""Other algorithms for convolutions of a network: what each changes, and the program with some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import iree_cases as cases
+import numpy as np
+import pytest
+from channels_first_networks import function, layer, padded
+from rewriting import run
+
+from mlir_sched.program.algorithms import Algorithms, Alternative
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import BuiltVariant, build_variant, rewritten_variants
+from mlir_sched.runner import RunnerOptions
+
+SHAPES = ["16x16x32x32", "16x16x32x64"]
+
+
+def network() -> str:
+    """Return three 3x3 convolutions of 16x16 pixels, two of one shape, the last one with 64 filters."""
+    values, filters, parts = ["%image", "%out0", "%out1"], [32, 32, 64], list[str]()
+    for n, (value, count) in enumerate(zip(values, filters, strict=True)):
+        pad = padded(value, "1x32x16x16", "1x32x18x18", n)
+        sizes = ("1x32x18x18", f"{count}x32x3x3", f"1x{count}x16x16")
+        parts.append(layer(n, "conv_2d_nchw_fchw", f"%pad{n}", sizes, 1, pad))
+    return function("1x32x16x16", "".join(parts), "%out2", "1x64x16x16")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("network") / "model.mlir"
+    path.write_text(network())
+    return path
+
+
+@pytest.fixture(scope="module")
+def default(path: Path) -> BuiltVariant:
+    return build_variant(path, cases.TARGET, Variant("default", ()), ())
+
+
+@pytest.fixture(scope="module")
+def layout(path: Path) -> BuiltVariant:
+    (variant,) = (v for v in rewritten_variants(path, cases.TARGET) if v.name == "channels_last")
+    return build_variant(path, cases.TARGET, variant, ())
+
+
+@pytest.fixture(scope="module")
+def algorithms(path: Path, default: BuiltVariant) -> Algorithms:
+    return Algorithms(path, cases.TARGET, default, RunnerOptions())
+
+
+@pytest.fixture(scope="module")
+def found(algorithms: Algorithms, layout: BuiltVariant) -> Sequence[Alternative]:
+    return algorithms.alternatives(layout)
+
+
+def test_every_shape_has_an_alternative_that_takes_its_dispatch_away(
+    found: Sequence[Alternative], layout: BuiltVariant
+) -> None:
+    assert [alternative.shape for alternative in found] == SHAPES
+    calls = {task.key: task.weight for task in layout.model.tasks}
+    for alternative, convolutions in zip(found, (2, 1), strict=True):
+        assert sorted(alternative.gone.values()) == [convolutions], "one dispatch, of all convolutions of the shape"
+        assert alternative.gone.keys() <= calls.keys()
+        scripted = [task for task in alternative.made if task.dispatch is not None]
+        assert len(scripted) == 4, "image by rows, image by columns, products, result"
+        assert {task.weight for task in scripted} == {convolutions}
+        assert not {task.key for task in alternative.made} & calls.keys()
+    assert found[0].name == "winograd(16x16x32x32)"
+
+
+def test_flags_of_the_program_alone_do_not_tell_tasks_apart(layout: BuiltVariant, composed: BuiltVariant) -> None:
+    assert composed.untuned_flags != layout.untuned_flags
+    assert {task.flags for task in composed.model.tasks} == {task.flags for task in layout.model.tasks}
+
+
+@pytest.fixture(scope="module")
+def composed(algorithms: Algorithms, layout: BuiltVariant) -> BuiltVariant:
+    return algorithms.compose(layout, SHAPES)
+
+
+def test_the_composed_program_has_the_dispatches_of_its_alternatives(
+    composed: BuiltVariant, layout: BuiltVariant, found: Sequence[Alternative]
+) -> None:
+    calls = {task.key: task.weight for task in layout.model.tasks}
+    for alternative in found:
+        for key, number in alternative.gone.items():
+            calls[key] -= number
+        for task in alternative.made:
+            calls[task.key] = calls.get(task.key, 0) + task.weight
+    assert {task.key: task.weight for task in composed.model.tasks} == {key: n for key, n in calls.items() if n}
+
+
+def test_the_composed_program_is_timed_and_computes_the_same(composed: BuiltVariant, default: BuiltVariant) -> None:
+    assert composed.variant.name == f"channels_last+winograd({','.join(SHAPES)})"
+    assert composed.timing is not None, "its numbers were checked before it was timed"
+    image = np.random.default_rng(0).standard_normal((1, 32, 16, 16)).astype(np.float32)
+    expected = run(default.vmfb, [image])
+    np.testing.assert_allclose(run(composed.vmfb, [image]), expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_only_a_program_whose_layout_is_settled_has_other_algorithms(
+    algorithms: Algorithms, default: BuiltVariant
+) -> None:
+    assert algorithms.alternatives(default) == ()
+
+
+def test_an_algorithm_saves_what_its_dispatches_take_less(found: Sequence[Alternative]) -> None:
+    (alternative, _) = found
+    ((gone, calls),) = alternative.gone.items()
+    call_s = {gone: 8e-3} | {task.key: 1e-3 for task in alternative.made if task.dispatch is not None}
+    assert alternative.keys >= call_s.keys()
+    assert alternative.saved_s(call_s) == pytest.approx(calls * 4e-3)
+    assert alternative.saved_s(call_s | {gone: 3e-3}) == pytest.approx(calls * -1e-3)

@@ -1,0 +1,156 @@
+"""Other algorithms for parts of a program are tried beside it, and used where they pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of
+from speedups import Speedups, timing
+
+from mlir_sched.compiler import ModelCompileError
+from mlir_sched.database import RecordStore
+from mlir_sched.program.algorithms import Algorithms, Alternative
+from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.space.design_space import Space
+from mlir_sched.tasks import Model
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.algorithm_choice import NOT_FASTER, NOT_MEASURED, AlgorithmChoice
+from mlir_sched.tuning.budget import Budget
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
+
+REST = task_of("rest", matmul_dispatch(64, 96, 32))
+DIRECT = replace(task_of("direct", matmul_dispatch(128, 64, 48)), weight=2)
+PRODUCTS = replace(task_of("products", matmul_dispatch(60, 84, 36)), weight=2)
+SPACE = Space.default(TARGET)
+SHAPE, NAME = "8x8x32x32", "winograd(8x8x32x32)"
+
+
+def built(name: str, *tasks: Task) -> BuiltVariant:
+    model = Model("model.mlir", (), tasks, ())
+    return BuiltVariant(Variant(name, ()), model, b"", timing(1e-3 * sum(task.weight for task in tasks), 1.0), ())
+
+
+PROGRAM, COMPOSED = built("channels_last", REST, DIRECT), built("composed", REST, replace(PRODUCTS, name="moved"))
+
+
+@dataclass
+class Planned:
+    """An algorithm that replaces the direct convolutions by products."""
+
+    error: str = ""
+    asked: list[Sequence[str]] = field(default_factory=list)
+
+    def alternatives(self, program: BuiltVariant) -> tuple[Alternative, ...]:
+        assert program is PROGRAM
+        return (Alternative(SHAPE, NAME, {DIRECT.key: 2}, (PRODUCTS,)),)
+
+    def compose(self, program: BuiltVariant, shapes: Sequence[str]) -> BuiltVariant:
+        assert program is PROGRAM
+        self.asked.append(shapes)
+        if self.error:
+            raise ModelCompileError(self.error)
+        return COMPOSED
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Callable[..., SearchResult]:
+    """Return a function that runs the search of the program in one store."""
+
+    def run(
+        evaluator: Speedups, planned: Planned, trials: int = 96, times: Mapping[str, float] | None = None
+    ) -> SearchResult:
+        options = TuneOptions(trials=trials, round_size=8, evolution=QUICK)
+        with RecordStore.open(tmp_path / "records.sqlite") as store:
+            run = TuningRun.of(options, TARGET, SPACE, store, [PROGRAM], start=0.0)
+            choice = AlgorithmChoice(run, cast(Algorithms, planned))
+            search = VariantSearch.of(run, [PROGRAM], Heard(), lambda _: times or {}, choice)
+            return search.search(lambda _: cast(Any, nullcontext(evaluator)))
+
+    return run
+
+
+def speedups(products: float, stop_after: int | None = None) -> Speedups:
+    factors = {"rest": 1.5, "direct": 2.0, "products": products, "moved": products}
+    return Speedups(factors, stop_after)
+
+
+def test_an_algorithm_whose_dispatches_are_faster_is_used(search: Callable[..., SearchResult]) -> None:
+    evaluator, planned = speedups(10.0), Planned()
+    found = search(evaluator, planned)
+    assert found.best.built is COMPOSED
+    assert planned.asked == [[SHAPE]]
+    assert not found.left_out
+    assert not found.others
+    assert found.tried == len(evaluator.measured) == 96, "nothing was tried twice, and nothing is forgotten"
+    assert {s.task.name for s in found.best.searches} == {"rest", "moved"}
+    (products,) = (s for s in found.best.searches if s.task.name == "moved")
+    assert products.tried > evaluator.measured.count("moved"), "it goes on where the search beside the program was"
+
+
+def test_an_algorithm_whose_dispatches_are_slower_is_left_out(search: Callable[..., SearchResult]) -> None:
+    evaluator, planned = speedups(1.6), Planned()
+    found = search(evaluator, planned)
+    assert found.best.built is PROGRAM
+    assert planned.asked == []
+    assert found.left_out == {NAME: "its dispatches take 250 us more per run"}
+    assert {s.task.name for s in found.best.searches} == {"rest", "direct"}
+    assert found.tried == len(evaluator.measured) == 96
+    assert "products" not in evaluator.measured[60:], "the rest of the budget is for the program's own dispatches"
+
+
+def test_the_program_with_the_algorithm_has_to_be_faster_as_a_whole(search: Callable[..., SearchResult]) -> None:
+    found = search(speedups(2.5), Planned(), times={"channels_last": 1.0, "composed": 1.2})
+    assert found.best.built is PROGRAM
+    assert found.left_out == {NAME: NOT_FASTER}
+
+
+def test_a_program_that_iree_does_not_compile_is_left_out(search: Callable[..., SearchResult]) -> None:
+    found = search(speedups(10.0), Planned("the stack is exceeded"))
+    assert found.best.built is PROGRAM
+    assert found.left_out == {NAME: "the stack is exceeded"}
+
+
+def test_an_algorithm_with_an_unmeasured_dispatch_is_left_out(
+    search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlir_sched.tuning.program_search.ProgramSearch.call_s", lambda _: {DIRECT.key: 1.0})
+    assert search(speedups(10.0), Planned()).left_out == {NAME: NOT_MEASURED}
+
+
+def test_a_small_budget_tries_no_other_algorithm(search: Callable[..., SearchResult]) -> None:
+    evaluator = speedups(10.0)
+    assert search(evaluator, Planned(), trials=31).best.built is PROGRAM
+    assert "products" not in evaluator.measured
+
+
+def test_interrupted_while_algorithms_are_tried_the_program_stays_as_it_is(
+    search: Callable[..., SearchResult],
+) -> None:
+    found = search(speedups(10.0, stop_after=30), Planned())
+    assert found.interrupted
+    assert found.best.built is PROGRAM
+    assert {s.task.name for s in found.best.searches} == {"rest", "direct"}
+
+
+def test_a_resumed_run_makes_the_same_choice(search: Callable[..., SearchResult]) -> None:
+    whole = search(speedups(10.0), Planned())
+    again, evaluator = Planned(), speedups(0.5)
+    found = search(evaluator, again)
+    assert evaluator.measured == []
+    assert again.asked == [[SHAPE]]
+    assert [s.best_trace() for s in found.best.searches] == [s.best_trace() for s in whole.best.searches]
+
+
+@pytest.mark.parametrize(("left_s", "afforded"), [(81.0, True), (79.0, False)])
+def test_by_time_algorithms_are_tried_where_time_is_left(left_s: float, afforded: bool) -> None:
+    budget = Budget(8, None, seconds=100.0 + left_s, begun_s=20.0)
+    assert budget.affords_algorithms(tried=0, tasks=1000, now_s=100.0) is afforded
+    assert budget.algorithms(own=5, elsewhere=7, now_s=100.0).until_s == 100.0 + left_s / 2
