@@ -16,7 +16,7 @@ class SampleOptions:
         least_s: Seconds that a sample takes at least: short programs are called often enough to fill them.
         min_calls, max_calls: Fewest calls per sample, for slow programs, and most calls, for fast ones.
         overhead_s: Rough seconds that a sample takes besides its calls.
-        pairs_per_baseline: Most pairs that one sample of the baseline serves where a call takes 0.1 s or more.
+        pairs_per_baseline: Most pairs that one long sample of the baseline serves.
         calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
     """
 

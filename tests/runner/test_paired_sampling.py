@@ -33,10 +33,10 @@ def request(pairs: int, pairs_per_baseline: int, seed: int = 0) -> SamplePairs:
 
 def test_a_short_baseline_is_sampled_for_every_pair_in_random_order() -> None:
     clock = FakeClock()
-    pairs = PairSampler(clock).pairs(0.05, 0.01, request(20, pairs_per_baseline=8))
-    assert clock.sampled.count(0.05) == 20
+    pairs = PairSampler(clock).pairs(0.015, 0.003, request(20, pairs_per_baseline=8))
+    assert clock.sampled.count(0.015) == 20
     assert len(pairs) == 20
-    assert {tuple(clock.sampled[i : i + 2]) for i in range(0, 40, 2)} == {(0.05, 0.01), (0.01, 0.05)}
+    assert {tuple(clock.sampled[i : i + 2]) for i in range(0, 40, 2)} == {(0.015, 0.003), (0.003, 0.015)}
 
 
 def test_a_long_baseline_sample_serves_pairs_of_several_programs() -> None:
@@ -47,6 +47,13 @@ def test_a_long_baseline_sample_serves_pairs_of_several_programs() -> None:
     assert {pair.baseline_s for pair in (*first, *second)} == {2.02}
     assert [pair.shared for pair in (*first, *second)] == [False, True, True, False, True, True]
     assert [pair.own_s for pair in second] == pytest.approx([0.202] * 4)
+
+
+def test_a_baseline_sample_serves_a_pair_per_8_ms() -> None:
+    clock = FakeClock()
+    PairSampler(clock).pairs(0.034, 0.001, request(12, pairs_per_baseline=8))
+    assert clock.sampled.count(0.034) == 3  # 34.3 ms serve four pairs
+    assert clock.sampled.count(0.001) == 12
 
 
 def test_a_long_baseline_sample_serves_no_longer_than_it_took() -> None:

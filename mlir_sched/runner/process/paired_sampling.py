@@ -12,10 +12,11 @@ from mlir_sched.runner.protocol import Pair, SamplePairs
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
-SHARED_CALL_S = 0.1
-"""Seconds per call from which one sample of the baseline serves several pairs. Further pairs sample only the program,
-which may in all take as long as the baseline's sample did: the two samples of each pair are then about as close in time
-as in a pair of equally slow programs."""
+SERVED_S = 8e-3
+"""Seconds that a sample of the baseline takes per pair that it serves: a long sample serves several. Further pairs
+sample only the program, which may in all take as long as the baseline's did: the two samples of each pair are then about
+as close in time as in a pair of equally slow programs. Without scripts a packed product takes 30 times as long as
+with them, and nearly all seconds of sampling would go into the baseline."""
 
 
 class Clock(Protocol[T_contra]):
@@ -33,9 +34,17 @@ class Clock(Protocol[T_contra]):
 
 @dataclass
 class _Kept:
-    """A long sample of the baseline, the pairs it served, and the seconds of samples that it may still serve."""
+    """A sample of the baseline.
+
+    Attributes:
+        seconds: Seconds per call.
+        most: Most pairs that it serves.
+        pairs: Pairs that it served.
+        left_s: Seconds of a program's samples that it may still serve.
+    """
 
     seconds: float
+    most: int
     pairs: int
     left_s: float
 
@@ -58,8 +67,8 @@ class PairSampler(Generic[T]):
     def pairs(self, baseline: T, own: T, request: SamplePairs) -> tuple[Pair, ...]:
         """Return ``request.pairs`` pairs; in each, chance decides which of the two programs runs first.
 
-        An undisturbed sample of a baseline of :data:`SHARED_CALL_S` or more serves up to ``request.pairs_per_baseline``
-        pairs in a row, also those of other programs.
+        An undisturbed sample of the baseline serves a pair per :data:`SERVED_S` that it takes, at least one and up to
+        ``request.pairs_per_baseline`` in a row, also those of other programs.
         """
         own_first = np.random.default_rng(request.seed).integers(0, 2, request.pairs)
         return tuple(self._pair(baseline, own, request, bool(first)) for first in own_first)
@@ -68,7 +77,7 @@ class PairSampler(Generic[T]):
         clock = self._clock
         clock.settle()
         kept = self._kept
-        if kept is not None and kept.pairs < request.pairs_per_baseline and kept.left_s > 0:
+        if kept is not None and kept.pairs < min(request.pairs_per_baseline, kept.most) and kept.left_s > 0:
             own_s, own_alone = clock.sample(own, request.calls)
             kept.pairs += 1
             kept.left_s -= own_s * request.calls
@@ -80,6 +89,6 @@ class PairSampler(Generic[T]):
             baseline_s, baseline_alone = clock.sample(baseline, request.baseline_calls)
             own_s, own_alone = clock.sample(own, request.calls)
         quiet = own_alone and baseline_alone and clock.was_quiet()
-        keep = quiet and baseline_s >= SHARED_CALL_S
-        self._kept = _Kept(baseline_s, pairs=1, left_s=baseline_s * request.baseline_calls) if keep else None
+        sample_s = baseline_s * request.baseline_calls
+        self._kept = _Kept(baseline_s, most=int(sample_s / SERVED_S), pairs=1, left_s=sample_s) if quiet else None
         return Pair(baseline_s, own_s, quiet)
