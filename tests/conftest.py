@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from fixed_targets import FIXED, FIXED_VULKAN, design_spaces
-from folders import TESTS
+from folders import ROOT, TESTS
 from payloads import PAYLOADS, Payload
 
 from mlir_sched.space.design_space import DesignSpace, Space
@@ -76,3 +80,16 @@ def space_for(task_for: Callable[[str | Payload], Task]) -> Callable[[str | Payl
     """Return a function from a payload, or its name, to its default design space on the fixed machine."""
 
     return design_spaces(task_for, Space.default(FIXED))
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy, so that nothing is left in the checkout and nothing old gets in."""
+    folder = tmp_path_factory.mktemp("wheel")
+    made = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "tuned", "__pycache__")
+    shutil.copytree(ROOT, folder / "source", symlinks=True, ignore=made)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    result = subprocess.run([*command, str(folder / "source")], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (path,) = folder.glob("*.whl")
+    return path

@@ -1,28 +1,16 @@
 """The CMake package: a model is compiled with its tuned folder as a build step, and again when the folder changes."""
 
-import os
+import re
 import shutil
-import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from cmake_builds import configure, quick_compiler, run
 from folders import ROOT
 
 EXAMPLE = ROOT / "examples" / "cmake_project"
-ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-
-
-def run(*command: object, ok: bool = True) -> str:
-    """Run a command with the Python environment of this test in front of the path; return all it printed."""
-    words = [str(word) for word in command]
-    result = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert (result.returncode == 0) == ok, result.stdout + result.stderr
-    return result.stdout + result.stderr
-
-
-def configure(source: Path, build: Path, *options: str, ok: bool = True) -> str:
-    return run("cmake", "-S", source, "-B", build, *options, ok=ok)
 
 
 @pytest.fixture
@@ -32,28 +20,92 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_the_checkout_builds_and_its_ctest_finds_the_script_applied(tmp_path: Path) -> None:
-    configure(ROOT, tmp_path)
+    configure(ROOT, tmp_path, package=None)
     run("cmake", "--build", tmp_path)
     assert (tmp_path / "examples" / "cmake_project" / "matmul.vmfb").stat().st_size > 0
     assert "scripts applied: 1" in run("ctest", "--test-dir", tmp_path, "-V")
 
 
-def test_find_package_works_from_the_checkout_and_rebuilds_only_on_change(project: Path, tmp_path: Path) -> None:
-    build = tmp_path / "build"
-    configure(project, build, f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+def test_find_package_works_from_an_installed_wheel(wheel: Path, project: Path, tmp_path: Path) -> None:
+    site, build = tmp_path / "site", tmp_path / "build"
+    zipfile.ZipFile(wheel).extractall(site)
+    output = run("env", f"PYTHONPATH={site}", sys.executable, "-P", "-m", "mlir_sched.cli", "--cmake-dir")
+    package = Path(output.removesuffix("\n"))
+    assert package == site / "mlir_sched" / "cmake"
+    configure(project, build, package=package)
     assert "Compiling model.mlir" in run("cmake", "--build", build)
     assert "Compiling" not in run("cmake", "--build", build)
-    for changed in ("model.mlir", "tuned/flags.txt", "tuned/library.mlir"):
-        (project / changed).touch()
-        assert "Compiling" in run("cmake", "--build", build), changed
+    (package / "mlir_sched_run_compiler.cmake").touch()
+    assert "Compiling" in run("cmake", "--build", build)
     assert "scripts applied: 1" in run("ctest", "--test-dir", build, "-V")
+
+
+def test_find_package_compares_versions(tmp_path: Path) -> None:
+    versions = ("0.1", "0.1.0", "0.1.9", "0.2", "1.0")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(versions LANGUAGES NONE)\n"
+        f"foreach(version {' '.join(versions)})\n"
+        "  find_package(mlir_sched ${version} QUIET)\n"
+        '  message(STATUS "${version}: ${mlir_sched_FOUND}")\n'
+        "endforeach()\n"
+    )
+    output = configure(tmp_path, tmp_path / "build", "-DIREE_COMPILE=/bin/false")
+    assert re.findall(r"-- ([0-9.]+): (\d)", output) == [
+        (version, "1" if version in ("0.1", "0.1.0") else "0") for version in versions
+    ]
+
+
+def edit(project: Path, old: str, new: str) -> None:
+    lists = project / "CMakeLists.txt"
+    assert old in lists.read_text()
+    lists.write_text(lists.read_text().replace(old, new))
+
+
+def test_the_module_is_made_again_when_and_only_when_a_file_that_it_is_made_from_changes(
+    project: Path, tmp_path: Path
+) -> None:
+    build, inputs, weights = tmp_path / "build", project / "spec.mlir", project / "weights.irpa"
+    compiler = quick_compiler(tmp_path / "iree")
+    inputs.touch()
+    weights.touch()
+    emission = project / "tuned" / "library.0a1b.mlir"
+    shutil.copy(project / "tuned" / "library.mlir", emission)
+    edit(project, "OUTPUT matmul.vmfb", "OUTPUT matmul.vmfb DEPENDS spec.mlir")
+    configure(project, build, f"-DIREE_COMPILE={compiler}")
+    assert "Compiling" in run("cmake", "--build", build)
+    library = compiler.parent.parent / "lib" / "libIREECompiler.so"
+    tuned = [project / "tuned" / name for name in ("flags.txt", "library.mlir")]
+    for changed in (project / "model.mlir", *tuned, emission, inputs, compiler, library):
+        changed.touch()
+        assert "Compiling" in run("cmake", "--build", build), changed
+        for same in (weights, project / "tuned" / "summary.json"):
+            same.touch()
+        assert "Compiling" not in run("cmake", "--build", build), changed
+
+
+def test_the_module_is_made_again_when_arguments_or_the_files_of_the_folder_change(
+    project: Path, tmp_path: Path
+) -> None:
+    build, library = tmp_path / "build", project / "tuned" / "library.mlir"
+    configure(project, build, f"-DIREE_COMPILE={quick_compiler(tmp_path / 'iree')}")
+    assert "Compiling" in run("cmake", "--build", build)
+    edit(project, "OUTPUT matmul.vmfb", "OUTPUT matmul.vmfb FLAGS --iree-opt-level=O3")
+    assert "Compiling" in run("cmake", "--build", build)
+    assert "Compiling" not in run("cmake", "--build", build)
+    other = shutil.copy2(library, library.with_name("other.mlir"))
+    assert "Compiling" in run("cmake", "--build", build)
+    Path(other).unlink()
+    assert "Compiling" in run("cmake", "--build", build)
+    library.unlink()
+    assert "has no library" in run("cmake", "--build", build, ok=False)
+    assert not (build / "matmul.vmfb").exists()
 
 
 def test_find_package_works_after_install(project: Path, tmp_path: Path) -> None:
     prefix, build = tmp_path / "prefix", tmp_path / "build"
-    configure(ROOT, tmp_path / "package", f"-DCMAKE_INSTALL_PREFIX={prefix}")
+    configure(ROOT, tmp_path / "package", f"-DCMAKE_INSTALL_PREFIX={prefix}", package=None)
     run("cmake", "--install", tmp_path / "package")
-    configure(project, build, f"-DCMAKE_PREFIX_PATH={prefix}")
+    configure(project, build, f"-DCMAKE_PREFIX_PATH={prefix}", package=None)
     run("cmake", "--build", build)
     assert (build / "matmul.vmfb").exists()
 
@@ -71,15 +123,14 @@ def test_the_library_is_passed_when_flags_do_not_name_it(project: Path, tmp_path
 
 
 def assert_applied(project: Path, build: Path) -> None:
-    configure(project, build, f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+    configure(project, build)
     run("cmake", "--build", build)
     assert "scripts applied: 1" in run("ctest", "--test-dir", build, "-V")
 
 
 def test_more_flags_reach_the_compiler(project: Path, tmp_path: Path) -> None:
-    lists = project / "CMakeLists.txt"
-    lists.write_text(lists.read_text().replace("OUTPUT matmul.vmfb", 'OUTPUT matmul.vmfb FLAGS "--no-such-flag=a b"'))
-    configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+    edit(project, "OUTPUT matmul.vmfb", 'OUTPUT matmul.vmfb FLAGS "--no-such-flag=a b"')
+    configure(project, tmp_path / "build")
     assert "--no-such-flag=a b" in run("cmake", "--build", tmp_path / "build", ok=False)
     assert not (tmp_path / "build" / "matmul.vmfb").exists()
 
@@ -87,7 +138,7 @@ def test_more_flags_reach_the_compiler(project: Path, tmp_path: Path) -> None:
 def test_a_model_that_no_script_matches_fails_the_check(project: Path, tmp_path: Path) -> None:
     model = project / "model.mlir"
     model.write_text(model.read_text().replace("64", "48"))
-    configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+    configure(project, tmp_path / "build")
     run("cmake", "--build", tmp_path / "build")
     message = failed_check(tmp_path / "build")
     assert "strategy_0" in message
@@ -116,7 +167,7 @@ def test_a_script_that_does_not_apply_beside_one_that_does_fails_the_check(
 ) -> None:
     library = project / "tuned" / "library.mlir"
     library.write_text(f"{library.read_text().rstrip().removesuffix('}')}{strategy}}}\n")
-    configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+    configure(project, tmp_path / "build")
     run("cmake", "--build", tmp_path / "build")
     message = failed_check(tmp_path / "build")
     assert missing in message
@@ -132,7 +183,7 @@ def test_an_error_of_a_compiler_that_exits_with_0_ends_the_build(project: Path, 
     compiler = tmp_path / "iree-compile"
     compiler.write_text('#!/bin/sh\nfor last; do :; done\necho code > "$last"\necho "model.mlir:1:1: error: odd" >&2\n')
     compiler.chmod(0o755)
-    configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}", f"-DIREE_COMPILE={compiler}")
+    configure(project, tmp_path / "build", f"-DIREE_COMPILE={compiler}")
     assert "error: odd" in run("cmake", "--build", tmp_path / "build", ok=False)
     assert not (tmp_path / "build" / "matmul.vmfb").exists()
 
@@ -140,7 +191,7 @@ def test_an_error_of_a_compiler_that_exits_with_0_ends_the_build(project: Path, 
 @pytest.mark.parametrize("name", ["it's", "it's ours", "user@host", "a{b"])
 def test_folders_with_odd_names_are_used_or_refused(project: Path, tmp_path: Path, name: str) -> None:
     moved = project.rename(tmp_path / name)
-    configure(moved, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}")
+    configure(moved, tmp_path / "build")
     possible = "'" in name
     assert ("choose a folder" not in run("cmake", "--build", tmp_path / "build", ok=possible)) == possible
 
@@ -154,12 +205,11 @@ def test_folders_with_odd_names_are_used_or_refused(project: Path, tmp_path: Pat
     ],
 )
 def test_a_wrong_call_is_refused(project: Path, tmp_path: Path, old: str, new: str, message: str) -> None:
-    lists = project / "CMakeLists.txt"
-    lists.write_text(lists.read_text().replace(old, new))
-    output = configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}", ok=False)
+    edit(project, old, new)
+    output = configure(project, tmp_path / "build", ok=False)
     assert message in " ".join(output.split())
 
 
 def test_a_given_compiler_is_used(project: Path, tmp_path: Path) -> None:
-    configure(project, tmp_path / "build", f"-Dmlir_sched_DIR={ROOT / 'cmake'}", "-DIREE_COMPILE=/bin/false")
+    configure(project, tmp_path / "build", "-DIREE_COMPILE=/bin/false")
     assert "iree-compile failed" in run("cmake", "--build", tmp_path / "build", ok=False)

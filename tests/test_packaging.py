@@ -1,29 +1,16 @@
 """What a built wheel contains, and what importing the package costs."""
 
-import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-import pytest
 from folders import ROOT
+
+from mlir_sched.version import __version__
 
 CODE_FOLDERS = ("transform_scripts", "search", "models")
 HEAVY = ("iree", "numpy", "sqlalchemy", "xgboost", "matplotlib")
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy, so that nothing is left in the checkout and nothing old gets in."""
-    folder = tmp_path_factory.mktemp("wheel")
-    made = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "tuned", "__pycache__")
-    shutil.copytree(ROOT, folder / "source", symlinks=True, ignore=made)
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder)]
-    result = subprocess.run([*command, str(folder / "source")], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    (path,) = folder.glob("*.whl")
-    return path
 
 
 def source_files() -> set[str]:
@@ -33,14 +20,14 @@ def source_files() -> set[str]:
         f"{package}/{file.relative_to(folder).as_posix()}"
         for folder, package in folders.items()
         for file in folder.rglob("*")
-        if file.is_file() and (file.suffix in (".py", ".mlir") or file.name == "py.typed")
+        if file.is_file() and (file.suffix in (".py", ".mlir", ".cmake") or file.name == "py.typed")
     }
 
 
-def test_the_wheel_has_every_module_fragment_and_the_type_marker(wheel: Path) -> None:
+def test_the_wheel_has_every_module_fragment_cmake_script_and_the_type_marker(wheel: Path) -> None:
     contents = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("mlir_sched/")}
     expected = source_files()
-    assert "mlir_sched/py.typed" in expected
+    assert {"mlir_sched/py.typed", "mlir_sched/cmake/mlir_sched-config.cmake"} <= expected
     assert all(any(name.startswith(f"mlir_sched/{folder}/") for name in expected) for folder in CODE_FOLDERS)
     assert contents == expected
 
@@ -51,6 +38,12 @@ def test_the_wheel_has_the_licence_and_the_command(wheel: Path) -> None:
     (licence,) = (name for name in archive.namelist() if name.endswith("LICENSE"))
     assert "mlir-sched = mlir_sched.cli:main" in archive.read(entry_points).decode()
     assert "LLVM Exceptions to the Apache 2.0 License" in archive.read(licence).decode()
+
+
+def test_the_version_of_the_wheel_is_that_of_the_package_and_of_its_cmake_files(wheel: Path) -> None:
+    text = zipfile.ZipFile(wheel).read("mlir_sched/cmake/mlir_sched-config-version.cmake").decode()
+    assert f'set(PACKAGE_VERSION "{__version__}")' in text
+    assert wheel.name.split("-")[1] == __version__
 
 
 def test_every_module_of_the_wheel_can_be_imported_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> None:

@@ -83,13 +83,28 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_cmake_dir(wanted: bool) -> None:
+    if wanted:
+        print(Path(__file__).resolve().parent.parent / "cmake")
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
+    cmake_dir: Annotated[
+        bool,
+        typer.Option(
+            "--cmake-dir",
+            help="Print the folder of the CMake package (mlir_sched_DIR) and exit.",
+            is_eager=True,
+            callback=_print_cmake_dir,
+        ),
+    ] = False,
 ) -> None:
-    del version
+    del version, cmake_dir
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """What every command does: help, errors, exit codes."""
 
 import json
+from pathlib import Path
 
 import pytest
 from command_line import Cli
@@ -16,6 +17,12 @@ def test_version_and_help_are_printed(cli: Cli) -> None:
     ended = cli("--help")
     assert ended.code == 0
     assert all(name in ended.out for name in ("tune", "inspect", "replay", "doctor"))
+
+
+def test_the_folder_of_the_cmake_package_is_printed(cli: Cli) -> None:
+    folder = Path(cli("--cmake-dir").out.removesuffix("\n"))
+    assert folder.is_absolute()
+    assert (folder / "mlir_sched-config.cmake").is_file()
 
 
 @pytest.mark.parametrize("arguments", [(), ("frobnicate",), ("tune",), ("tune", "model.mlir", "--trials", "many")])

@@ -21,12 +21,14 @@ endif()
 #   SOURCE <model.mlir>    relative to the current source directory
 #   TUNED <folder>         written by `mlir-sched tune`: flags.txt and what it names
 #   OUTPUT <model.vmfb>    relative to the current binary directory
-#   [FLAGS <flag>...])     more flags for iree-compile; they come last
+#   [FLAGS <flag>...]      more flags for iree-compile; they come last
+#   [DEPENDS <file>...])   more files that the module is made from, say those that FLAGS name
 #
-# The module is made again when the source or a file of the tuned folder changes. The target property
-# MLIR_SCHED_CHECK_APPLIED holds a command that fails unless every tuned script applies to the source, for add_test.
+# The module is made again when the source, flags.txt, an .mlir file of the tuned folder, a file of DEPENDS, the compiler,
+# these scripts or an argument changes. The target property MLIR_SCHED_CHECK_APPLIED holds a command that fails unless
+# every tuned script applies to the source, for add_test; MLIR_SCHED_OUTPUT is the module's path.
 function(mlir_sched_compile)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;SOURCE;TUNED;OUTPUT" "FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;SOURCE;TUNED;OUTPUT" "FLAGS;DEPENDS")
   foreach(name IN ITEMS TARGET SOURCE TUNED OUTPUT)
     if(NOT arg_${name})
       message(FATAL_ERROR "mlir_sched_compile: ${name} is missing")
@@ -49,6 +51,14 @@ function(mlir_sched_compile)
   get_filename_component(output_dir "${output}" DIRECTORY)
   file(MAKE_DIRECTORY "${output_dir}")
   file(GLOB tuned_files CONFIGURE_DEPENDS "${tuned}/*.mlir")
+  _mlir_sched_compiler_files(compiler_files)
+
+  # Build tools compare the times of files. Arguments have none, nor has the list of files: a file that holds both is
+  # written anew when one of them changes.
+  set(inputs "${output}.inputs")
+  set(words ${compiler_files} "${source}" "${tuned}" ${tuned_files} ${arg_DEPENDS} ${arg_FLAGS})
+  string(REPLACE ";" "\n" lines "${words}\n")
+  file(GENERATE OUTPUT "${inputs}" CONTENT "${lines}")
 
   set(settings "-DIREE_COMPILE=${IREE_COMPILE}" "-DSOURCE=${source}" "-DTUNED=${tuned}" "-DOUTPUT=${output}")
   set(run_compiler "${_mlir_sched_scripts_dir}/mlir_sched_run_compiler.cmake")
@@ -58,7 +68,8 @@ function(mlir_sched_compile)
   add_custom_command(
     OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" ${settings} -P "${run_compiler}" -- ${arg_FLAGS}
-    DEPENDS "${source}" "${tuned}/flags.txt" ${tuned_files} "${run_compiler}" ${tuned_flags} "${IREE_COMPILE}"
+    DEPENDS "${source}" "${tuned}/flags.txt" ${tuned_files} ${arg_DEPENDS} "${inputs}" ${compiler_files}
+            "${run_compiler}" ${tuned_flags}
     COMMENT "Compiling ${arg_SOURCE} with the scripts of ${arg_TUNED}"
     VERBATIM)
   add_custom_target("${arg_TARGET}" ALL DEPENDS "${output}")
@@ -66,4 +77,16 @@ function(mlir_sched_compile)
     "${arg_TARGET}"
     PROPERTIES MLIR_SCHED_OUTPUT "${output}"
                MLIR_SCHED_CHECK_APPLIED "${CMAKE_COMMAND};${settings};-P;${check_applied};--;${arg_FLAGS}")
+endfunction()
+
+# Set a variable to the files that change when another compiler is installed: the program, and the library that does its
+# work, next to it, in a distribution of IREE or in a Python environment. A program installed by pip is a few lines that
+# every version has.
+function(_mlir_sched_compiler_files variable)
+  file(REAL_PATH "${IREE_COMPILE}" program)
+  get_filename_component(bin "${program}" DIRECTORY)
+  set(library libIREECompiler.*)
+  file(GLOB libraries "${bin}/${library}" "${bin}/../lib*/${library}"
+       "${bin}/../lib*/python3*/*-packages/iree/compiler/_mlir_libs/${library}")
+  set(${variable} "${IREE_COMPILE}" ${libraries} PARENT_SCOPE)
 endfunction()
