@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.database.record import describe
+from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.program.variants import BuiltVariant, BuiltVariants, profiled, tunable_share
@@ -90,6 +91,7 @@ def _dispatch(
         decisions=dict(winner.trace.values) if winner else None,
         trials=search.tried if search else 0,
         failures=dict(search.failures()) if search else None,
+        ablation=ablation(winner.trace, search.records.values(), search.space.sketches) if winner and search else None,
         note="" if winner else _why_untuned(task, search, untunable, emission),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from mlir_sched.outcome import Timing
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions
+from mlir_sched.tuned_folder.ablation import Ablation
 
 SUMMARY_VERSION = 1
 
@@ -33,6 +34,7 @@ class DispatchResult:
         trials: Candidates tried.
         failures: How many failed, by class.
         note: Why the dispatch stays untuned; empty when it is tuned.
+        ablation: What the decisions of its script are worth; None when no script is used.
     """
 
     name: str
@@ -49,6 +51,7 @@ class DispatchResult:
     note: str = ""
     in_program_s: float | None = None
     share: float | None = None
+    ablation: Ablation | None = None
 
     @property
     def speedup(self) -> float:
