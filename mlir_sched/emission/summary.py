@@ -58,6 +58,7 @@ def summarise(
         model_accuracy=_accuracy(best.searches),
         versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
         emission=emission.files.emission,
+        curves=tuple(program.curve() for program in (best, *found.others) if program.estimates),
     )
 
 

@@ -11,6 +11,7 @@ from mlir_sched.outcome import Timing
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions
 from mlir_sched.tuned_folder.ablation import Ablation
+from mlir_sched.tuned_folder.program_curve import ProgramCurve
 
 SUMMARY_VERSION = 1
 
@@ -129,6 +130,8 @@ class TuneResult:
             None when there was no such round.
         versions: Versions of everything that decides the result.
         emission: Name of the emission, which the library states; empty when there is no library.
+        curves: Estimated time of every program that was tuned, against the time of the run; first the one that the
+            search ended with.
     """
 
     model: str
@@ -151,6 +154,7 @@ class TuneResult:
     model_accuracy: float | None
     versions: Mapping[str, str]
     emission: str = ""
+    curves: tuple[ProgramCurve, ...] = ()
 
     @property
     def speedup(self) -> float:

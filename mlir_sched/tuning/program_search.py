@@ -16,6 +16,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.tuned_folder.program_curve import Estimate, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
 from mlir_sched.tuning.evaluator import Evaluator, UntunedError
 from mlir_sched.tuning.events import ProgramState, SearchEvents
@@ -47,6 +48,8 @@ class ProgramSearch:
         origin: The search that this one goes on with, by its variant's name; empty for a search of its own.
         dropped: Rounds spent, and candidates tried, on tasks that are not searched any more.
         log: The stored rounds of this search; None before it begins.
+        estimates: What the program was expected to take before its first candidate and after every round, by the number
+            of candidates tried; empty where the untuned program was not timed.
     """
 
     run: TuningRun
@@ -58,6 +61,7 @@ class ProgramSearch:
     origin: str = ""
     dropped: tuple[int, int] = (0, 0)
     log: RoundLog | None = None
+    estimates: dict[int, Estimate] = field(default_factory=dict)
     _model: SharedCostModel = field(default_factory=lambda: SharedCostModel(XGBoostModel()))
 
     def search(self, evaluator: Evaluator, part: Part, finds: Sequence[Find] = ()) -> None:
@@ -73,6 +77,7 @@ class ProgramSearch:
         """
         self._measure_untuned(evaluator, part)
         start_from_finds(self.searches, [*finds_of(self.searches), *finds])
+        self._estimate()
         while (following := self._next_task()) is not None and (count := part.next_round(self._standing())):
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
@@ -83,6 +88,7 @@ class ProgramSearch:
                 self._exchange(outcome.found, following, evaluator, part)
                 self._log.save(self._rounds(), self.tried)
             self.run.clock.save()
+            self._estimate()
             self.tell(Phase.SEARCH, following.task.name)
         self._log.save_model(self._model)
         self.run.clock.save()
@@ -117,6 +123,7 @@ class ProgramSearch:
             untunable={key: why for key, why in self.untunable.items() if key in tasks},
             origin=self.origin or self.name,
             dropped=dropped,
+            estimates=dict(self.estimates) if built is self.built else {},
         )
 
     @property
@@ -147,6 +154,10 @@ class ProgramSearch:
         untuned_s = sum(search.task.weight * search.untuned.median_s for search in own)
         rest_s = max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s)
         return rest_s + sum(search.seconds_per_run() for search in own)
+
+    def curve(self) -> ProgramCurve:
+        """Return the expected times of the program over the time of the run, of rounds in earlier processes, too."""
+        return ProgramCurve(self.name, tuple(self.estimates.values()))
 
     def state(self) -> ProgramState:
         """Return how far the search is."""
@@ -228,6 +239,12 @@ class ProgramSearch:
         for search, trace in [(search, trace) for search, trace in fitting if search.best_s][:EXCHANGE]:
             if part.next_round(self._standing()):
                 self._tell_errors(search.try_further(trace, evaluator))
+
+    def _estimate(self) -> None:
+        """Note the expected time at the moment at which the search first came as far."""
+        if self.built.timing is not None:
+            run_s = self.run.clock.reached(f"{self.name}-{self.tried}")
+            self.estimates[self.tried] = Estimate(run_s, self.tried, self.expected_s())
 
     def tell(self, phase: Phase, dispatch: str = "") -> None:
         """Tell the listener in which phase the run is, and which dispatch is worked on."""

@@ -35,6 +35,10 @@ class RunClock:
         """Return the seconds that were spent so far, in this process and in earlier ones."""
         return self.earlier_s + self.here_s()
 
+    def reached(self, event: str) -> float:
+        """Return the seconds that were spent when a process of the run first asked for an event, which may be now."""
+        return self.store.decide(f"{self.key}-{event}", self.spent_s)
+
     def save(self) -> None:
         """Keep the seconds spent so far."""
         self.store.save_seconds(self.key, self.spent_s())

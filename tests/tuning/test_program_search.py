@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from replayed_run import QUICK, TARGET, matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
-from speedups import Factor, Speedups
+from speedups import Factor, Speedups, timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.outcome import Outcome
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuned_folder.program_curve import ProgramCurve
 from mlir_sched.tuning.budget import Part
 from mlir_sched.tuning.exchange import finds_of
 from mlir_sched.tuning.options import TuneOptions
@@ -137,3 +138,31 @@ def test_what_the_layout_settles_stays_settled_when_the_run_goes_on(tmp_path: Pa
         for options, first, second in ((TuneOptions(trials=5), 4.7, 1.2), (TuneOptions(minutes=1.0), 1.9, 2.1)):
             choice, resumed = (VariantChoice.of(model, TARGET, options, store, 0.0) for _ in range(2))
             assert choice.settles(first) == resumed.settles(second) == (first >= 2.0)
+
+
+def test_the_expected_time_is_known_at_every_round_and_a_resumed_run_knows_when_that_was(tmp_path: Path) -> None:
+    def curve(trials: int, begun_s: float) -> ProgramCurve:
+        evaluator = Speedups({"heavy": 2.0, "light": 1.0})
+        tasks = [task_of(name, matmul_dispatch(*SHAPES[name])) for name in ("heavy", "light")]
+        with RecordStore.open(tmp_path / "records.sqlite") as store:
+            program = program_search(TuneOptions(trials=trials, round_size=8, evolution=QUICK), store, tasks)
+            program.built = replace(program.built, timing=timing(3e-3, 1.0))
+            program.run.clock.start -= begun_s
+            return whole(program, evaluator).curve()
+
+    first, resumed = curve(16, begun_s=100.0), curve(24, begun_s=500.0)
+    assert [estimate.trials for estimate in first.estimates] == [0, 4, 8, 16]
+    assert [estimate.trials for estimate in resumed.estimates] == [0, 4, 8, 16, 24]
+    assert resumed.estimates[:4] == first.estimates
+    times = [estimate.run_s for estimate in resumed.estimates]
+    assert times == sorted(times)
+    assert 100 <= times[0] < times[3] < 200, "the moments of the first process"
+    assert times[4] > times[3] + 400, "the seconds of the second process come after those of the first"
+    rest_s = 0.95 * 3e-3 - 2e-3  # of the program's time outside of both tasks
+    assert first.estimates[0].program_s == pytest.approx(rest_s + 2e-3)
+    assert first.estimates[-1].program_s == pytest.approx(rest_s + 1.5e-3)
+
+
+def test_a_program_that_was_not_timed_has_no_expected_times(tmp_path: Path) -> None:
+    program, _ = searched(tmp_path, dict.fromkeys(SHAPES, 1.0), trials=9)
+    assert program.estimates == {}
