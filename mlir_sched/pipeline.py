@@ -29,7 +29,8 @@ from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
-from mlir_sched.tuned_folder.report import Curve, write_report
+from mlir_sched.tuned_folder.pictures import Curve
+from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.evaluator import CompileAndRun

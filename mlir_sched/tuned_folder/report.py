@@ -1,25 +1,19 @@
-"""The report of a run: its tuning curve as a picture, and one page without external resources."""
+"""The report of a run: one page without external resources, and its picture as a file."""
 
 from __future__ import annotations
 
 import base64
 import html
-import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
 from mlir_sched.text import durations, failures, median, phases, seconds, speedup
+from mlir_sched.tuned_folder.ablation_section import ablation_section
 from mlir_sched.tuned_folder.installation import replace_file
+from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
 CURVE, REPORT = "curve.png", "report.html"
-CURVES_SHOWN = 10
-"""Most dispatches in the picture, which shows those that gained most."""
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #222; --back: #fff; --line: #ccc; --bar: #9ab; --best: #2a7 }
@@ -33,60 +27,22 @@ td, th { border: 1px solid var(--line); padding: .3em .6em; text-align: left; ve
 td.number { text-align: right; white-space: nowrap } code { font-size: 90% }
 img { max-width: 100%; background: #fff }
 .bars { display: grid; grid-template-columns: max-content 1fr; gap: .2em .8em; align-items: center }
+details { margin: .6em 0 } details .wide { margin-bottom: .8em } summary { cursor: pointer }
+@media (max-width: 40em) { details td { overflow-wrap: anywhere } }
 .bar { background: var(--bar); height: 1em; min-width: 1px } .best { background: var(--best) }
 """
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The tuning curve of one dispatch.
-
-    Attributes:
-        name: The dispatch.
-        ratios: Speed-up of every candidate in the order tried; None for one that failed.
-    """
-
-    name: str
-    ratios: tuple[float | None, ...]
-
-    @property
-    def best(self) -> np.ndarray:
-        """Best speed-up after each candidate, 1 before any is faster than the untuned code."""
-        known = np.array([1.0 if ratio is None else ratio for ratio in (1.0, *self.ratios)])
-        return np.maximum.accumulate(known)
-
-
 def write_report(folder: Path, result: TuneResult, curves: Sequence[Curve]) -> None:
     """Write the picture and the page of a run into its folder."""
-    picture = draw(curves)
+    picture = draw_dispatches(curves)
     replace_file(folder / CURVE, picture)
     replace_file(folder / REPORT, page(result, picture).encode())
 
 
-def draw(curves: Sequence[Curve]) -> bytes:
-    """Return a PNG: best speed-up so far against trials, one line per dispatch, a dot per valid candidate."""
-    figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    shown = sorted((c for c in curves if c.ratios), key=lambda curve: -float(curve.best[-1]))[:CURVES_SHOWN]
-    for curve in shown:
-        (line,) = axes.step(range(len(curve.best)), curve.best, where="post", label=_short(curve.name))
-        valid = [(i + 1, ratio) for i, ratio in enumerate(curve.ratios) if ratio is not None]
-        axes.plot(*zip(*valid, strict=True), ".", color=line.get_color(), alpha=0.4) if valid else None
-    axes.axhline(1.0, color="gray", linewidth=0.8, linestyle="--")
-    axes.set_xlabel("trials")
-    axes.set_ylabel("speed-up against the untuned dispatch")
-    if shown:
-        axes.legend(fontsize="small")
-    output = io.BytesIO()
-    figure.savefig(output, format="png")
-    return output.getvalue()
-
-
 def page(result: TuneResult, picture: bytes) -> str:
-    """Return the report as HTML."""
+    """Return the report as HTML, with the picture of the dispatches."""
     program = result.program
-    image = base64.b64encode(picture).decode()
     ordered = sorted(result.dispatches, key=lambda dispatch: -dispatch.seconds_per_run)
     rows = "\n".join(map(_row, ordered))
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
@@ -107,14 +63,44 @@ def page(result: TuneResult, picture: bytes) -> str:
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}</p>
 <p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
 {failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}
-<h2>Best so far against trials</h2>
-<img alt="Best speed-up so far against trials" src="data:image/png;base64,{image}">
+{_program_curve(result)}<h2>Best so far against trials</h2>
+{_image("Best speed-up so far against trials", picture)}
 <h2>Dispatches, those that take most time first</h2>
 <div class="wide"><table><tr><th>dispatch</th><th>calls</th><th>share before</th><th>untuned</th><th>tuned</th>
 <th>per run now</th><th>speed-up (95 %)</th><th>decisions, or why not</th><th>trials</th><th>failed</th></tr>
 {rows}
-</table></div></body></html>
+</table></div>
+{ablation_section(ordered)}
+</body></html>
 """
+
+
+def _program_curve(result: TuneResult) -> str:
+    """Return the picture of the whole program, and how far the estimate is from the measurement."""
+    if not result.curves:
+        return ""
+    return f"""<h2>Time of the program against minutes</h2>
+{_image("Estimated time of the program against minutes of the run", draw_program(result))}
+<p>{_escape(estimate_text(result))}</p>
+"""
+
+
+def estimate_text(result: TuneResult) -> str:
+    """Return what the line of the picture of the program is, and how far its end is from the measured time."""
+    what = (
+        "The line is an estimate: the times of the dispatches with the best scripts so far, each measured alone, and "
+        "what the untuned program takes outside of them. The marks at the end of the run are measured."
+    )
+    estimated_s, measured_s = result.curves[0].estimates[-1].program_s, result.program.tuned.median_s
+    if not any(dispatch.tuned for dispatch in result.dispatches):
+        return f"{what} The line ends at {seconds(estimated_s)}, but the emitted program has no script."
+    off = estimated_s / measured_s - 1
+    far = f"{abs(off):.1%} {'more' if off > 0 else 'less'} than the emitted program takes, {seconds(measured_s)}"
+    return f"{what} The line ends at {seconds(estimated_s)}, which is {far}."
+
+
+def _image(alt: str, png: bytes) -> str:
+    return f'<img alt="{alt}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
 
 
 def _coverage(result: TuneResult) -> str:
@@ -142,14 +128,15 @@ def _row(dispatch: DispatchResult) -> str:
     times = (median(dispatch.untuned), median(dispatch.tuned), now, speedup(dispatch.tuned))
     cells = "".join(f'<td class="number">{_escape(str(text))}</td>' for text in (dispatch.weight, share, *times))
     return (
-        f"<tr><td><code>{_escape(dispatch.name)}</code><br>{_escape(dispatch.description)}</td>{cells}"
+        f"<tr><td><code>{_breakable(dispatch.name)}</code><br>{_escape(dispatch.description)}</td>{cells}"
         f'<td>{_escape(dispatch.what_changed)}</td><td class="number">{dispatch.trials}</td>'
         f"<td>{_escape(failures(dispatch.failures or {}))}</td></tr>"
     )
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 48 else name[:47] + "…"
+def _breakable(name: str) -> str:
+    """Return the name of a dispatch as HTML that may end a line after an underscore."""
+    return _escape(name).replace("_", "_<wbr>")
 
 
 def _escape(text: str) -> str:

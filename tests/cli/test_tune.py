@@ -25,12 +25,26 @@ def test_json_is_one_document_and_progress_goes_to_stderr(tuned: tuple[Path, End
     assert "\x1b" not in ended.err
 
 
+def test_the_summary_says_why_a_script_won_and_how_the_program_became_faster(tuned: tuple[Path, Ended]) -> None:
+    document = json.loads(tuned[1].out)
+    (dispatch,) = document["dispatches"]
+    known = dispatch["ablation"]
+    assert {worth["name"]: worth["value"] for worth in known["decisions"]} == dispatch["decisions"]
+    assert all(worth["measured"] + worth["failed"] < TRIALS for worth in known["decisions"])
+    estimates = document["curves"][0]["estimates"]
+    assert estimates[0]["trials"] == 0
+    assert sum(curve["estimates"][-1]["trials"] for curve in document["curves"]) == TRIALS
+    assert 0 < estimates[-1]["run_s"] < document["run_seconds"]
+    assert 0 < estimates[-1]["program_s"] < estimates[0]["program_s"]
+    assert "<details><summary><code>" in (tuned[0] / "tuned" / "report.html").read_text()
+
+
 def test_the_folder_holds_what_the_documentation_says(tuned: tuple[Path, Ended]) -> None:
     folder, _ = tuned
     files = {path.name for path in (folder / "tuned").iterdir()}
     assert {"flags.txt", "library.mlir", "summary.json", "curve.png", "report.html", "records.sqlite"} <= files
     page = (folder / "tuned" / "report.html").read_text()
-    assert "data:image/png;base64," in page
+    assert page.count("data:image/png;base64,") == 2
     assert "http" not in page
     variants = json.loads((folder / "tuned" / "summary.json").read_text())["program"]["variants"]
     assert page.count('style="width:') == len(variants) + 1, "a bar per untuned variant, and one for the tuned program"

@@ -1,0 +1,115 @@
+"""The page of a run, of made results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from mlir_sched.outcome import Timing
+from mlir_sched.sampling import Value
+from mlir_sched.tuned_folder.ablation import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
+from mlir_sched.tuned_folder.ablation_section import ablation_section
+from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
+from mlir_sched.tuned_folder.program_curve import Estimate, ProgramCurve
+from mlir_sched.tuned_folder.report import estimate_text, page
+from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
+
+
+def timing(median_s: float, ratio: float = 1.0) -> Timing:
+    return Timing(median_s, median_s, median_s, 20, ratio, ratio, ratio)
+
+
+def alternative(cost: float, verdict: Verdict = Verdict.SLOWER, **changes: Value) -> Alternative:
+    return Alternative(cost, cost - 0.05, cost + 0.05, verdict, changes)
+
+
+ABLATION = Ablation(
+    2.2,
+    (
+        DecisionWorth("unroll", 4, False, 5, 1, alternative(1.12, unroll=2, order="rows"), alternative(1.5, unroll=8)),
+        DecisionWorth("lanes", 8, False, 3, 0, alternative(1.0, Verdict.SAME_CODE, lanes=16), None),
+        DecisionWorth("order", "columns", False, 0, 0, None, None),
+        DecisionWorth("tail", "mask", True, 0, 0, None, None),
+        DecisionWorth("tile", (8, 4), False, 0, 2, None, None),
+    ),
+    (
+        SketchWorth("dot <product>", 4, 0, alternative(1.3, tile=(8, 2))),
+        SketchWorth("cache", 0, 0, None),
+        SketchWorth("rows", 1, 2, alternative(1.4, tile=(4, 2))),
+    ),
+)
+DISPATCH = DispatchResult("d_0", "", "", 1, timing(1e-3), timing(5e-4, 2.0), sketch="registers", ablation=ABLATION)
+RESULT = TuneResult(
+    model="model.mlir", target="llvm-cpu", threads=1, seed=0, trials=8, measured=8, seconds=30.0, run_seconds=120.0,
+    phases={}, interrupted=False, left_out={}, dispatches=(DISPATCH,), output=None, store="", parameters=(),
+    program=ProgramResult(timing(1e-3), timing(5e-4, 2.0), {"default": 1.0}, "default", "local-sync", True),
+    tunable_share=None, model_accuracy=None, versions={},
+    curves=(
+        ProgramCurve("default", (Estimate(60.0, 0, 9.5e-4), Estimate(90.0, 8, 4.5e-4))),
+        ProgramCurve("other", (Estimate(70.0, 0, 9e-2),)),
+    ),
+)  # fmt: skip
+
+
+def test_the_page_says_what_every_decision_is_worth() -> None:
+    shown = ablation_section([DISPATCH])
+    assert "the script was 2.20x as fast as the untuned code; measured again for the table above,\n2.00x" in shown
+    assert (
+        "<td>unroll 4</td><td>2: 1.12x the time (1.07 to 1.17), fastest of 5; 1 more changed: order</td>"
+        "<td>8: 1.50x the time (1.45 to 1.55)</td>"
+    ) in shown
+    assert "<td>lanes 8</td><td>16: the same code, fastest of 3; nothing else changed</td><td>-</td>" in shown
+    assert "<td>order columns</td><td>none tried</td>" in shown
+    assert "<td>tail mask</td><td>the other decisions leave no other value</td>" in shown
+    assert "<td>tile 8/4</td><td>2 tried, none valid</td>" in shown
+    assert "<td>dot &lt;product&gt;</td><td>1.30x the time (1.25 to 1.35), fastest of 4</td><td>tile 8/2</td>" in shown
+    assert "<td>cache</td><td>none tried</td>" in shown
+    assert "<td>rows</td><td>1.40x the time (1.35 to 1.45), the only one</td><td>tile 4/2</td>" in shown
+    assert shown in page(RESULT, b"")
+
+
+def test_a_value_that_may_be_as_fast_is_said_to_be_so() -> None:
+    unclear = replace(ABLATION.decisions[0], best=alternative(1.04, Verdict.UNCLEAR, unroll=2))
+    shown = ablation_section([replace(DISPATCH, ablation=replace(ABLATION, decisions=(unclear,)))])
+    assert "<td>2: may be as fast, 1.04x the time (0.99 to 1.09), fastest of 5; nothing else changed</td>" in shown
+
+
+def test_further_changes_are_named_where_they_are_few() -> None:
+    many = alternative(1.2, unroll=2, order="rows", lanes=4, tail="none", tile=(4, 2))
+    worth = replace(ABLATION.decisions[0], best=many)
+    shown = ablation_section([replace(DISPATCH, ablation=replace(ABLATION, decisions=(worth,)))])
+    assert "fastest of 5; 4 more changed</td>" in shown
+
+
+def test_without_scripts_nothing_is_said_of_why_they_won() -> None:
+    assert ablation_section([replace(DISPATCH, ablation=None)]) == ""
+
+
+def test_the_page_says_how_far_the_estimate_is_from_the_measurement() -> None:
+    assert "ends at 450 us, which is 10.0% less than the emitted program takes, 500 us" in estimate_text(RESULT)
+    slow = replace(RESULT, program=replace(RESULT.program, tuned=timing(4e-4)))
+    assert "12.5% more than the emitted program takes, 400 us" in estimate_text(slow)
+    bare = replace(RESULT, dispatches=(replace(DISPATCH, tuned=None),))
+    assert "but the emitted program has no script" in estimate_text(bare)
+    assert estimate_text(RESULT) in page(RESULT, b"")
+
+
+def test_a_run_without_estimates_has_one_picture() -> None:
+    both, one = page(RESULT, b""), page(replace(RESULT, curves=()), b"")
+    assert (both.count("data:image/png;base64,"), one.count("data:image/png;base64,")) == (2, 1)
+
+
+def test_pictures_are_drawn_of_any_curve() -> None:
+    single = replace(RESULT, curves=RESULT.curves[:1])
+    dispatches = [Curve("d_0", (None, 2.0)), Curve("d_1", ())]
+    pictures = [draw_program(RESULT), draw_program(single), draw_dispatches(dispatches)]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures)
+    assert pictures[0] != pictures[1]
+
+
+def test_the_summary_holds_what_the_page_shows() -> None:
+    data = json.loads(json.dumps(RESULT.to_json()))
+    unroll = data["dispatches"][0]["ablation"]["decisions"][0]
+    assert unroll["best"]["changes"] == {"unroll": 2, "order": "rows"}
+    assert unroll["best"]["verdict"] == "slower"
+    assert data["curves"][0]["estimates"][1] == {"run_s": 90.0, "trials": 8, "program_s": 4.5e-4}
