@@ -38,7 +38,7 @@ class EvolutionaryOptions:
         random_share: Share of suggestions that are fresh samples, on average. Source: 0.05, MetaSchedule.
         exploration: Weight of the spread: a trace's score is the mean prediction plus this weight times the spread of
             the predictions. Source: measured, 1.04 after 200 trials against 1.11 with 0.
-        batch_pool: Size of the pool of best scored traces, as a multiple of the suggestions, >= 1; the suggestions are
+        pool_factor: Size of the pool of best scored traces, as a multiple of the suggestions, >= 1; the suggestions are
             a spread-out selection from the pool. Source: measured, 3 gives 1.06 after 200 trials, 6 the same but
             later, 1 gives 1.10.
         first_pool: The same for the first suggestions, whose pool is fresh samples of all sketches in turn. Source:
@@ -55,10 +55,20 @@ class EvolutionaryOptions:
     crossover_chance: float = 0.0
     random_share: float = 0.05
     exploration: float = 0.5
-    batch_pool: int = 3
+    pool_factor: int = 3
     first_pool: int = 1
     max_repairs: int = 3000
     mutation_weights: Mapping[str, float] = field(default_factory=lambda: MUTATION_WEIGHTS)
+
+    def key(self) -> str:
+        """Return the options as text that stores hold in the keys of runs: every option keeps the name it had first."""
+        return (
+            f"EvolutionaryOptions(population={self.population!r}, measured_share={self.measured_share!r}, "
+            f"generations={self.generations!r}, mutation_chance={self.mutation_chance!r}, "
+            f"crossover_chance={self.crossover_chance!r}, random_share={self.random_share!r}, "
+            f"exploration={self.exploration!r}, batch_pool={self.pool_factor!r}, first_pool={self.first_pool!r}, "
+            f"max_replays={self.max_repairs!r}, mutation_weights={self.mutation_weights!r})"
+        )
 
 
 class EvolutionarySearch(SearchStrategy):
@@ -123,7 +133,7 @@ class EvolutionarySearch(SearchStrategy):
             pool = self._sample_unseen(count * options.first_pool, self._space.sketches)
             return self._choose(pool, count)
         wanted = count - int(self._rng.binomial(count, options.random_share))
-        chosen = self._choose(self._evolve()[: wanted * options.batch_pool], wanted)
+        chosen = self._choose(self._evolve()[: wanted * options.pool_factor], wanted)
         return chosen + self._sample_unseen(count - len(chosen), (None,), [trace.key for trace in chosen])
 
     def _evolve(self) -> list[Trace]:

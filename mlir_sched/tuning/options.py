@@ -58,3 +58,7 @@ class TuneOptions:
             raise UserError(f"the device {self.device} needs several threads, but threads is 1")
         if not -(2**63) <= self.seed < 2**63:
             raise UserError(f"the seed must fit 64 bits, but got {self.seed}")
+
+    def search_key(self) -> tuple[int, int, str, str]:
+        """Return what tells ways to search apart: a part of the keys of runs and rounds, which stores hold."""
+        return self.seed, self.round_size, self.strategy, self.evolution.key()

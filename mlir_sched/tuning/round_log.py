@@ -70,12 +70,13 @@ class RoundLog:
 
 
 def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) -> str:
-    options = run.options
     dispatches = [task.dispatch for task in tasks if task.dispatch]
     identity = [
         [task.key for task in tasks],
         [[sketch.name for sketch in run.space.sketches(dispatch, target)] for dispatch in dispatches],
-        context, options.seed, options.round_size, options.strategy, repr(options.evolution), __version__,
+        context,
+        *run.options.search_key(),
+        __version__,
         *(trace.key for trace in run.start_from),
-    ]  # fmt: skip
+    ]
     return "run-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -110,9 +110,9 @@ def _asked(
         {b.variant.name: [task.key for task in b.model.tasks] for b in built},
         [module.name for module in space.modules],
         measuring_context(target, generation=generation),
-        options.seed, options.round_size, options.strategy, repr(options.evolution),
+        *options.search_key(),
         [trace.key for trace in start_from],
-    ]  # fmt: skip
+    ]
 
 
 def _digest(asked: Sequence[object]) -> str:
