@@ -125,6 +125,7 @@ def summary_lines(result: TuneResult) -> list[str]:
         lines.append(f"program variants left out ({', '.join(names)}): {why}")
     if result.tunable_share is not None:
         lines.append(f"{result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts")
+    lines += [f"note: {note}" for note in result.notes]
     elsewhere = [d.name for d in result.dispatches if not _as_in_program(d)]
     if elsewhere:
         more = f" and {len(elsewhere) - SHOWN} more" if len(elsewhere) > SHOWN else ""

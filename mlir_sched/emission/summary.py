@@ -50,6 +50,7 @@ def summarise(
         interrupted=found.interrupted,
         program=emission.program,
         left_out=dict(variants.left_out),
+        notes=best.built.model.notes,
         dispatches=_dispatches(best, emitted, emission),
         output=None if folder is None else str(folder),
         store=run.store.name,

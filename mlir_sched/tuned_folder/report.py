@@ -62,7 +62,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 <p>{result.trials} trials in {took}, {result.measured} measured now, seed {result.seed},
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}</p>
 <p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
-{failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}
+{failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}{_notes(result)}
 {_program_curve(result)}<h2>Best so far against trials</h2>
 {_image("Best speed-up so far against trials", picture)}
 <h2>Dispatches, those that take most time first</h2>
@@ -107,6 +107,10 @@ def _coverage(result: TuneResult) -> str:
     if result.tunable_share is None:
         return ""
     return f" {result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts."
+
+
+def _notes(result: TuneResult) -> str:
+    return f"<p>Not exact: {_escape('; '.join(result.notes))}.</p>" if result.notes else ""
 
 
 def _bars(result: TuneResult) -> str:

@@ -120,6 +120,7 @@ class TuneResult:
         interrupted: Whether the user stopped it early.
         program: End-to-end result.
         left_out: Why program variants were left out, by name: IREE does not compile them, they fail, or time was short.
+        notes: Figures of the emitted program that could not be determined exactly, one sentence each.
         dispatches: One entry per distinct dispatch, in the model's order.
         output: The tuned folder; None when nothing was written.
         store: Where the records are.
@@ -146,6 +147,7 @@ class TuneResult:
     interrupted: bool
     program: ProgramResult
     left_out: Mapping[str, str]
+    notes: tuple[str, ...]
     dispatches: tuple[DispatchResult, ...]
     output: str | None
     store: str

@@ -1,0 +1,51 @@
+"""Figures that are not exact are said to be so, wherever the result is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mlir_sched import TuneOptions, tune
+from mlir_sched.cli.tune import summary_lines
+from mlir_sched.tuned_folder.result import TuneResult
+
+NOTE = "scf.if in the program: the dispatches inside count as run once"
+MODEL = """
+func.func @main(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %first = tensor.extract %x[%c0, %c0] : tensor<128x64xf32>
+  %positive = arith.cmpf ogt, %first, %zero : f32
+  %result = scf.if %positive -> tensor<128x64xf32> {
+    %empty = tensor.empty() : tensor<128x64xf32>
+    %softmax = linalg.softmax dimension(1) ins(%x : tensor<128x64xf32>)
+                                           outs(%empty : tensor<128x64xf32>) -> tensor<128x64xf32>
+    scf.yield %softmax : tensor<128x64xf32>
+  } else {
+    scf.yield %x : tensor<128x64xf32>
+  }
+  return %result : tensor<128x64xf32>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
+    """Return what tuning a program whose calls cannot be counted finds."""
+    folder = tmp_path_factory.mktemp("notes")
+    (folder / "model.mlir").write_text(MODEL)
+    return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=2, round_size=2))
+
+
+def test_calls_that_cannot_be_counted_are_noted_in_the_result(result: TuneResult) -> None:
+    assert result.notes == (NOTE,)
+    assert result.output is not None
+    assert json.loads((Path(result.output) / "summary.json").read_text())["notes"] == [NOTE]
+
+
+def test_notes_are_shown_below_the_table_and_in_the_report(result: TuneResult) -> None:
+    assert f"note: {NOTE}" in summary_lines(result)
+    assert result.output is not None
+    assert f"<p>Not exact: {NOTE}.</p>" in (Path(result.output) / "report.html").read_text()
