@@ -66,10 +66,10 @@ def summarise(
 def _dispatches(best: ProgramSearch, emitted: BuiltVariant, emission: Emission) -> tuple[DispatchResult, ...]:
     profile, tasks = emitted.profile, emitted.model.tasks
     shares = profile.shares(task.name for task in tasks) if profile else {}
-    searches = {search.task.key: search for search in best.searches}
+    searches, unsearched = {search.task.key: search for search in best.searches}, best.unsearched()
     return tuple(
         replace(
-            _dispatch(task, searches.get(task.key), best.untunable, emission),
+            _dispatch(task, searches.get(task.key), unsearched, emission),
             in_program_s=profile.call_s(task.name) if profile else None,
             share=shares.get(task.name),
         )
@@ -78,7 +78,7 @@ def _dispatches(best: ProgramSearch, emitted: BuiltVariant, emission: Emission) 
 
 
 def _dispatch(
-    task: Task, search: TaskSearch | None, untunable: Mapping[str, str], emission: Emission
+    task: Task, search: TaskSearch | None, unsearched: Mapping[str, str], emission: Emission
 ) -> DispatchResult:
     winner: Winner | None = emission.winners.get(task.key)
     return DispatchResult(
@@ -94,12 +94,12 @@ def _dispatch(
         trials=search.tried if search else 0,
         failures=dict(search.failures()) if search else None,
         ablation=ablation(winner.trace, search.records.values(), search.space.sketches) if winner and search else None,
-        note="" if winner else _why_untuned(task, search, untunable, emission),
+        note="" if winner else _why_untuned(task, search, unsearched, emission),
     )
 
 
-def _why_untuned(task: Task, search: TaskSearch | None, untunable: Mapping[str, str], emission: Emission) -> str:
-    known = emission.notes.get(task.key) or untunable.get(task.key)
+def _why_untuned(task: Task, search: TaskSearch | None, unsearched: Mapping[str, str], emission: Emission) -> str:
+    known = emission.notes.get(task.key) or unsearched.get(task.key)
     if known:
         return known
     if search is not None:

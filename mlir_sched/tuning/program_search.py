@@ -44,7 +44,8 @@ class ProgramSearch:
         events: Is told what happens in the search.
         further: Tasks that the program lacks and that are searched beside its own: those of other algorithms.
         searches: Tasks under search, the heaviest first.
-        untunable: Why other tasks are not searched, by key.
+        untunable: Why tasks cannot be searched, by key.
+        waiting: Keys of tasks whose untuned code had no time yet.
         origin: The search that this one goes on with, by its variant's name; empty for a search of its own.
         dropped: Rounds spent, and candidates tried, on tasks that are not searched any more.
         log: The stored rounds of this search; None before it begins.
@@ -58,6 +59,7 @@ class ProgramSearch:
     further: tuple[Task, ...] = ()
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
+    waiting: set[str] = field(default_factory=set)
     origin: str = ""
     dropped: tuple[int, int] = (0, 0)
     log: RoundLog | None = None
@@ -121,6 +123,7 @@ class ProgramSearch:
             further=(),
             searches=kept,
             untunable={key: why for key, why in self.untunable.items() if key in tasks},
+            waiting=self.waiting & tasks.keys(),
             origin=self.origin or self.name,
             dropped=dropped,
             estimates=dict(self.estimates) if built is self.built else {},
@@ -140,6 +143,10 @@ class ProgramSearch:
     def call_s(self) -> dict[str, float]:
         """Return the seconds per call of every task under search, with its best script so far, by task key."""
         return {search.task.key: search.seconds_per_run() / search.task.weight for search in self.searches}
+
+    def unsearched(self) -> dict[str, str]:
+        """Return why tasks are not searched, by key."""
+        return self.untunable | dict.fromkeys(self.waiting, NO_TIME)
 
     def expected_s(self) -> float:
         """Return the seconds that the program is expected to take with the best scripts so far.
@@ -194,15 +201,15 @@ class ProgramSearch:
         """
         self.tell(Phase.UNTUNED)
         log, until_s = self._log, part.untuned_until_s(self.run.clock.spent_s())
-        known = {search.task.key for search in self.searches}
+        known = {*self.untunable, *(search.task.key for search in self.searches)}
         for index, task in self._by_share():
-            if task.key in known or self.untunable.get(task.key, NO_TIME) != NO_TIME:
+            if task.key in known:
                 continue
             stored = TaskRecords(self.run.store, task.key, log.context, self.run.options.seed, log.last_record)
             if self.run.clock.spent_s() > until_s and not stored.has_untuned():
-                self.untunable[task.key] = NO_TIME
+                self.waiting.add(task.key)
                 continue
-            self.untunable.pop(task.key, None)
+            self.waiting.discard(task.key)
             self._add_search(index, task, stored, evaluator)
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
 

@@ -78,12 +78,13 @@ class TaskSearch:
 
         The strategy is always asked for a whole round, so that a run with a larger budget gets the same candidates.
         """
-        traces = self._next_traces(round_size)[:limit]
+        traces = self._suggest(round_size)[:limit]
         if not traces:
             self.exhausted = True
             return Round()
         before = self.best_trace()
-        records = self._try(traces, evaluator)
+        records = self._evaluate(traces, evaluator)
+        self._learn(records)
         self.exhausted = all(_internal_error(record) for record in records)
         self.trials.append(self.tried + len(traces))
         self.best_s.append(self.best_seconds())
@@ -92,7 +93,8 @@ class TaskSearch:
 
     def try_further(self, trace: Trace, evaluator: Evaluator) -> Round:
         """Try a trace that was found for another task, as a part of the last round; the task has had a round."""
-        records = self._try([trace], evaluator)
+        records = self._evaluate([trace], evaluator)
+        self._learn(records)
         self.trials[-1] += 1
         self.best_s[-1] = self.best_seconds()
         return Round(1, None, _internal_errors(records))
@@ -157,23 +159,20 @@ class TaskSearch:
         failures = (r.outcome.failure for r in self.records.values())
         return Counter(failure.kind.value for failure in failures if failure is not None)
 
-    def _try(self, traces: Sequence[Trace], evaluator: Evaluator) -> list[Record]:
-        """Evaluate the candidates that are not in the store, learn from all candidates, and return their records."""
-        self.strategy.exclude(traces)
-        candidates = [self._candidate(trace) for trace in traces]
-        found = {candidate.key: self.stored.find(candidate) for candidate in candidates}
-        known = {key: record for key, record in found.items() if record is not None}
-        new = [candidate for candidate in candidates if candidate.key not in known]
-        known |= {record.candidate_key: record for record in self._evaluate(new, evaluator)}
-        # A script that is compiled later has to be one that was made here, and not a text from the store.
-        records = [replace(known[c.key], trace=c.trace, script=c.script) for c in candidates]
-        self._learn(records)
-        return records
-
-    def _next_traces(self, count: int) -> list[Trace]:
+    def _suggest(self, count: int) -> list[Trace]:
+        """Return up to ``count`` new traces: those that were given, then the strategy's own."""
         first, self.starts = self.starts[:count], self.starts[count:]
         self.strategy.exclude(first)
         return [*first, *self.strategy.suggest(count - len(first))]
+
+    def _evaluate(self, traces: Sequence[Trace], evaluator: Evaluator) -> list[Record]:
+        """Return the records of candidates, after measuring those that are not in the store."""
+        candidates = [self._candidate(trace) for trace in traces]
+        known = {c.key: record for c in candidates if (record := self.stored.find(c)) is not None}
+        new = [candidate for candidate in candidates if candidate.key not in known]
+        known |= {record.candidate_key: record for record in self._measure(new, evaluator)}
+        # A script that is compiled later has to be one that was made here, and not a text from the store.
+        return [replace(known[c.key], trace=c.trace, script=c.script) for c in candidates]
 
     def _candidate(self, trace: Trace) -> Candidate:
         try:
@@ -185,8 +184,8 @@ class TaskSearch:
         """Say whether a trace is legal and the script is the one it produces."""
         return bool(script) and self._candidate(trace).script == script
 
-    def _evaluate(self, candidates: Sequence[Candidate], evaluator: Evaluator) -> list[Record]:
-        """Evaluate candidates and store every outcome as soon as it is known."""
+    def _measure(self, candidates: Sequence[Candidate], evaluator: Evaluator) -> list[Record]:
+        """Measure candidates and store every outcome as soon as it is known."""
         illegal = [candidate for candidate in candidates if candidate.problem]
         legal = [candidate for candidate in candidates if not candidate.problem]
         records = [self._settle(c, Outcome(None, Failure(FailureClass.ILLEGAL_TRACE, c.problem))) for c in illegal]

@@ -102,7 +102,7 @@ def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, st
         evaluator.clock = program.run.clock
         for limit_s in limits_s:
             program.search(evaluator, Part(9, None, limit_s))
-            seen.append(({search.task.name for search in program.searches}, dict(program.untunable)))
+            seen.append(({search.task.name for search in program.searches}, program.unsearched()))
     return seen
 
 
