@@ -1,4 +1,4 @@
-"""Small changes of a trace: one decision mutated, or two traces of a sketch crossed.
+"""Small changes of a trace: one decision mutated.
 
 The results may be illegal: they must go through ``SearchSpace.repaired``, which repairs or rejects them.
 """
@@ -6,7 +6,6 @@ The results may be illegal: they must go through ``SearchSpace.repaired``, which
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -55,33 +54,5 @@ def mutate_trace(trace: Trace, rng: np.random.Generator, weights: Mapping[str, f
     return None if value is None else trace.with_value(decision.name, value)
 
 
-def cross_traces(first: Trace, second: Trace, rng: np.random.Generator) -> Trace:
-    """Return a copy of the first trace in which about half of the decisions take the second trace's values.
-
-    Before: tile_m = (64, 8), unroll = 4  x  tile_m = (32, 4), unroll = 1    After: tile_m = (32, 4), unroll = 4
-
-    A value that is not in the support of the first trace's decision is not taken.
-
-    Raises:
-        ValueError: The traces are of different sketches.
-
-    Source: uniform crossover (Syswerda, ICGA 1989); MetaSchedule has none.
-    """
-    if first.sketch != second.sketch:
-        raise ValueError(f"only traces of one sketch can be crossed, but got {first.sketch} and {second.sketch}")
-    take = rng.random(len(first.decisions)) < 0.5
-    return Trace(
-        first.sketch,
-        tuple(
-            replace(decision, value=second.values[decision.name]) if taken and _fits(decision, second) else decision
-            for decision, taken in zip(first.decisions, take, strict=True)
-        ),
-    )
-
-
 def _has_choice(decision: Decision) -> bool:
     return len(decision.distribution.support()) > 1
-
-
-def _fits(decision: Decision, donor: Trace) -> bool:
-    return decision.name in donor.values and decision.distribution.contains(donor.values[decision.name])

@@ -14,7 +14,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, StoredTask, measuring_context
 from mlir_sched.emission.decisions import MIN_GAIN
-from mlir_sched.emission.final_measurement import measure_scripts
+from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.runner import Runner, RunnerOptions
@@ -120,7 +120,8 @@ def _measured(name: str, tasks: Sequence[Task], found: Mapping[tuple[str, int], 
         for task in tasks:
             best = {f.records[task.key].script for f in found.values() if task.key in f.records}
             scripts = sorted(best)
-            untuned[task.key], results = measure_scripts(task, scripts, pool, runner)
+            compiled = compile_scripts(task, scripts, pool)
+            untuned[task.key], results = measure_compiled(task, compiled, range(len(scripts)), runner)
             for script, result in zip(scripts, results, strict=True):
                 if result.timing is not None:
                     timings[task.key, script] = result.timing

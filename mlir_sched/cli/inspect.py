@@ -67,6 +67,8 @@ def _print_store(view: StoreView, out: Console) -> None:
     for result in view.results:
         made.add_row(*_store_row(result))
     out.print(made)
+    for target in dict.fromkeys(result.task.target_description for result in view.results):
+        _line(out, f"target: {target}")
     _line(out, f"{view.tasks} tasks, {view.records} records of scripts")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 _ELF64_LITTLE_ENDIAN = b"\x7fELF\x02\x01"
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _NO_BITS = 8
-_WRITE, _ALLOC, _EXECUTE = 1, 2, 4
+_WRITE, _ALLOC = 1, 2
 
 
 def program_hash(vmfb: bytes) -> str:
@@ -24,20 +24,10 @@ def program_hash(vmfb: bytes) -> str:
     digest = hashlib.sha256()
     for content in _files(vmfb):
         start = content.find(_ELF64_LITTLE_ENDIAN)
-        parts = [content] if start < 0 else [data for _, data in _constant_sections(content[start:])]
+        parts = [content] if start < 0 else list(_constant_sections(content[start:]))
         for part in parts:
             digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()
-
-
-def machine_code(vmfb: bytes) -> bytes:
-    """Return the instructions of a program's ELF executables, without names, constants and debug information."""
-    code = b""
-    for content in _files(vmfb):
-        start = content.find(_ELF64_LITTLE_ENDIAN)
-        if start >= 0:
-            code += b"".join(data for flags, data in _constant_sections(content[start:]) if flags & _EXECUTE)
-    return code
 
 
 def _files(vmfb: bytes) -> Iterator[bytes]:
@@ -46,11 +36,11 @@ def _files(vmfb: bytes) -> Iterator[bytes]:
             yield archive.read(name)
 
 
-def _constant_sections(elf: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield flags and contents of the loaded sections that are not writable (ELF-64, little endian)."""
+def _constant_sections(elf: bytes) -> Iterator[bytes]:
+    """Yield the contents of the loaded sections that are not writable (ELF-64, little endian)."""
     (table,) = struct.unpack_from("<Q", elf, 0x28)
     entry_size, count = struct.unpack_from("<HH", elf, 0x3A)
     for index in range(count):
         _, kind, flags, _, offset, size, *_ = _SECTION.unpack_from(elf, table + index * entry_size)
         if flags & _ALLOC and not flags & _WRITE and kind != _NO_BITS:
-            yield flags, elf[offset : offset + size]
+            yield elf[offset : offset + size]

@@ -81,10 +81,6 @@ class CompilerPool:
                     slot.index = None
                     self._replace(slot)
 
-    def worker_pids(self) -> tuple[int, ...]:
-        """Return the process ids of the workers."""
-        return tuple(slot.worker.pid for slot in self._slots)
-
     def close(self) -> None:
         """End the workers."""
         for slot in self._slots:

@@ -120,7 +120,9 @@ class RecordStore:
     def add(self, records: Iterable[Record]) -> tuple[Record, ...]:
         """Store records, all or none, and return those that were new, in order; they are on the disk by then.
 
-        A record whose key (:attr:`Record.key`) is stored already, or comes earlier in the same call, is left out.
+        A record whose key (:attr:`Record.key`) is stored already, or comes earlier in the same call, is left out. This
+        is for records that are complete, as those of another store, of a benchmark or of a test; a search stores what
+        it measures by :meth:`settle`.
 
         Raises:
             ValueError: A task is not in the store.

@@ -33,21 +33,6 @@ class ProgramTimings:
     verified: bool
 
 
-def measure_scripts(
-    task: Task, scripts: Sequence[str], pool: CompilerPool, runner: Runner
-) -> tuple[Timing, list[RunResult]]:
-    """Compile and measure stand-alone scripts of one task against its untuned code.
-
-    Returns:
-        The untuned code's timing, from the same session, and one result per script.
-
-    Raises:
-        BaselineError: The untuned code cannot be compiled or run.
-    """
-    compiled = compile_scripts(task, scripts, pool)
-    return measure_compiled(task, compiled, range(len(scripts)), runner)
-
-
 def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
     """Compile a task's untuned code and scripts; return the result of the untuned code, then one result per script."""
     compiled = dict(pool.compile(task.source, [None, *scripts]))

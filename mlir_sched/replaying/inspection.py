@@ -94,6 +94,7 @@ class StoredResult:
             "task": {"key": self.task.key, "name": self.task.name, "description": self.task.description},
             "compiler": self.task.compiler,
             "flags": list(self.task.flags),
+            "target": self.task.target_description,
             "context": self.context,
             "records": self.records,
             "failures": dict(self.failures),

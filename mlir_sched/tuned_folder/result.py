@@ -111,7 +111,7 @@ class TuneResult:
         target: Backend.
         threads: Threads it was tuned for.
         seed: Seed of the search.
-        trials: Candidates tried in this run, replayed ones included.
+        trials: Candidates tried in this run, known ones included.
         measured: Candidates measured now, and not found in the store.
         seconds: Wall-clock seconds of this process.
         run_seconds: Wall-clock seconds of all processes that worked on the run: all seconds of this process, and those

@@ -27,7 +27,10 @@ def test_inspect_shows_what_a_store_holds(tuned: tuple[Path, Ended], cli: Cli) -
     (result,) = document["results"]
     assert (document["tasks"], result["records"]) == (1, TRIALS)
     assert result["best"]["outcome"]["timing"]["ratio"] > 0
-    assert f"1 tasks, {TRIALS} records" in cli("inspect", store).out
+    shown = cli("inspect", store).out
+    assert f"1 tasks, {TRIALS} records" in shown
+    assert f"target: {result['target']}" in shown
+    assert "llvm-cpu" in result["target"]
     (cli.folder / "best.mlir").write_text(cli("inspect", store, "--script").out)
     assert "@strategy" in cli("inspect", cli.folder / "best.mlir").out
 

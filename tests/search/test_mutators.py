@@ -1,11 +1,9 @@
-import itertools
-
 import numpy as np
 import pytest
 
 from mlir_sched.sampling import DISTRIBUTIONS, IntRange, PerfectTile, Permutation
 from mlir_sched.search.conformance import SPACE
-from mlir_sched.search.mutators import MUTATION_WEIGHTS, cross_traces, mutate_trace
+from mlir_sched.search.mutators import MUTATION_WEIGHTS, mutate_trace
 from mlir_sched.trace import Decision, Trace
 
 
@@ -46,27 +44,3 @@ def test_nothing_to_mutate_gives_none() -> None:
     fixed = Trace("a", (Decision("x", IntRange(3, 3), 3), Decision("tile", PerfectTile(8, 1), (8,))))
     assert mutate_trace(fixed, np.random.default_rng(0), {"int_range": 1.0}) is None
     assert mutate_trace(fixed, np.random.default_rng(0), {"perfect_tile": 0.0}) is None
-
-
-def test_a_crossed_trace_takes_every_value_from_a_parent() -> None:
-    rng = np.random.default_rng(3)
-    traces = samples()
-    children = [cross_traces(first, second, rng) for first, second in itertools.pairwise(traces)]
-    for first, second, child in zip(traces, traces[1:], children, strict=False):
-        assert all(value in (first.values[name], second.values[name]) for name, value in child.values.items())
-    assert sum(child not in pair for child, *pair in zip(children, traces, traces[1:], strict=False)) > 100
-
-
-def test_a_value_that_does_not_fit_is_not_crossed() -> None:
-    small = Trace("a", (Decision("tile", PerfectTile(8, 1), (8,)),))
-    large = Trace("a", (Decision("tile", PerfectTile(64, 1), (64,)),))
-    other = Trace("a", (Decision("other", PerfectTile(64, 1), (64,)),))
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        assert cross_traces(small, large, rng) == small
-        assert cross_traces(small, other, rng) == small
-
-
-def test_traces_of_different_sketches_are_not_crossed() -> None:
-    with pytest.raises(ValueError, match="one sketch"):
-        cross_traces(Trace("a", ()), Trace("b", ()), np.random.default_rng(0))
