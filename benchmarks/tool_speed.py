@@ -1,6 +1,6 @@
 """The speed of mlir-sched itself: traces and records per second, start-up of the command, 64 trials of a 1 ms kernel.
 
-Usage: ``python benchmarks/tool_speed.py [--trials 64]``. Goals (2 cores): 2,000 traces sampled, checked and
+Usage: ``python benchmarks/tool_speed.py [--trials 64]``. Goals (2 cores): 3,000 traces sampled, checked and
 featurised per second on one core; 64 trials of a 1 ms kernel in 90 s; ``mlir-sched --help`` in 0.3 s; 1,000 records
 stored 16 at a time in 2 s and read in 0.5 s.
 """

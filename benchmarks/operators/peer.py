@@ -63,8 +63,8 @@ class Prepared:
 
     Attributes:
         ways: The ways in which the peer computes the operator.
-        empty_calls: Functions that call the smallest program, one element plus one element, the given number of times:
-            by the column that is called in the same way, and under the empty name for all other columns.
+        empty_calls: Per column, a function that makes n calls of a one-element addition; the empty name serves columns
+            without their own.
         tuning: Trials and seconds that finding the ways took, by column.
         notes: Notes for readers of the results, one sentence each.
     """

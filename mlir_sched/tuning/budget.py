@@ -16,9 +16,9 @@ EXPLORATION = 1 / 2
 """Share of the budget that is spent before one program is chosen. The rungs of successive halving divide it equally:
 they are log2 of the explored programs, rounded up, and at least two."""
 EMISSION, FINALIST_S = 0.65, 2.0
-"""What a run by time sets aside: for emission and its proofs a multiple of the time before the search, as both compile
-and time the whole program (measured on MobileNet-V2 and ResNet-50, on a slow machine: 0.55 and 0.63); and seconds for
-the finalists of each task (0.8 and 3.5; there is less choice where this is too little)."""
+"""What a run by time sets aside. Emission needs 0.65 times the seconds before the search, since both compile and time
+the whole program. Finalists need 2 s per task; where they need more, fewer tasks have a choice. Source: measured on
+MobileNet-V2 and ResNet-50, on a slow machine, 0.55 and 0.63 times, and 0.8 and 3.5 s."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
 ALGORITHMS = 1 / 2
@@ -30,9 +30,9 @@ and to compile one more takes about as long as all that came before the search."
 ALGORITHMS_ROUNDS = 2
 """Least number of rounds per task left, by trials, for which other algorithms are tried."""
 FIRST_ROUND = 2
-"""Least number of candidates in a task's first round; by time, their number. By trials the tasks share the candidates
-of one round at first, so that a small budget reaches all of them. Which candidates are tried does not depend on the
-budget, so that a run with a larger budget goes on where a smaller one ended."""
+"""Size of a task's first round by time; its least size by trials, where the tasks share one round, so that a small
+budget reaches all of them. Which candidates are tried does not depend on the budget: a run with a larger budget goes on
+where a smaller one ended."""
 
 
 @dataclass(frozen=True)
