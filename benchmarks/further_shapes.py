@@ -266,7 +266,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, default=32, help="per shape")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=20, help="samples per contender")
+    parser.add_argument("--rounds", type=int, default=20, help="samples per timed way")
     parser.add_argument("--json", type=Path, help="write the results there; shapes already there are not run again")
     parser.add_argument("--store", type=Path, help="keep a folder per shape there, for a run that goes on")
     return parser

@@ -13,7 +13,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import choose_finalists
 from mlir_sched.emission.interim import interim_times
-from mlir_sched.emission.summary import summarise
+from mlir_sched.emission.run_result import result_of
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
@@ -121,7 +121,7 @@ def tune(
             finalists = choose_finalists([search for search in best.searches if search.records], alone, seconds)
             monitor.on_phase(Phase.EMISSION, best.state())
             emission = emit(path, variants.built, best.built, finalists, final, target)
-            result = summarise(run, found, path, emission, folder, variants, phases.seconds())
+            result = result_of(run, found, path, emission, folder, variants, phases.seconds())
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                 write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in best.searches])

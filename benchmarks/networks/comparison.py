@@ -17,7 +17,7 @@ from benchmarks.operators.client import ROOT, PeerProcess, PeerSpec
 from benchmarks.operators.comparison import IREE_PEERS
 from benchmarks.operators.programs import TUNED, Compiled, tune_once
 from benchmarks.operators.rows import IREE
-from benchmarks.operators.sampling import Contender, Samples, interleave, ratio
+from benchmarks.operators.sampling import Samples, TimedWay, interleave, ratio
 from benchmarks.operators.tuning import Tuning
 from mlir_sched import TuneOptions
 from mlir_sched.compiler import compile_model
@@ -44,7 +44,7 @@ class Setting:
         engines: The peer with the engines.
         minutes: Minutes of tuning per network.
         seed: Seed of the search and of the order of samples.
-        rounds: Samples of each contender.
+        rounds: Samples of each way.
         sample_s: Seconds of a sample.
         folder: Keeps what is exported and tuned, a folder per network; a later run goes on there.
     """
@@ -81,7 +81,7 @@ class Result:
 
 
 class WrongResultError(Exception):
-    """A contender's result differs from PyTorch's; the message says whose and how much."""
+    """A way's result differs from PyTorch's; the message says whose and how much."""
 
 
 def compare_network(name: str, setting: Setting) -> Result:
@@ -101,7 +101,7 @@ def compare_network(name: str, setting: Setting) -> Result:
     compile_model(folder / "model.mlir", setting.target.flags, None, folder / "untuned.vmfb")
     compile_model(folder / "model.mlir", (f"@{folder / 'tuned' / 'flags.txt'}",), None, folder / "tuned.vmfb")
     with ExitStack() as stack:
-        contenders, results, processes = list[Contender](), dict[str, np.ndarray[Any, Any]](), dict[str, PeerProcess]()
+        timed_ways, results, processes = list[TimedWay](), dict[str, np.ndarray[Any, Any]](), dict[str, PeerProcess]()
         requests = ((setting.engines, {"folder": str(folder)}), (IREE_PEERS[IREE], _programs(folder, setting.target)))
         for spec, extra in requests:
             process = processes[spec.name] = stack.enter_context(PeerProcess(spec, setting.cores))
@@ -112,17 +112,17 @@ def compare_network(name: str, setting: Setting) -> Result:
                 "output": str(folder / f"result-{spec.name}"),
             }
             for index, way in enumerate(process.ask({**request, **extra}, PREPARE_TIMEOUT_S)["ways"]):
-                contenders.append(Contender(spec.name, index, way["label"], way["detail"]))
+                timed_ways.append(TimedWay(spec.name, index, way["label"], way["detail"]))
                 results[f"{way['label']} {way['detail']}".strip()] = np.load(way["output"])
         errors = differences(results)
 
-        def sample(contender: Contender) -> tuple[float, bool]:
-            asked = {"ask": "sample", "way": contender.way, "seconds": setting.sample_s}
-            reply = processes[contender.peer].ask(asked, SAMPLE_TIMEOUT_S)
+        def sample(timed: TimedWay) -> tuple[float, bool]:
+            asked = {"ask": "sample", "way": timed.way, "seconds": setting.sample_s}
+            reply = processes[timed.peer].ask(asked, SAMPLE_TIMEOUT_S)
             return reply["call_s"], reply["alone"]
 
         rng = np.random.default_rng(setting.seed)
-        samples = interleave(contenders, sample, rounds=setting.rounds, patience_s=600.0, rng=rng)
+        samples = interleave(timed_ways, sample, rounds=setting.rounds, patience_s=600.0, rng=rng)
     return result_of(name, samples, tuning, errors)
 
 
@@ -146,7 +146,7 @@ def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dic
     """Return the summary of one network's samples."""
     fastest = dict[str, Samples]()
     for each in sorted(samples, key=lambda each: each.interval.median):
-        fastest.setdefault(each.contender.label, each)
+        fastest.setdefault(each.timed.label, each)
     best = next(label for label in fastest if label not in (TUNED, UNTUNED))
     over_best = ratio(fastest[TUNED], fastest[best])
     return Result(name, {label: each.interval for label, each in fastest.items()}, over_best, best, tuning, errors)

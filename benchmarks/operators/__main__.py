@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.operators [OPERATOR or FILE.mlir ...] [--trials 64] [--seeds 3] [--threads 1]``; with 0 trials
 nothing is tuned. Every seed is a session: all frameworks are tuned with this seed and started afresh, and all
-contenders of a row are sampled in turns on the same pinned cores. TVM and PyTorch take part when their environments
+ways of a row are sampled in turns on the same pinned cores. TVM and PyTorch take part when their environments
 exist; ``python -m benchmarks.operators.make_peer`` makes them.
 """
 
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seeds", type=_positive, default=3, help="sessions, each with a seed of its own")
     parser.add_argument("--seed", type=int, default=0, help="the first one")
-    parser.add_argument("--rounds", type=int, default=20, help="samples per contender and session")
+    parser.add_argument("--rounds", type=int, default=20, help="samples per timed way and session")
     parser.add_argument("--sample-s", type=float, default=0.02, help="seconds of a sample")
     parser.add_argument(
         "--patience-s", type=float, default=120.0, help="seconds of sampling per session, if 6 rounds fit"

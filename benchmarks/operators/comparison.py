@@ -17,7 +17,7 @@ from benchmarks.operators.client import PeerError, PeerProcess, PeerSpec
 from benchmarks.operators.make_peer import missing
 from benchmarks.operators.programs import TUNED, Built, build, build_empty
 from benchmarks.operators.rows import IREE, PLAIN, SYNC, Row, row_of
-from benchmarks.operators.sampling import Contender, interleave
+from benchmarks.operators.sampling import TimedWay, interleave
 from benchmarks.operators.session import Session, keep_session, kept_session
 from benchmarks.operators.table import Operator
 from benchmarks.operators.tuning import Tuning
@@ -51,7 +51,7 @@ class Setting:
         peers: Frameworks besides IREE.
         trials: Trials of mlir-sched per program, and of TVM per operator; 0 tunes nothing.
         seeds: Seeds of the searches and of the order of samples; each makes one session.
-        rounds: Samples per contender and session.
+        rounds: Samples per way and session.
         sample_s: Seconds of a sample.
         patience_s: Seconds of sampling after which no further round starts.
         prepare_timeout_s: Time limit of a peer's tuning, in seconds.
@@ -88,12 +88,12 @@ class Comparison:
     def __init__(self, operator: Operator, setting: Setting, folder: Path, seed: int) -> None:
         self._operator, self._setting, self._folder, self._seed = operator, setting, folder, seed
         self._processes: dict[str, PeerProcess] = {}
-        self._contenders: list[Contender] = []
+        self._timed_ways: list[TimedWay] = []
         self._tuning: dict[str, Tuning] = {}
         self._notes: list[str] = []
 
     def run(self) -> Session:
-        """Build, check and time all contenders, and return the session.
+        """Build, check and time all ways, and return the session.
 
         Raises:
             UserError: IREE cannot compile one of the operator's files.
@@ -107,7 +107,7 @@ class Comparison:
         with ExitStack() as stack:
             self._start(built, stack)
             samples = interleave(
-                self._contenders,
+                self._timed_ways,
                 self._sample,
                 rounds=setting.rounds,
                 patience_s=setting.patience_s,
@@ -185,19 +185,19 @@ class Comparison:
             wrong = difference(reference, result, built)
             if wrong is None:
                 detail = ", ".join(filter(None, (way["detail"], LOCAL_SYNC if spec.name == SYNC else "")))
-                self._contenders.append(Contender(spec.name, index, way["label"], detail))
+                self._timed_ways.append(TimedWay(spec.name, index, way["label"], detail))
             else:
                 self._notes.append(f"{way['label']} {way['detail']}: wrong numbers, not timed: {wrong}")
         for index, label in enumerate(reply["empty_calls"], len(reply["ways"])):
-            self._contenders.append(Contender(spec.name, index, label, empty=True))
+            self._timed_ways.append(TimedWay(spec.name, index, label, empty=True))
         self._tuning |= {label: Tuning.from_json(tuning) for label, tuning in reply["tuning"].items()}
         self._notes += reply["notes"]
         self._processes[spec.name] = process
         return reference
 
-    def _sample(self, contender: Contender) -> tuple[float, bool]:
-        request = {"ask": "sample", "way": contender.way, "seconds": self._setting.sample_s}
-        reply = self._processes[contender.peer].ask(request, SAMPLE_TIMEOUT_S)
+    def _sample(self, timed: TimedWay) -> tuple[float, bool]:
+        request = {"ask": "sample", "way": timed.way, "seconds": self._setting.sample_s}
+        reply = self._processes[timed.peer].ask(request, SAMPLE_TIMEOUT_S)
         return reply["call_s"], reply["alone"]
 
     def _save(self, arrays: Sequence[Array]) -> list[str]:

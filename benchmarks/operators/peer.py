@@ -168,7 +168,7 @@ def rough_call_s(run: Callable[[int], None]) -> float:
 def timed(run: Callable[[int], None], calls: int, *, threads: int) -> tuple[float, bool]:
     """Return seconds per call, and whether the calls had their core to themselves (True on several threads: unknown).
 
-    A call before the timed ones fills the caches, which hold other contenders' data; if one call is asked for and this
+    A call before the timed ones fills the caches, which hold other ways' data; if one call is asked for and this
     first call takes :data:`LONG_S` or more, it is the sample itself.
     """
     first = _timed(run, 1, threads)

@@ -185,8 +185,8 @@ def _empty_calls(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
     times: dict[str, list[float]] = {}
     for session in (session for row in rows for session in row.sessions):
         for samples in session.samples:
-            if samples.contender.empty:
-                name = samples.contender.label or samples.contender.peer
+            if samples.timed.empty:
+                name = samples.timed.label or samples.timed.peer
                 times.setdefault(name, []).append(samples.interval.median)
     return ((name, duration(min(found)), duration(max(found))) for name, found in times.items())
 

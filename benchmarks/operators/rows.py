@@ -53,7 +53,7 @@ class Column:
     @property
     def details(self) -> tuple[str, ...]:
         """Details of the ways that were the fastest in some session, each once."""
-        return tuple(dict.fromkeys(s.contender.detail for s in self.samples.values() if s.contender.detail))
+        return tuple(dict.fromkeys(s.timed.detail for s in self.samples.values() if s.timed.detail))
 
     @property
     def disturbed(self) -> int:
@@ -197,7 +197,7 @@ def row_of(name: str, sessions: Sequence[Session]) -> Row:
     floor_s, bound = roofline.seconds(sessions[0].flops, sessions[0].moved_bytes)
     calls = _columns(sessions, without=PLAIN)
     views = {CALLS: View(calls), KERNELS: _kernels(calls, sessions)}
-    if any(s.contender.peer == PLAIN for session in sessions for s in session.samples):
+    if any(s.timed.peer == PLAIN for session in sessions for s in session.samples):
         views[PLAIN_CALLER] = View(_columns(sessions, without=IREE))
     return Row(name, views, roofline, floor_s, bound, tuple(sessions))
 
@@ -207,9 +207,9 @@ def _columns(sessions: Sequence[Session], *, without: str) -> dict[str, Column]:
     fastest: dict[str, dict[int, Samples]] = {}
     for number, session in enumerate(sessions):
         for one in session.samples:
-            if one.contender.empty or one.contender.peer == without:
+            if one.timed.empty or one.timed.peer == without:
                 continue
-            known = fastest.setdefault(one.contender.label, {})
+            known = fastest.setdefault(one.timed.label, {})
             if number not in known or one.interval.median < known[number].interval.median:
                 known[number] = one
     return {label: Column(samples) for label, samples in fastest.items()}

@@ -1,4 +1,4 @@
-"""Samples of several contenders taken in turns, and the kernel times and ratios that follow from them."""
+"""Samples of several ways taken in turns, and the kernel times and ratios that follow from them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ NEGLIGIBLE = 0.1
 
 
 @dataclass(frozen=True)
-class Contender:
+class TimedWay:
     """A way or an empty call of a peer that is timed.
 
     Attributes:
-        peer: Name of the peer whose process runs the contender.
-        way: Number of the contender in that process.
-        label: The contender's column; of the contenders of one column the fastest counts. The label of an empty call
+        peer: Name of the peer whose process runs the way.
+        way: Number of the way in that process.
+        label: The way's column; of the ways of one column the fastest counts. The label of an empty call
             is the column that it stands for, or empty when it stands for all other columns of the peer.
-        detail: What distinguishes the contender from the others of its column.
-        empty: Whether the contender is an empty call: one element plus one element.
+        detail: What distinguishes the way from the others of its column.
+        empty: Whether the way is an empty call: one element plus one element.
     """
 
     peer: str
@@ -43,15 +43,15 @@ class Contender:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of one contender, one per round.
+    """Samples of one way, one per round.
 
     Attributes:
-        contender: The contender that was timed.
+        timed: The way that was timed.
         calls_s: Seconds per call of every round.
-        quiet: Whether the contender had its cores to itself, for every round.
+        quiet: Whether the way had its cores to itself, for every round.
     """
 
-    contender: Contender
+    timed: TimedWay
     calls_s: tuple[float, ...]
     quiet: tuple[bool, ...]
 
@@ -68,7 +68,8 @@ class Samples:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Samples:
-        return Samples(Contender(**data["contender"]), tuple(data["calls_s"]), tuple(data["quiet"]))
+        timed = TimedWay(**(data.get("timed") or data["contender"]))  # as folders of earlier versions hold it
+        return Samples(timed, tuple(data["calls_s"]), tuple(data["quiet"]))
 
 
 class Unresolved(Exception):  # noqa: N818 - it is an answer, not an error
@@ -88,32 +89,32 @@ def kernel_time(call: Samples, empty: Samples) -> Samples:
         uncertainty_s = (whole.high - whole.low + overhead.high - overhead.low) / 2
         if uncertainty_s > RESOLVED * (whole.median - overhead.median) or min(call.calls_s) <= overhead.median:
             raise Unresolved(f"a call takes {_microseconds(whole)}, an empty one {_microseconds(overhead)}")
-    return Samples(call.contender, tuple(s - overhead.median for s in call.calls_s), call.quiet)
+    return Samples(call.timed, tuple(s - overhead.median for s in call.calls_s), call.quiet)
 
 
-Sampler = Callable[[Contender], tuple[float, bool]]
+Sampler = Callable[[TimedWay], tuple[float, bool]]
 """Takes one sample: seconds per call, and whether nothing disturbed it."""
 
 
 def interleave(
-    contenders: Sequence[Contender],
+    timed_ways: Sequence[TimedWay],
     sample: Sampler,
     *,
     rounds: int,
     patience_s: float,
     rng: np.random.Generator,
 ) -> tuple[Samples, ...]:
-    """Return the samples of all contenders; every round takes one sample of each, in random order.
+    """Return the samples of all ways; every round takes one sample of each, in random order.
 
     After ``patience_s`` no further round starts, except that the first :data:`FEWEST` of the ``rounds`` always run.
     """
-    taken: Mapping[Contender, list[tuple[float, bool]]] = {contender: [] for contender in contenders}
+    taken: Mapping[TimedWay, list[tuple[float, bool]]] = {timed: [] for timed in timed_ways}
     start = time.monotonic()
     for round_ in range(rounds):
         if round_ >= FEWEST and time.monotonic() - start > patience_s:
             break
-        for index in rng.permutation(len(contenders)):
-            taken[contenders[index]].append(sample(contenders[index]))
+        for index in rng.permutation(len(timed_ways)):
+            taken[timed_ways[index]].append(sample(timed_ways[index]))
     return tuple(Samples(c, tuple(s for s, _ in pairs), tuple(q for _, q in pairs)) for c, pairs in taken.items())
 
 

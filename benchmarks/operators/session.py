@@ -22,7 +22,7 @@ class Session:
 
     Attributes:
         seed: Seed of the searches and of the order of samples.
-        samples: The samples of all contenders, empty calls included.
+        samples: The samples of all ways, empty calls included.
         tuning: Trials and seconds of tuning, by column.
         notes: What is missing and why, one sentence each.
         flops, moved_bytes: Operations that the operator has to do, and bytes that it has to move.
@@ -39,8 +39,8 @@ class Session:
 
     def empty_of(self, call: Samples) -> Samples:
         """Return the samples of the empty call that belongs to the column of a call."""
-        empties = {s.contender.label: s for s in self.samples if s.contender.empty and _peer(s) == _peer(call)}
-        return empties.get(call.contender.label) or empties[""]
+        empties = {s.timed.label: s for s in self.samples if s.timed.empty and _peer(s) == _peer(call)}
+        return empties.get(call.timed.label) or empties[""]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,4 +74,4 @@ def kept_session(folder: Path, setting: Mapping[str, Any]) -> Session | None:
 
 
 def _peer(samples: Samples) -> str:
-    return samples.contender.peer
+    return samples.timed.peer

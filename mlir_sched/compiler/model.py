@@ -19,10 +19,10 @@ from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.processes.executable import running_program
 from mlir_sched.processes.exit_status import signal_name
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.program import running_program
 from mlir_sched.processes.temporary import temporary_folder
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)

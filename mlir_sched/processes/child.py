@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlir_sched.processes.executable import kill_group
 from mlir_sched.processes.exit_status import SAID_BYTES, describe_exit, last_words
 from mlir_sched.processes.frames import FrameError, Wait, is_ready, read_frame, write_frame
 from mlir_sched.processes.held_signals import termination_blocked
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import resident_bytes
-from mlir_sched.processes.program import kill_group
 from mlir_sched.processes.python_child import child_environment, python_command
 from mlir_sched.processes.temporary import temporary_folder
 

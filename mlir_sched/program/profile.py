@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.errors import MlirSchedError
+from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.program import run_program
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner.benchmark_module import Block, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs

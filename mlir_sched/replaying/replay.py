@@ -29,7 +29,7 @@ from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_each_trace, replace_strategy
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder, require_target, target_name
 from mlir_sched.tuned_folder.installation import LIBRARY
-from mlir_sched.tuned_folder.summary_fields import require_usable_fields
+from mlir_sched.tuned_folder.summary_check import require_usable_fields
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
+from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.program import run_program
 from mlir_sched.processes.python_child import python_command
 from mlir_sched.targets.kind import DEFAULT, TargetKind, integer, resolve
 from mlir_sched.targets.machine import cpu_identity, runtime_version

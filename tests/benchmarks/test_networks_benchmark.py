@@ -9,7 +9,7 @@ from rich.console import Console
 from benchmarks.networks.__main__ import table_of
 from benchmarks.networks.comparison import WrongResultError, differences, result_of
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.sampling import Contender, Samples
+from benchmarks.operators.sampling import Samples, TimedWay
 from benchmarks.operators.tuning import Tuning
 
 REFERENCE = np.linspace(-3e-9, 2e-9, 100, dtype=np.float32)
@@ -17,7 +17,7 @@ REFERENCE = np.linspace(-3e-9, 2e-9, 100, dtype=np.float32)
 
 def samples(label: str, seconds: float, detail: str = "") -> Samples:
     calls = tuple(seconds * (1 + 0.001 * turn) for turn in range(8))
-    return Samples(Contender("peer", 0, label, detail), calls, (True,) * 8)
+    return Samples(TimedWay("peer", 0, label, detail), calls, (True,) * 8)
 
 
 def test_differences_are_relative_to_the_largest_result() -> None:

@@ -24,7 +24,7 @@ from benchmarks.operators.peer import LONG_S, CannotRun, Peer, Prepared, Server,
 from benchmarks.operators.programs import TUNED, Built, Compiled
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.operators.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER, SYNC
-from benchmarks.operators.sampling import Contender, interleave
+from benchmarks.operators.sampling import TimedWay, interleave
 from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
 from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
@@ -83,25 +83,25 @@ def test_a_call_before_each_sample_fills_the_caches_but_for_long_calls() -> None
 
 
 def test_a_round_has_one_sample_of_each_in_changing_order() -> None:
-    contenders = [Contender("iree", 0, "a"), Contender("torch", 0, "b"), Contender("torch", 1, "", empty=True)]
-    order: list[Contender] = []
+    timed_ways = [TimedWay("iree", 0, "a"), TimedWay("torch", 0, "b"), TimedWay("torch", 1, "", empty=True)]
+    order: list[TimedWay] = []
 
-    def sample(contender: Contender) -> tuple[float, bool]:
-        order.append(contender)
-        return 1.0 + contenders.index(contender), len(order) > 3
+    def sample(timed: TimedWay) -> tuple[float, bool]:
+        order.append(timed)
+        return 1.0 + timed_ways.index(timed), len(order) > 3
 
-    taken = interleave(contenders, sample, rounds=10, patience_s=60, rng=np.random.default_rng(0))
+    taken = interleave(timed_ways, sample, rounds=10, patience_s=60, rng=np.random.default_rng(0))
     rounds = [order[i : i + 3] for i in range(0, 30, 3)]
-    assert all(set(one) == set(contenders) for one in rounds)
+    assert all(set(one) == set(timed_ways) for one in rounds)
     assert len({tuple(one) for one in rounds}) > 1
-    assert [s.contender for s in taken] == contenders
+    assert [s.timed for s in taken] == timed_ways
     assert all(len(s.calls_s) == 10 and len(s.kept_s) == 9 for s in taken)
     assert taken[1].interval.median == 2.0
 
 
 def test_sampling_ends_when_patience_does() -> None:
     taken = interleave(
-        [Contender("iree", 0, "a")], lambda _: (1.0, True), rounds=50, patience_s=-1, rng=np.random.default_rng(0)
+        [TimedWay("iree", 0, "a")], lambda _: (1.0, True), rounds=50, patience_s=-1, rng=np.random.default_rng(0)
     )
     assert len(taken[0].calls_s) == 6
 
@@ -214,7 +214,7 @@ def test_on_several_threads_programs_for_the_calling_thread_are_in_a_process_of_
     both = replace(built.programs[0], label="IREE default", devices=("local-task", "local-sync"))
     monkeypatch.setattr(comparison, "build", lambda *_, **__: replace(built, programs=(both, *built.programs)))
     columns = comparison.compare_operator(OPERATORS[0], replace(setting, cores=(0, 1))).calls.columns
-    peers = {label: {s.contender.peer for s in column.samples.values()} for label, column in columns.items()}
+    peers = {label: {s.timed.peer for s in column.samples.values()} for label, column in columns.items()}
     assert peers == {"IREE default": {SYNC}, TUNED: {SYNC}, "torch eager": {"torch"}}
     assert columns[TUNED].details == ("1, local-sync",)
 

@@ -15,7 +15,7 @@ from benchmarks.operators.report import grids_of, means_of, notes_of, tuning_mea
 from benchmarks.operators.results import print_results, relative_speed, write_chart, write_json, write_markdown
 from benchmarks.operators.roofline import Level, Roofline, highest, levels_of
 from benchmarks.operators.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
-from benchmarks.operators.sampling import Contender, Samples, Unresolved, kernel_time, ratio
+from benchmarks.operators.sampling import Samples, TimedWay, Unresolved, kernel_time, ratio
 from benchmarks.operators.session import Session, keep_session, kept_session
 from benchmarks.operators.tuning import Tuning
 
@@ -28,7 +28,7 @@ IREE_CALL_S = 2e-6
 def samples(
     label: str, calls_s: Sequence[float], *, peer: str = IREE, detail: str = "", way: int = 0, empty: bool = False
 ) -> Samples:
-    return Samples(Contender(peer, way, label, detail, empty), tuple(calls_s), (True,) * len(calls_s))
+    return Samples(TimedWay(peer, way, label, detail, empty), tuple(calls_s), (True,) * len(calls_s))
 
 
 def empty_call(calls_s: Sequence[float] = (IREE_CALL_S,) * 8, *, peer: str = IREE, label: str = "") -> Samples:
@@ -61,8 +61,8 @@ def printed(rows: Sequence[Row]) -> str:
 
 
 def test_ratio_pairs_the_samples_of_a_round_and_drops_disturbed_ones() -> None:
-    own = Samples(Contender("iree", 0, TUNED), (1.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0), (True,) * 7)
-    other = Samples(Contender("torch", 0, "torch"), (2.0, 4.0, 8.0, 2.0, 2.0, 2.0, 90.0), (True,) * 6 + (False,))
+    own = Samples(TimedWay("iree", 0, TUNED), (1.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0), (True,) * 7)
+    other = Samples(TimedWay("torch", 0, "torch"), (2.0, 4.0, 8.0, 2.0, 2.0, 2.0, 90.0), (True,) * 6 + (False,))
     found = ratio(other, own)
     assert (found.low, found.median, found.high) == (2.0, 2.0, 2.0)
 

@@ -20,10 +20,10 @@ import pytest
 import mlir_sched
 from mlir_sched.errors import UserError
 from mlir_sched.processes import memory, temporary
+from mlir_sched.processes.executable import run_program, running_program
 from mlir_sched.processes.frames import FrameError, is_ready, read_frame, write_frame
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, resident_bytes
-from mlir_sched.processes.program import run_program, running_program
 
 PLANTED = ("psutil", "queue", "numpy", "mlir_sched", "trace", "pickle", "mlir_sched.errors")
 CHILDREN = {
@@ -119,7 +119,7 @@ def test_a_child_finds_this_very_package_and_the_standard_library(tmp_path: Path
 PARENT = """
 import subprocess, sys, threading, time
 from mlir_sched.processes.limits import ChildLimits
-from mlir_sched.processes.program import run_program
+from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.temporary import temporary_folder
 folder = temporary_folder()
 run_program(["/bin/sh", "-c", "echo $$ > %s; exec sleep 600"], ChildLimits(600, 1 << 30))

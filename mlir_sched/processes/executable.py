@@ -1,4 +1,4 @@
-"""Runs a program that is not ours to its end: in a session of its own, with limits, tied to this process."""
+"""Runs an executable that is not ours to its end: in a session of its own, with limits, tied to this process."""
 
 from __future__ import annotations
 

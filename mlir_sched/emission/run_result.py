@@ -1,4 +1,4 @@
-"""Puts a finished search and its emission together into the result."""
+"""The result of a run: what the search found and what was emitted, put together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mlir_sched.tuning.variant_search import SearchResult
 from mlir_sched.version import __version__
 
 
-def summarise(
+def result_of(
     run: TuningRun,
     found: SearchResult,
     path: Path,
