@@ -1,4 +1,4 @@
-"""Why something is left as it is, in one short line for a person.
+"""Short reasons, for tables: one line for a person on why something is left as it is.
 
 Compilers explain themselves with whole attributes: types with encodings, lists of CPU features, lines of IR. A row of a
 table has room for the cause alone.

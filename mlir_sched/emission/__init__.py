@@ -1,1 +1,1 @@
-"""From winners to a folder that a plain ``iree-compile`` uses, proven on the way."""
+"""The emission of the winners: a library and flags that a plain ``iree-compile`` uses, proven on the way."""

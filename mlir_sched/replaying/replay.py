@@ -1,4 +1,4 @@
-"""Replays a tuned folder: does every script still apply, still compute the same, still win, on this machine?"""
+"""The replay of a tuned folder: every script is applied, checked and timed again, on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a model to its tasks: one task per distinct dispatch, each a stand-alone program."""
+"""The tasks of a model: one per distinct dispatch, each a stand-alone program."""
 
 from mlir_sched.tasks.model import TASK_FLAGS, EntryPoint, Model, extract
 

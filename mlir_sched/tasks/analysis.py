@@ -1,4 +1,4 @@
-"""From the IR of one dispatch to plain data: which linalg ops the dispatch has and how they walk over their tensors.
+"""The IR of one dispatch as plain data: which linalg ops the dispatch has and how they walk over their tensors.
 
 The IR is read in the state that a transform script meets: after the passes that IREE runs before user configurations
 are applied (``compiler/worker/preconfiguration.py``), before IREE chooses a lowering strategy.

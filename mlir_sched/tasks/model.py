@@ -1,4 +1,4 @@
-"""From a model file to its tasks: one task per distinct dispatch, with its calls per run and a stand-alone program."""
+"""A model file and its tasks: one per distinct dispatch, with its calls per run and a stand-alone program."""
 
 from __future__ import annotations
 

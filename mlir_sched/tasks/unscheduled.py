@@ -1,4 +1,4 @@
-"""Why no transform module schedules a task, in one short line for a person."""
+"""The reason why no transform module schedules a task, in one short line for a person."""
 
 from __future__ import annotations
 
