@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -42,7 +41,7 @@ def main() -> None:
     for name in arguments.networks or NETWORKS:
         try:
             results.append(compare_network(name, setting))
-        except (UserError, PeerError, WrongResultError, subprocess.CalledProcessError) as error:
+        except (UserError, PeerError, WrongResultError) as error:
             console.print(f"{name}: {error}", highlight=False, markup=False)
             continue
         console.print(table_of(results))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operators.client import ROOT, PeerProcess, PeerSpec
+from benchmarks.operators.client import PeerProcess, PeerSpec, run_module
 from benchmarks.operators.comparison import IREE_PEERS
 from benchmarks.operators.programs import TUNED, Compiled, tune_once
 from benchmarks.operators.rows import IREE
@@ -31,7 +28,7 @@ TOLERANCE = 1e-4
 """Largest difference from PyTorch's result, relative to the largest result: sums of up to 4608 products in f32, in
 another order and over 100 layers; a missing term of one product changes results by far more."""
 SCOPE = "model"
-PREPARE_TIMEOUT_S, SAMPLE_TIMEOUT_S = 900.0, 300.0
+EXPORT_TIMEOUT_S, PREPARE_TIMEOUT_S, SAMPLE_TIMEOUT_S = 1800.0, 900.0, 300.0
 
 
 @dataclass(frozen=True)
@@ -89,8 +86,7 @@ def compare_network(name: str, setting: Setting) -> Result:
 
     Raises:
         WrongResultError: See there.
-        PeerError: An engine cannot run the network.
-        subprocess.CalledProcessError: The export failed; it has said why.
+        PeerError: The network cannot be exported, or an engine cannot run it.
         UserError: IREE cannot compile the network, or nothing can be tuned.
     """
     folder = (setting.folder / name).resolve()
@@ -153,8 +149,8 @@ def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dic
 
 
 def _export(name: str, folder: Path, setting: Setting) -> None:
-    command = [str(setting.engines.python), "-m", "benchmarks.networks.export", name, str(folder)]
-    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=sys.stderr)
+    arguments = "benchmarks.networks.export", name, str(folder)
+    run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=setting.engines.python)
 
 
 def _tune(folder: Path, setting: Setting) -> Tuning:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,11 @@ from types import TracebackType
 from typing import Any
 
 from mlir_sched.processes.child import Child
+from mlir_sched.processes.executable import run_program
+from mlir_sched.processes.exit_status import describe_exit, last_words
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.python_child import python_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,6 +86,36 @@ class PeerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._child.kill()
+
+
+def run_module(
+    module: str,
+    *arguments: str,
+    timeout_s: float,
+    python: str | Path = sys.executable,
+    environment: Mapping[str, str] | None = None,
+) -> bytes:
+    """Run one of the benchmarks' modules to its end, in a process of its own, and return its standard output.
+
+    Args:
+        module: Its full name.
+        arguments: What it finds in ``sys.argv[1:]``.
+        timeout_s: Seconds that it may take.
+        python: The interpreter.
+        environment: Environment variables in addition to those of this process.
+
+    Raises:
+        PeerError: The module failed or took too long.
+    """
+    limits = ChildLimits(timeout_s, child_memory_bytes())
+    command = python_command(module, *arguments, python=python)
+    try:
+        ended = run_program(command, limits, {**(environment or {}), "PYTHONPATH": str(ROOT)})
+    except ChildError as error:
+        raise PeerError(f"{module}: {error}") from None
+    if ended.code != 0:
+        raise PeerError(describe_exit(module, ended.code, last_words(ended.errors)))
+    return ended.output
 
 
 def environment_of(spec: PeerSpec, cores: Sequence[int]) -> dict[str, str]:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operators.client import ROOT
+from benchmarks.operators.client import run_module
 
 ELEMENTS, LENGTH = 65536, 64
 """Elements of the kernel that measures the peak, and multiply-adds per chain."""
@@ -46,6 +44,8 @@ SMALLEST_BYTES, BEYOND = 1 << 13, 4
 """Smallest size whose bandwidth is measured, and the limit of the largest size, as a multiple of the largest cache."""
 
 DRAM = "DRAM"
+TIMEOUT_S = 600.0
+"""Seconds that the measurement may take; it takes less than a minute on a quiet machine."""
 
 _ALIVE: list[object] = []
 """IREE's devices, which have to outlive the programs loaded on them."""
@@ -113,12 +113,11 @@ def measure(cores: Sequence[int]) -> Roofline:
     """Measure the ceilings of some cores, in a separate process in which BLAS adds no threads of its own.
 
     Raises:
-        subprocess.CalledProcessError: The process failed and has printed why.
+        PeerError: The process failed.
     """
-    command = [sys.executable, "-m", "benchmarks.operators.roofline", "--cores", ",".join(map(str, cores))]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
-    return Roofline.from_json(json.loads(done.stdout))
+    alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    arguments = "benchmarks.operators.roofline", "--cores", ",".join(map(str, cores))
+    return Roofline.from_json(json.loads(run_module(*arguments, timeout_s=TIMEOUT_S, environment=alone)))
 
 
 def multiply_adds(chains: int) -> str:

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from mlir_sched.processes.held_signals import termination_blocked
 from mlir_sched.processes.limits import ChildLimits
@@ -19,6 +20,8 @@ from mlir_sched.processes.temporary import temporary_folder
 
 POLL_S = 0.05
 """Seconds between two looks at a running program's deadline and memory."""
+Watch: TypeAlias = Callable[[int], Callable[[], None]]
+"""Gets the process id of a program that was started, and returns what is called at every look at it."""
 _LAUNCHER = Path(__file__).resolve().parent / "launch_program.py"
 
 
@@ -37,7 +40,14 @@ class Ended:
 
 
 @contextmanager
-def running_program(command: Sequence[str], limits: ChildLimits) -> Iterator[Callable[[], Ended]]:
+def running_program(
+    command: Sequence[str],
+    limits: ChildLimits,
+    environment: Mapping[str, str] | None = None,
+    *,
+    watch: Watch | None = None,
+    poll_s: float = POLL_S,
+) -> Iterator[Callable[[], Ended]]:
     """Start a program, and yield a function that waits for its end and returns how it ended.
 
     Neither Ctrl-C nor SIGTERM stops the program. It is killed with all that it started when the context is left before
@@ -48,6 +58,9 @@ def running_program(command: Sequence[str], limits: ChildLimits) -> Iterator[Cal
         command: Path of the program and its arguments.
         limits: The time and the memory that the program may take, looked at while it is waited for. The time counts
             from the start.
+        environment: Environment variables in addition to those of this process.
+        watch: What else to do at every look.
+        poll_s: Seconds between two looks.
 
     Raises:
         ChildTimeoutError, ChildMemoryError: By the function: the program went over a limit; the context then kills it.
@@ -61,27 +74,37 @@ def running_program(command: Sequence[str], limits: ChildLimits) -> Iterator[Cal
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=child_environment(folder),
+                env=child_environment(folder, environment),
                 start_new_session=True,
             )
 
         def wait() -> Ended:
             while True:
                 with suppress(subprocess.TimeoutExpired):
-                    output, errors = process.communicate(timeout=POLL_S)
+                    output, errors = process.communicate(timeout=poll_s)
                     return Ended(process.returncode, output, errors)
                 limits.check(process.pid, since_s)
+                if look is not None:
+                    look()
 
         try:
+            look = watch(process.pid) if watch else None
             yield wait
         finally:
             if process.returncode is None:
                 kill_group(process)
 
 
-def run_program(command: Sequence[str], limits: ChildLimits) -> Ended:
+def run_program(
+    command: Sequence[str],
+    limits: ChildLimits,
+    environment: Mapping[str, str] | None = None,
+    *,
+    watch: Watch | None = None,
+    poll_s: float = POLL_S,
+) -> Ended:
     """Run a program to its end and return how it ended; arguments and errors are those of :func:`running_program`."""
-    with running_program(command, limits) as wait:
+    with running_program(command, limits, environment, watch=watch, poll_s=poll_s) as wait:
         return wait()
 
 

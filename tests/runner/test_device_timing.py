@@ -392,5 +392,5 @@ def test_thread_that_spins_from_the_start_is_demoted(program: str, expected: boo
 
 
 def test_output_and_exit_code_of_a_program_are_kept() -> None:
-    done = run_without_spinning(["sh", "-c", "sleep 0.02; echo said; echo wrong >&2; exit 3"])
-    assert (done.returncode, done.stdout, done.stderr) == (3, b"said\n", b"wrong\n")
+    ended = run_without_spinning(["/bin/sh", "-c", "sleep 0.02; echo said; echo wrong >&2; exit 3"])
+    assert (ended.code, ended.output, ended.errors) == (3, b"said\n", b"wrong\n")

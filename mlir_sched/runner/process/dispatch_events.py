@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes.exit_status import describe_exit, last_words
+from mlir_sched.processes.limits import ChildMemoryError
 from mlir_sched.runner.benchmark_module import Block
 from mlir_sched.runner.process.spinning_threads import run_without_spinning
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
@@ -66,7 +67,8 @@ class DispatchClock:
         """Return device seconds per call in the fastest of a few processes, and whether it is near the program's best.
 
         Raises:
-            RequestFailed: A process crashes (RUN_CRASH), or it fails or records no usable timestamps (RUN_ERROR).
+            RequestFailed: A process crashes (RUN_CRASH), takes too much memory (RUN_MEMORY), or fails or records no
+                usable timestamps (RUN_ERROR).
         """
         seconds = float("inf")
         for _ in range(PROCESSES):
@@ -104,11 +106,14 @@ class DispatchClock:
 
     def _run(self, tool: str, flags: Sequence[str]) -> bytes:
         """Return the standard output of one of IREE's programs."""
-        done = run_without_spinning([tool, *flags])
-        if done.returncode == 0:
-            return done.stdout
-        kind = FailureClass.RUN_CRASH if done.returncode < 0 else FailureClass.RUN_ERROR
-        raise RequestFailed(Failure(kind, describe_exit(Path(tool).name, done.returncode, last_words(done.stderr))))
+        try:
+            ended = run_without_spinning([tool, *flags])
+        except ChildMemoryError as error:
+            raise RequestFailed(Failure(FailureClass.RUN_MEMORY, f"{Path(tool).name} {error}")) from None
+        if ended.code == 0:
+            return ended.output
+        kind = FailureClass.RUN_CRASH if ended.code < 0 else FailureClass.RUN_ERROR
+        raise RequestFailed(Failure(kind, describe_exit(Path(tool).name, ended.code, last_words(ended.errors))))
 
 
 def durations_of(listing: bytes, calls: int) -> NDArray[np.float64]:

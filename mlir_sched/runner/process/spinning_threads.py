@@ -12,12 +12,16 @@ get a low priority.
 
 from __future__ import annotations
 
+import math
 import os
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from mlir_sched.processes.executable import Ended, run_program
+from mlir_sched.processes.limits import ChildLimits
+from mlir_sched.processes.memory import child_memory_bytes
 
 INTERVAL_S = 0.005
 """Seconds between two looks at the threads."""
@@ -43,20 +47,17 @@ def yield_to_workers() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def run_without_spinning(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a program to its end, demoting its spinning threads, and return its exit code and output.
+def run_without_spinning(command: Sequence[str]) -> Ended:
+    """Run a program to its end, demoting its spinning threads, and return how it ended.
 
-    Where the system is not Linux or refuses, no thread is demoted.
+    It may take any time: the runner's process, which waits for it, has a deadline. Where the system refuses, no thread
+    is demoted.
+
+    Raises:
+        ChildMemoryError: The program took more memory than a child may.
     """
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        threads = Threads(process.pid)
-        while True:
-            try:
-                output, errors = process.communicate(timeout=INTERVAL_S)
-            except subprocess.TimeoutExpired:
-                threads.demote_spinning()
-            else:
-                return subprocess.CompletedProcess(command, process.returncode, output, errors)
+    limits = ChildLimits(math.inf, child_memory_bytes())
+    return run_program(command, limits, watch=lambda process: Threads(process).demote_spinning, poll_s=INTERVAL_S)
 
 
 class Threads:
