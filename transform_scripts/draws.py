@@ -17,8 +17,12 @@ from mlir_sched.sampling import (
     PowerOfTwo,
 )
 from mlir_sched.trace import Decision, Recorder
+from mlir_sched.transform_scripts.common.extents import is_uneven, powers_of_two, vector_multiple
 from mlir_sched.transform_scripts.emitter import Emitter, Sampled
 from mlir_sched.transform_scripts.structures import Loop, Loops
+
+DIVIDE, PEEL, MASK = "divisor", "peel", "mask"
+"""Tail strategies, as traces call them: sizes that divide; the last iterations peeled off; masked vectors."""
 
 
 class Draws(ABC):
@@ -27,11 +31,15 @@ class Draws(ABC):
     Args:
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the decisions as parameters of the script.
+
+    Attributes:
+        notes: Named numbers for the cost model that the loop nest does not show.
     """
 
     def __init__(self, recorder: Recorder, emitter: Emitter) -> None:
         self._recorder = recorder
         self._emit = emitter
+        self.notes: dict[str, float] = {}
 
     @abstractmethod
     def extent(self, loop: Loop, op: LinalgOp | None = None) -> int:
@@ -72,6 +80,46 @@ class Draws(ABC):
         powers = () if power is None else (power,)
         return self.sample_tiles(name, loop, 1, most=most, unit=unit, powers=powers, static=static)[0]
 
+    def sample_tail(self, ways: Sequence[str], *, weights: Sequence[float] = ()) -> str:
+        """Draw the tail strategy ``tail``: what becomes of the iterations that tiles leave over; note the strategy.
+
+        Args:
+            ways: What may be drawn beside :data:`DIVIDE`: :data:`PEEL`, :data:`MASK`. Without any, nothing is drawn.
+            weights: Weight of :data:`DIVIDE`, then of each of the ways; by default all are equal.
+        """
+        tail = self.sample_choice("tail", (DIVIDE, *ways), weights=weights) if ways else DIVIDE
+        if tail != DIVIDE:
+            self.notes[f"tail_{tail}"] = True
+        return tail
+
+    def sample_vectors(self, name: str, loop: Loop, lanes: int, *, most: int, static: bool = False) -> Sampled:
+        """Draw a tile size of 1, 2, 4, ... whole vectors, which need not divide the loop; the size is in elements.
+
+        Args:
+            name: Name of the random variable, unique in the trace.
+            loop: The loop; its current tile holds one vector or more.
+            lanes: Elements of a vector.
+            most: Most vectors of the tile.
+            static: Whether the consuming op only takes static numbers.
+        """
+        extent = self.extent(loop)
+        sizes = [lanes * vectors for vectors in powers_of_two(most) if lanes * vectors <= extent]
+        return self.sample_number(name, sizes, static=static)
+
+    def sample_vector_tile(
+        self, name: str, loop: Loop, lanes: int, tail: str, *, most: int, static: bool = False
+    ) -> Sampled:
+        """Draw a tile size of a loop that vectors lie along: whole vectors where there is a tail, else a divisor.
+
+        Args:
+            name, loop, lanes, most, static: As in :meth:`sample_vectors`.
+            tail: The tail strategy; only an uneven extent has a tail.
+        """
+        extent = self.extent(loop)
+        if tail != DIVIDE and is_uneven(extent, lanes):
+            return self.sample_vectors(name, loop, lanes, most=most, static=static)
+        return self.sample_tile(name, loop, most=lanes * most, unit=vector_multiple(extent, lanes), static=static)
+
     def sample_int(self, name: str, low: int, high: int, *, step: int = 1, static: bool = False) -> Sampled:
         """Draw an integer of ``low..high``."""
         return self._numbers(name, IntRange(low, high, step), static)[0]
@@ -89,6 +137,10 @@ class Draws(ABC):
     def sample_choice(self, name: str, choices: Sequence[str], *, weights: Sequence[float] = ()) -> str:
         """Draw one of several words; the word decides which ops are emitted."""
         return cast(str, self._structural(name, Categorical(tuple(choices), tuple(weights))).value)
+
+    def sample_yes(self, name: str, *, yes: float, no: float) -> bool:
+        """Draw ``yes`` or ``no``, with the given weights; return whether the word is ``yes``."""
+        return self.sample_choice(name, ("yes", "no"), weights=(yes, no)) == "yes"
 
     def sample_loop(self, name: str, loops: Sequence[Loop]) -> Loop:
         """Draw one of several loops; traces hold the loop's name."""

@@ -18,13 +18,11 @@ from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.extents import ACCUMULATOR_SHARE, innermost_output_loop, vector_elements
-from mlir_sched.transform_scripts.draws import Draws
+from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL, Draws
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
 from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, numbers_of, position_of, tile_loops
 from mlir_sched.transform_scripts.structures import Loop
 
-DIVIDE, PEEL, MASK = "divisor", "peel", "mask"
-"""Tail strategies, as traces call them: sizes that divide; the last iterations peeled off; masked vectors."""
 MAX_UNROLLED_VECTORS = 512
 """Most vector instructions in one unrolled tile; more only cost compile time and instruction cache."""
 _REMATERIALIZE = "iree-codegen-rematerialize-parallel-ops"
@@ -43,7 +41,6 @@ class Schedule(Draws):
 
     Attributes:
         nests: The finished ops, each with its final loop nest.
-        notes: Named numbers for the cost model that the loop nest does not show.
     """
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
@@ -51,7 +48,6 @@ class Schedule(Draws):
         self.dispatch = dispatch
         self.target = target
         self.nests: list[TiledOp] = []
-        self.notes: dict[str, float] = {}
         handles = self._emit.match_linalg_ops(len(dispatch.ops))
         self._ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
         self._made: list[TileLoop] = []

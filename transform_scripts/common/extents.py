@@ -11,6 +11,11 @@ def vector_multiple(extent: int, vector_elements: int) -> int:
     return min(vector_elements, extent & -extent)
 
 
+def is_uneven(extent: int, vector_elements: int) -> bool:
+    """Say whether whole vectors leave over some iterations of an extent above one vector."""
+    return extent > vector_elements and extent % vector_elements != 0
+
+
 def floor_power_of_two(number: int) -> int:
     """Return the largest power of two that is not above a number >= 1."""
     return 1 << (number.bit_length() - 1)

@@ -29,13 +29,14 @@ from mlir_sched.transform_scripts.common.extents import (
     floor_power_of_two,
     vector_multiple,
 )
+from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.module import Program
-from mlir_sched.transform_scripts.schedule import DIVIDE, MASK, PEEL, Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Contraction as Found
 from mlir_sched.transform_scripts.structures import Loop, Loops
 
 MAX_ROWS = 24
-MAX_VECTORS_PER_ROW = 16
+MAX_VECTORS_PER_ROW, MAX_UNEVEN_VECTORS = 16, 4
 FEW_ROWS = 6
 """Rows from which register tiles above 4 vectors are slower: they load more than they multiply (3x128: 1.2x slower)."""
 TAIL_WEIGHTS = {PEEL: 4.0, MASK: 0.5}
@@ -177,8 +178,6 @@ def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> ContractionTile
     for loop in reversed(mm.tiled):
         small, large = register_sizes[loop], cache_sizes[loop]
         s.require(small <= large, f"{loop.name}: register tile {small} > {large}")
-    s.notes["tail_peel"] = tail == PEEL
-    s.notes["tail_mask"] = tail == MASK
     return ContractionTile(_in_order(mm.tiled, cache_sizes), _in_order(mm.tiled, register_sizes), tail)
 
 
@@ -215,8 +214,8 @@ def _draw_vectors(
     cache_sizes, register_sizes = {loop: s.extent(loop) for loop in mm.tiled}, dict[Loop, int]()
     if ways.cache_levels:
         cache_sizes[mm.columns] = s.sample_tile("columns", mm.columns, power=UNEVEN_CACHE_POWER)
-    widths = [lanes * v for v in (1, 2, 4) if v <= widest and lanes * v <= columns]
-    width = register_sizes[mm.columns] = s.sample_number("register_columns", widths)
+    most_vectors = min(widest, MAX_UNEVEN_VECTORS)
+    width = register_sizes[mm.columns] = s.sample_vectors("register_columns", mm.columns, lanes, most=most_vectors)
     if mm.rows is not None:
         rows = s.extent(mm.rows)
         if ways.cache_levels:
@@ -250,12 +249,12 @@ def _sample_tail(s: Schedule, rows: int, columns: int, lanes: int, tails: tuple[
     nothing.
     """
     whole_columns = columns % lanes == 0
-    ways = [tail for tail in tails if tail != MASK or not whole_columns]
-    if not ways or columns < lanes or (whole_columns and rows <= FEW_ROWS):
+    if columns < lanes or (whole_columns and rows <= FEW_ROWS):
         return DIVIDE
+    ways = [tail for tail in tails if tail != MASK or not whole_columns]
     good_rows = rows == 1 or any(rows % r == 0 for r in range(4, MAX_ROWS + 1))
     divides = 8.0 if whole_columns and good_rows else 1.0
-    return s.sample_choice("tail", (DIVIDE, *ways), weights=[divides, *(TAIL_WEIGHTS[way] for way in ways)])
+    return s.sample_tail(ways, weights=[divides, *(TAIL_WEIGHTS[way] for way in ways)])
 
 
 def _temporary_bytes(s: Schedule, mm: Found) -> int:

@@ -31,12 +31,14 @@ from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
     element_bytes,
     innermost_output_loop,
+    is_uneven,
     vector_elements,
     vector_multiple,
 )
+from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.module import Program, ScheduleModule
 from mlir_sched.transform_scripts.nest import TileLoop
-from mlir_sched.transform_scripts.schedule import DIVIDE, MAX_UNROLLED_VECTORS, PEEL, Schedule
+from mlir_sched.transform_scripts.schedule import MAX_UNROLLED_VECTORS, Schedule
 from mlir_sched.transform_scripts.structures import Convolution as Found
 from mlir_sched.transform_scripts.structures import Loop, Loops
 
@@ -137,7 +139,7 @@ def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> ConvolutionTile:
     rows = [loop for loop in row_loops(conv, vector) if s.extent(loop) > 1][:2]
     sizes = {loop: 1 for loop in conv.parallel if loop.extent > 1}
     tail = _sample_tail(s, s.extent(vector), [s.extent(loop) for loop in rows], lanes) if may_peel else DIVIDE
-    sizes[vector] = _sample_vector(s, vector, lanes, tail)
+    sizes[vector] = s.sample_vector_tile("vector", vector, lanes, tail, most=MAX_VECTORS_PER_ROW)
     for loop in rows:
         sizes[loop] = _sample_rows(s, loop, tail)
     whole = chunk(sizes[vector], lanes)
@@ -145,7 +147,6 @@ def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> ConvolutionTile:
     most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
     s.require(registers <= most, f"{registers} accumulators are more than {most} registers")
     s.notes["accumulator_registers"] = registers
-    s.notes["tail_peel"] = tail == PEEL
     order = s.sample_order("order", (*rows, vector)) if rows else (vector,)
     _check_single_iterations(s, op, [(s.extent(loop), sizes[loop]) for loop in order])
     peeled = sum(s.extent(loop) % size != 0 for loop, size in sizes.items())
@@ -204,22 +205,15 @@ def _sample_tail(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> s
     Divisors have a small chance where they all make vectors of less than half a register: 41 channels would be
     computed as scalars.
     """
-    uneven = (vector > lanes and vector % lanes != 0) or not all(map(_divides_well, rows))
+    uneven = is_uneven(vector, lanes) or not all(map(_divides_well, rows))
     longest = max(chunk(size, lanes) for size in range(1, lanes * MAX_VECTORS_PER_ROW + 1) if vector % size == 0)
     divisors = 1.0 if 2 * longest >= min(vector, lanes) else 0.1
-    return s.sample_choice("tail", (DIVIDE, PEEL), weights=(divisors, 2.0)) if uneven else DIVIDE
+    return s.sample_tail((PEEL,), weights=(divisors, 2.0)) if uneven else DIVIDE
 
 
 def _divides_well(extent: int) -> bool:
     """Say whether some good number of rows divides an extent."""
     return extent <= MAX_ROWS or any(extent % rows == 0 for rows in range(4, MAX_ROWS + 1))
-
-
-def _sample_vector(s: Schedule, loop: Loop, lanes: int, tail: str) -> int:
-    extent = s.extent(loop)
-    if tail == PEEL and extent > lanes and extent % lanes:
-        return s.sample_number("vector", [lanes * v for v in (1, 2, 4) if lanes * v <= extent])
-    return s.sample_tile("vector", loop, most=lanes * MAX_VECTORS_PER_ROW, unit=vector_multiple(extent, lanes))
 
 
 def _sample_rows(s: Schedule, loop: Loop, tail: str) -> int:

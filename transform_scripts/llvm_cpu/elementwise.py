@@ -7,12 +7,13 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_multiple
-from mlir_sched.transform_scripts.schedule import DIVIDE, PEEL, Schedule, product
+from mlir_sched.transform_scripts.common.extents import innermost_output_loop, is_uneven
+from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
+from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Elementwise as Found
 from mlir_sched.transform_scripts.structures import Loop
 
-MAX_CONTIGUOUS_IN_VECTORS = 16
+MAX_VECTORS_PER_ROW, MAX_UNEVEN_VECTORS = 16, 4
 MAX_STRIDED = 16
 MAX_VECTORS = 64
 
@@ -50,24 +51,20 @@ def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
     tile: dict[Loop, int] = {}
     tail = DIVIDE
     for loop in found.loops:
-        position, extent = loop.position(op), s.extent(loop)
+        position = loop.position(op)
         if steps_over(op, position):
             tile[loop] = 1  # MLIR vectorizes no op that steps over elements
             continue
         if position != contiguous:
             tile[loop] = s.sample_tile(f"tile_{loop.name}", loop, most=MAX_STRIDED if position in strided else 4)
             continue
-        if extent % width and extent > width:
-            tail = s.sample_choice("tail", (DIVIDE, PEEL), weights=(1.0, 3.0))
-        if tail == PEEL:
-            tile[loop] = s.sample_number("vector", [width * v for v in (1, 2, 4) if width * v <= extent])
-        else:
-            most, unit = width * MAX_CONTIGUOUS_IN_VECTORS, vector_multiple(extent, width)
-            tile[loop] = s.sample_tile("vector", loop, most=most, unit=unit)
+        if is_uneven(s.extent(loop), width):
+            tail = s.sample_tail((PEEL,), weights=(1.0, 3.0))
+        most = MAX_VECTORS_PER_ROW if tail == DIVIDE else MAX_UNEVEN_VECTORS
+        tile[loop] = s.sample_vector_tile("vector", loop, width, tail, most=most)
     vectors = product(list(tile.values())) / width
     s.require(vectors <= MAX_VECTORS, f"a tile of {vectors:.0f} vectors is above {MAX_VECTORS}")
     check_instructions(s, vectors)
-    s.notes["tail_peel"] = tail == PEEL
     return tile, tail
 
 

@@ -85,9 +85,8 @@ def configure(s: Schedule, op: LinalgOp) -> None:
     s.notes["accumulator_registers"] = product(
         [max(1, size // lanes) if loop is vector else int(size) for loop, size in registers.items()]
     )
-    peel = any(loop.extent % size for loop, size in registers.items())
-    if peel:
-        peel = s.sample_choice("peel", ("yes", "no"), weights=(2.0, 1.0)) == "yes"
+    uneven = any(loop.extent % size for loop, size in registers.items())
+    peel = uneven and s.sample_yes("peel", yes=2.0, no=1.0)
     s.notes["tail_peel"] = peel
     config = {
         "distribution": distribution,

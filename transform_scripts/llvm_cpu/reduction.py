@@ -26,12 +26,12 @@ from mlir_sched.transform_scripts.common.extents import (
     element_bytes,
     innermost_output_loop,
     instructions,
-    powers_of_two,
-    vector_multiple,
+    is_uneven,
 )
+from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import ScheduleModule
-from mlir_sched.transform_scripts.schedule import DIVIDE, PEEL, Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, loop_of
 from mlir_sched.transform_scripts.structures import Reduction as Found
 
@@ -77,7 +77,6 @@ class Reduction(ScheduleModule):
         inlined = _sample_inlined(s, found)
         computed = [op for op in found.ops if op.kind is not OpKind.FILL and op not in inlined]
         rows = Rows(found, tuple(computed), _sample_tail(s, found, computed))
-        s.notes["tail_peel"] = rows.tail == PEEL
         _tile_rows(s, rows)
         s.clean(inline=inlined)
         later = _tile_later_ops(s, rows)
@@ -133,7 +132,7 @@ def _sample_inlined(s: Schedule, found: Found) -> tuple[LinalgOp, ...]:
     between = tuple(op for op in found.ops if op.kind is OpKind.ELEMENTWISE and op is not found.root)
     if not between or any(op.name != "linalg.generic" for op in found.ops if op.kind is not OpKind.FILL):
         return ()
-    return between if s.sample_choice("recompute", ("yes", "no"), weights=(3.0, 1.0)) == "yes" else ()
+    return between if s.sample_yes("recompute", yes=3.0, no=1.0) else ()
 
 
 def _sample_tail(s: Schedule, found: Found, computed: Sequence[LinalgOp]) -> str:
@@ -150,17 +149,8 @@ def _sample_tail(s: Schedule, found: Found, computed: Sequence[LinalgOp]) -> str
             extents.append(op.extents[op.reduction_dims[-1]])
     if found.rows and any(reduces(op) and _runs_along_columns(op) for op in found.ops):
         extents.append(s.extent(found.rows[-1]))
-    uneven = any(_is_uneven(extent, s.lanes(found.root)) for extent in extents)
-    return s.sample_choice("tail", (DIVIDE, PEEL)) if uneven else DIVIDE
-
-
-def _is_uneven(extent: int, width: int) -> bool:
-    return extent > width and extent % width != 0
-
-
-def _vectors_within(extent: int, width: int, most: int) -> list[int]:
-    """Return the sizes of 1, 2, 4, ... vectors, at most ``most``, that fit an extent."""
-    return [width * vectors for vectors in powers_of_two(most) if width * vectors <= extent]
+    uneven = any(is_uneven(extent, s.lanes(found.root)) for extent in extents)
+    return s.sample_tail((PEEL,) if uneven else ())
 
 
 def _tile_rows(s: Schedule, rows: Rows) -> None:
@@ -168,12 +158,8 @@ def _tile_rows(s: Schedule, rows: Rows) -> None:
     root, loops = rows.found.root, rows.found.rows
     if not loops:
         return
-    extent, width = s.extent(loops[-1]), s.lanes(root)
-    if rows.tail == PEEL and rows.across and _is_uneven(extent, width):
-        size = s.sample_number("rows", _vectors_within(extent, width, MAX_LANES_IN_VECTORS))
-    elif rows.across:
-        most, unit = width * MAX_LANES_IN_VECTORS, vector_multiple(extent, width)
-        size = s.sample_tile("rows", loops[-1], most=most, unit=unit)
+    if rows.across:
+        size = s.sample_vector_tile("rows", loops[-1], s.lanes(root), rows.tail, most=MAX_LANES_IN_VECTORS)
     else:
         size = s.sample_tile("rows", loops[-1], most=MAX_ROWS)
     s.tile(root, {**dict.fromkeys(loops[:-1], 1), loops[-1]: size}, fuse=True)
@@ -235,12 +221,8 @@ def _combines_rows(s: Schedule, op: LinalgOp) -> bool:
 
 
 def _sample_lanes(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, name: str) -> int:
-    width, extent = s.lanes(op), loop.extent
-    if rows.tail == PEEL and _is_uneven(extent, width):
-        lanes = s.sample_number(name, _vectors_within(extent, width, MAX_LANES_IN_VECTORS), static=True)
-    else:
-        most, unit = width * MAX_LANES_IN_VECTORS, vector_multiple(extent, width)
-        lanes = s.sample_tile(name, loop, most=most, unit=unit, static=True)
+    width = s.lanes(op)
+    lanes = s.sample_vector_tile(name, loop, width, rows.tail, most=MAX_LANES_IN_VECTORS, static=True)
     tile = s.tile_of(op)
     count = product([tile[d] for d in op.parallel_dims])
     registers = count * max(1, lanes // width)
@@ -268,12 +250,10 @@ def _tile_columns(s: Schedule, rows: Rows, op: LinalgOp) -> None:
 
 
 def _sample_columns(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, *, contiguous: bool) -> int:
-    name, width, extent = f"columns_{op.index}", s.lanes(op), s.extent(loop)
+    name = f"columns_{op.index}"
     if not contiguous:
         return s.sample_tile(name, loop, most=MAX_ROWS)
-    if rows.tail == PEEL and _is_uneven(extent, width):
-        return s.sample_number(name, _vectors_within(extent, width, MAX_COLUMNS_IN_VECTORS))
-    return s.sample_tile(name, loop, most=width * MAX_COLUMNS_IN_VECTORS, unit=vector_multiple(extent, width))
+    return s.sample_vector_tile(name, loop, s.lanes(op), rows.tail, most=MAX_COLUMNS_IN_VECTORS)
 
 
 def _check_instructions(s: Schedule, op: LinalgOp, vectors: float) -> None:
