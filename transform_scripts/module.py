@@ -96,11 +96,8 @@ Program: TypeAlias = Callable[[Schedule, Any], None]
 """A function that schedules what a module's ``match`` found: it draws decisions, tiles and vectorizes every op."""
 
 
-class ScheduleModule(TransformModule):
-    """A transform module that schedules whole dispatches: a match, and one or more programs for what it finds.
-
-    Distribution over workgroups comes before the programs, lowering after them; both are the work of other modules.
-    """
+class MatchingModule(TransformModule):
+    """A transform module that schedules whole dispatches: a match, and one or more programs for what it finds."""
 
     @abstractmethod
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Any:
@@ -111,29 +108,58 @@ class ScheduleModule(TransformModule):
         return {"": self.schedule}
 
     def schedule(self, s: Schedule, found: Any) -> None:
-        """Draw decisions, then tile and vectorize every op of the dispatch, which already is inside a workgroup."""
+        """Draw decisions, then schedule every op of the dispatch."""
         raise NotImplementedError(f"the transform module {self.name} has neither schedule nor programs")
+
+    @abstractmethod
+    def left_open(self, found: Any, dispatch: Dispatch) -> dict[str, Any]:
+        """Return what of a :class:`Sketch` the programs leave to other modules, by attribute."""
+
+    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
+        """Extend untouched sketches at ops that match, and keep the untouched sketch for other modules."""
+        if sketch.steps or (found := self.match(op, dispatch, target)) is None:
+            return (sketch,)
+        claimed, left_open = tuple(o.index for o in dispatch.ops), self.left_open(found, dispatch)
+        made = [sketch]
+        for name, run in self.programs().items():
+            step = self.step(partial(_run, run, found))
+            full = ".".join(filter(None, (self.name, name)))
+            made.append(sketch.extended(full, step, claimed=claimed, **left_open))
+        return made
+
+
+def _run(program: Program, found: Any, s: Schedule) -> None:
+    program(s, found)
+
+
+class ScheduleModule(MatchingModule):
+    """A transform module whose programs tile and vectorize every op of a dispatch, which is inside a workgroup by then.
+
+    Distribution over workgroups comes before the programs, lowering after them; both are the work of other modules.
+    """
 
     def parallel(self, found: Any, dispatch: Dispatch) -> tuple[int, ...]:
         """Return the loops of the dispatch's root that may be distributed; by default all parallel loops."""
         del found
         return dispatch.root.parallel_dims
 
-    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Extend untouched sketches at ops that match, and keep the untouched sketch for other modules."""
-        if sketch.steps or (found := self.match(op, dispatch, target)) is None:
-            return (sketch,)
-        claimed, parallel = tuple(o.index for o in dispatch.ops), self.parallel(found, dispatch)
-        made = [sketch]
-        for name, run in self.programs().items():
-            step = self.step(partial(_run, run, found))
-            full = ".".join(filter(None, (self.name, name)))
-            made.append(sketch.extended(full, step, claimed=claimed, parallel=parallel))
-        return made
+    def left_open(self, found: Any, dispatch: Dispatch) -> dict[str, Any]:
+        """Leave distribution and lowering open."""
+        return {"parallel": self.parallel(found, dispatch)}
 
 
-def _run(program: Program, found: Any, s: Schedule) -> None:
-    program(s, found)
+class DelegatingModule(MatchingModule):
+    """A transform module whose programs draw tile sizes and leave the dispatch to one of IREE's own pipelines.
+
+    The programs call :meth:`~mlir_sched.transform_scripts.schedule.Schedule.delegate`; no other module adds a step.
+    """
+
+    stage: ClassVar[Stage] = Stage.LOWER
+
+    def left_open(self, found: Any, dispatch: Dispatch) -> dict[str, Any]:
+        """Leave nothing open: the pipeline distributes and lowers."""
+        del found, dispatch
+        return {"complete": True}
 
 
 class DistributionModule(TransformModule):
@@ -145,10 +171,14 @@ class DistributionModule(TransformModule):
     def distribute(self, s: Schedule, loops: Loops) -> None:
         """Tile the root along some of its parallel ``loops``, outermost first, and fuse the other ops into the tile."""
 
+    def can_distribute(self, dispatch: Dispatch, target: Target) -> bool:
+        """Say whether the module distributes a dispatch on a target; by default every dispatch."""
+        del dispatch, target
+        return True
+
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
         """Extend sketches that left distribution open, once per dispatch."""
-        del target
-        if sketch.parallel is None or op.index != dispatch.root.index:
+        if sketch.parallel is None or op.index != dispatch.root.index or not self.can_distribute(dispatch, target):
             return (sketch,)
         loops = tuple(loop_of(dispatch.root, position) for position in sketch.parallel)
         return (sketch.extended("", self.step(lambda s: self.distribute(s, loops)), parallel=None),)

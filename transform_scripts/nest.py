@@ -78,6 +78,19 @@ def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
     return numbers
 
 
+def nest_of(op: LinalgOp, levels: Sequence[tuple[str, Mapping[Loop, int]]]) -> TiledOp:
+    """Return an op inside levels that the compiler will make, outermost first: (kind of level, sizes by loop)."""
+    nest = TiledOp(None, op, op.extents)
+    for kind, sizes in levels:
+        nest = nest.tiled(None, kind, numbers_of(op, sizes))
+    return nest
+
+
+def size_list(op: LinalgOp, sizes: Mapping[Loop, int]) -> str:
+    """Return sizes as a ``lowering_config`` lists them: one per loop of an op, 0 for a loop that stays whole."""
+    return f"[{', '.join(str(int(size)) for size in numbers_of(op, sizes))}]"
+
+
 def tile_loops(
     handles: Sequence[Handle], op: LinalgOp, sizes: Mapping[Loop, int], tile: Sequence[int]
 ) -> list[TileLoop]:

@@ -20,7 +20,7 @@ from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.extents import ACCUMULATOR_SHARE, innermost_output_loop, vector_elements
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL, Draws
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
-from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, numbers_of, position_of, tile_loops
+from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, nest_of, numbers_of, position_of, tile_loops
 from mlir_sched.transform_scripts.structures import Loop
 
 MAX_UNROLLED_VECTORS = 512
@@ -375,10 +375,7 @@ class Schedule(Draws):
         """
         self.annotate("lowering_config", config, on=op)
         self.annotate("translation_info", pipeline)
-        nest = TiledOp(None, op, op.extents)
-        for kind, sizes in levels:
-            nest = nest.tiled(None, kind, numbers_of(op, sizes))
-        self._finish(nest)
+        self._finish(nest_of(op, levels))
 
     # Helpers ----------------------------------------------------------------------------------------------------
 

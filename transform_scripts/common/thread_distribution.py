@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_multiple
-from mlir_sched.transform_scripts.module import DistributionModule, Sketch
+from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.nest import Level
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, Loops, loop_of
@@ -29,11 +29,9 @@ class ThreadDistribution(DistributionModule):
 
     name: ClassVar[str] = "thread_distribution"
 
-    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Extend sketches that left distribution open, unless the root has more loops than a grid has dimensions."""
-        if target.gpu is None or len(distributed_loops(dispatch.root)) > len(DIMENSIONS):
-            return (sketch,)
-        return super().extend(sketch, op, dispatch, target)
+    def can_distribute(self, dispatch: Dispatch, target: Target) -> bool:
+        """Say whether the target has threads, and a grid at least as many dimensions as the root has loops."""
+        return target.gpu is not None and len(distributed_loops(dispatch.root)) <= len(DIMENSIONS)
 
     def distribute(self, s: Schedule, loops: Loops) -> None:
         """Distribute the root over workgroups and threads and fuse the rest of the dispatch into both."""

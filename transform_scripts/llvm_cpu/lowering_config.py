@@ -6,7 +6,7 @@ Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleT
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
@@ -19,7 +19,8 @@ from mlir_sched.transform_scripts.common.extents import (
     powers_of_two,
 )
 from mlir_sched.transform_scripts.matchers import reduces
-from mlir_sched.transform_scripts.module import Sketch, Stage, TransformModule
+from mlir_sched.transform_scripts.module import DelegatingModule, Program
+from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, loop_of
 
@@ -28,23 +29,24 @@ MAX_VECTOR_BYTES = 16384
 """Iterations of one register tile times element size; IREE 3.13 refuses 32768 as "large vector sizes", not 16384."""
 
 
-class LoweringConfig(TransformModule):
+class LoweringConfig(DelegatingModule):
     """A module that draws distribution, register and reduction tiles for IREE's DoubleTilingExpert pipeline."""
 
     name: ClassVar[str] = "lowering_config"
-    stage: ClassVar[Stage] = Stage.LOWER
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Add one program for a dispatch with exactly one reducing op."""
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> LinalgOp | None:
+        """Match the only reducing op of a dispatch."""
         del target
         reducing = [o for o in dispatch.ops if reduces(o)]
-        if sketch.steps or dispatch.other_ops or len(reducing) != 1 or op.index != reducing[0].index:
-            return (sketch,)
-        if not op.parallel_dims or op.has_windows or not all(_fits(other, op) for other in dispatch.ops):
-            return (sketch,)
-        step = self.step(lambda s: configure(s, op))
-        return (sketch, sketch.extended(self.name, step, claimed=tuple(o.index for o in dispatch.ops), complete=True))
+        if dispatch.other_ops or len(reducing) != 1 or op.index != reducing[0].index:
+            return None
+        fits = op.parallel_dims and not op.has_windows and all(_fits(other, op) for other in dispatch.ops)
+        return op if fits else None
+
+    def programs(self) -> Mapping[str, Program]:
+        """Return the one program."""
+        return {"": configure}
 
 
 def _fits(other: LinalgOp, op: LinalgOp) -> bool:
@@ -95,12 +97,6 @@ def configure(s: Schedule, op: LinalgOp) -> None:
     }
     options = ", {enable_loop_peeling}" if peel else ""
     pipeline = f"#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>{options}>"
-    s.delegate(op, _config(op, config), pipeline, [*zip(("workgroup", "loop", "loop"), config.values(), strict=True)])
-
-
-def _config(op: LinalgOp, lists: Mapping[str, Mapping[Loop, int]]) -> str:
-    texts = []
-    for key, sizes in lists.items():
-        by_position = {loop.position(op): int(size) for loop, size in sizes.items()}
-        texts.append(f"{key} = [{', '.join(str(by_position.get(d, 0)) for d in range(len(op.extents)))}]")
-    return f"#iree_cpu.lowering_config<{', '.join(texts)}>"
+    lists = ", ".join(f"{key} = {size_list(op, sizes)}" for key, sizes in config.items())
+    levels = [*zip(("workgroup", "loop", "loop"), config.values(), strict=True)]
+    s.delegate(op, f"#iree_cpu.lowering_config<{lists}>", pipeline, levels)
