@@ -42,6 +42,10 @@ class Draws(ABC):
         self.notes: dict[str, float] = {}
 
     @abstractmethod
+    def _settle(self) -> None:
+        """Do what verbs have left to do, so that their ops stand in the script in front of the next decision."""
+
+    @abstractmethod
     def extent(self, loop: Loop, op: LinalgOp | None = None) -> int:
         """Return the number of iterations of a loop in the current tile."""
 
@@ -171,5 +175,6 @@ class Draws(ABC):
         return decision
 
     def _decide(self, name: str, distribution: Distribution) -> Decision:
+        self._settle()
         self._recorder.decide(name, distribution)
         return self._recorder.decision(name)

@@ -9,6 +9,8 @@ CLEAN_UP = (
     "canonicalization",
 )
 """Make tile shapes static again after tiling, fusion or peeling."""
+MERGE_SLICES = ("tensor.merge_consecutive_insert_extract_slice", *CLEAN_UP)
+"""The same, and make one slice of a slice of a slice."""
 FOLD_SUBSETS = (*CLEAN_UP[:3], "tensor.fold_tensor_subset_ops_into_vector_transfers", CLEAN_UP[3])
 """Make vectorized code read and write the tensors themselves instead of slices of them."""
 FOLD_UNIT_DIMS = (

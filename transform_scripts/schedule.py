@@ -140,7 +140,12 @@ class Schedule(Draws):
         return TileLoop(forall)
 
     def tile(
-        self, op: LinalgOp, sizes: Mapping[Loop, int], *, order: Sequence[Loop] | None = None, fuse: bool = False
+        self,
+        op: LinalgOp,
+        sizes: Mapping[Loop, int],
+        *,
+        order: Sequence[Loop] | None = None,
+        fuse: bool | Sequence[LinalgOp] = False,
     ) -> tuple[TileLoop, ...]:
         """Tile an op into ``scf.for`` loops.
 
@@ -148,7 +153,8 @@ class Schedule(Draws):
             op: The op.
             sizes: Tile sizes by loop; other loops stay whole.
             order: The loops to tile, one after the other, outermost first; by default all at once, in the op's order.
-            fuse: Whether to compute all producers of the op inside the innermost of these loops.
+            fuse: Whether to compute all producers of the op inside the innermost of these loops, or which ops. The code
+                is then cleaned up, so that shapes are static where they can be, also where there is nothing to tile.
 
         Returns:
             The loops that were made, outermost first.
@@ -156,8 +162,12 @@ class Schedule(Draws):
         groups = [sizes] if order is None else [{loop: sizes[loop]} for loop in order]
         made: list[TileLoop] = []
         for group in filter(None, groups):
-            made += self._fuse_producers(op, group) if fuse else self._tile(op, group)
+            made += self._fuse_producers(op, group) if fuse is True else self._tile(op, group)
         self._made += made
+        if not isinstance(fuse, bool) and made:
+            made[-1] = self.fuse(*fuse, into=made[-1])
+        if fuse:
+            self._dirty = self._lost = True
         return tuple(made)
 
     def fuse(self, *ops: LinalgOp, into: TileLoop) -> TileLoop:
@@ -192,6 +202,19 @@ class Schedule(Draws):
         made = TileLoop(handle, uneven, extent, size)
         self._made.append(made)
         return made
+
+    def inline(self, *ops: LinalgOp) -> None:
+        """Compute element-wise ops again in each of their readers, in place of keeping their results.
+
+        Args:
+            ops: The ops; these have to be all ops that the compiler's pass rematerialises.
+        """
+        if not ops:
+            return
+        self._tidy()
+        self._emit.run_pass(_REMATERIALIZE)
+        self._gone |= {op.index for op in ops}
+        self._lost = True
 
     # Buffers ----------------------------------------------------------------------------------------------------
 
@@ -236,7 +259,18 @@ class Schedule(Draws):
         self._emit.vectorize(tiled)
         self._update(replace(self._ops[op.index], handle=packed))
 
-    # Edges, unrolling, vectors ----------------------------------------------------------------------------------
+    def read_padding_in_place(self) -> None:
+        """Read a padded tensor in place instead of a padded copy, each vector on the condition that it is not padding.
+
+        A tile of 1 along the padded dimensions lies wholly inside the tensor or wholly outside. Most conditions fold,
+        or hold for a whole row. Only :meth:`fold_unit_dims` may follow.
+        """
+        self._emit.apply_patterns(*patterns.MERGE_SLICES)
+        self._emit.run_pass("iree-codegen-fuse-tensor-pad-with-consumer")
+        self._clean_up()
+        self._emit.run_pass("iree-codegen-vectorize-tensor-pad")
+
+    # Tails, unrolling, vectors ----------------------------------------------------------------------------------
 
     def peel(self) -> None:
         """Peel the last iterations off every loop whose step does not divide its extent, inner loops first."""
@@ -311,20 +345,6 @@ class Schedule(Draws):
 
     # The rest of the function -----------------------------------------------------------------------------------
 
-    def clean(self, *, inline: Sequence[LinalgOp] = ()) -> None:
-        """Canonicalize, so that shapes are static where they can be, and find every op again.
-
-        Args:
-            inline: Element-wise ops to rematerialise in each of their readers; these have to be all ops that the
-                compiler's pass rematerialises.
-        """
-        self._clean_up()
-        if inline:
-            self._emit.run_pass(_REMATERIALIZE)
-        self._gone |= {op.index for op in inline}
-        self._dirty, self._lost = False, True
-        self._find_again()
-
     def apply_patterns(self, *names: str, cse: bool = False) -> None:
         """Apply pattern sets to the function, followed by common subexpression elimination if ``cse`` is set."""
         self._emit.apply_patterns(*names)
@@ -332,8 +352,9 @@ class Schedule(Draws):
             self._emit.cse()
 
     def run_pass(self, name: str) -> None:
-        """Run one of the compiler's passes on the function; ops lose their handles."""
+        """Run one of the compiler's passes on the function; ops are found again at their next use."""
         self._emit.run_pass(name)
+        self._lost = True
 
     def annotate(self, name: str, attribute: str, *, on: LinalgOp | str | None = None) -> None:
         """Annotate an op, all ops of a name, or the function with an attribute in MLIR syntax."""
@@ -393,7 +414,6 @@ class Schedule(Draws):
         for other in reversed(self._ops):
             if other.op.index != op.index:
                 self._update(self._as_seen_by_consumer(other, None))
-        self._dirty = self._lost = True
         return tile_loops(loops, op, sizes, tiled.tile)
 
     def _tidy(self) -> None:
@@ -405,6 +425,9 @@ class Schedule(Draws):
         self._emit.apply_patterns(*patterns.CLEAN_UP)
         self._emit.cse()
         self._cleaned = True
+
+    def _settle(self) -> None:
+        self._find_again()
 
     def _find_again(self) -> None:
         """Match ops with invalid handles again, by name and in program order; fills are matched at their next use."""

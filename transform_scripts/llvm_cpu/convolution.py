@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts import matchers, patterns
+from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.convolution import row_loops, vector_loops
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
@@ -112,21 +112,9 @@ def convolve(s: Schedule, conv: Found, may_peel: bool) -> None:
     for op in s.copies(*conv.ops):
         _tile_copy(s, conv, tile, op)
     if s.dispatch.other_ops:
-        _guard_padded_reads(s)
+        s.read_padding_in_place()
     s.fold_unit_dims()
     s.vectorize(*conv.ops)
-
-
-def _guard_padded_reads(s: Schedule) -> None:
-    """Read a padded tensor in place instead of a padded copy, each vector on the condition that it is not padding.
-
-    A tile of 1 along the padded dimensions lies wholly inside the tensor or wholly outside. Most conditions fold, or
-    hold for a whole row.
-    """
-    s.apply_patterns("tensor.merge_consecutive_insert_extract_slice", *patterns.CLEAN_UP)
-    s.run_pass("iree-codegen-fuse-tensor-pad-with-consumer")
-    s.apply_patterns(*patterns.CLEAN_UP, cse=True)
-    s.run_pass("iree-codegen-vectorize-tensor-pad")
 
 
 def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> ConvolutionTile:

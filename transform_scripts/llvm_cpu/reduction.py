@@ -78,7 +78,7 @@ class Reduction(ScheduleModule):
         computed = [op for op in found.ops if op.kind is not OpKind.FILL and op not in inlined]
         rows = Rows(found, tuple(computed), _sample_tail(s, found, computed))
         _tile_rows(s, rows)
-        s.clean(inline=inlined)
+        s.inline(*inlined)
         later = _tile_later_ops(s, rows)
         whole = () if rows.tail == PEEL else _sample_whole(s, rows, later or rows.computed)
         lanes: dict[tuple[int, bool], int] = {}
@@ -157,6 +157,7 @@ def _tile_rows(s: Schedule, rows: Rows) -> None:
     """Tile the rows of the root and compute the whole dispatch inside."""
     root, loops = rows.found.root, rows.found.rows
     if not loops:
+        s.tile(root, {}, fuse=True)
         return
     if rows.across:
         size = s.sample_vector_tile("rows", loops[-1], s.lanes(root), rows.tail, most=MAX_LANES_IN_VECTORS)
@@ -178,9 +179,7 @@ def _tile_later_ops(s: Schedule, rows: Rows) -> tuple[LinalgOp, ...]:
         return ()
     if s.sample_choice("later_rows", ("tile", "single"), weights=(1.0, 2.0)) == "tile":
         return ()
-    row, *_ = s.tile(found.root, {loops[-1]: 1})
-    s.fuse(*(op for op in later if op is not found.root), into=row)
-    s.clean()
+    s.tile(found.root, {loops[-1]: 1}, fuse=[op for op in later if op is not found.root])
     return later
 
 
