@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from mlir_sched.payload import PAD, Dispatch, LinalgOp, OpKind, producer_tiles
 from mlir_sched.transform_scripts.common.extents import innermost_output_loop
-from mlir_sched.transform_scripts.structures import Contraction, Convolution, Elementwise, Loop, Reduction, loop_of
+from mlir_sched.transform_scripts.structures import (
+    Contraction,
+    Convolution,
+    Elementwise,
+    Loop,
+    Loops,
+    Reduction,
+    contiguous_loop,
+    loop_of,
+    parallel_loops,
+)
 
 
 def contraction(op: LinalgOp, dispatch: Dispatch) -> Contraction | None:
@@ -67,11 +77,12 @@ def elementwise(op: LinalgOp, dispatch: Dispatch) -> Elementwise | None:
     """Match the root of a dispatch of element-wise ops and fills; a loop must walk the result's last dimension."""
     if op.index != dispatch.root.index or dispatch.other_ops or len(dispatch.results) != 1:
         return None
-    if innermost_output_loop(op) is None or op.iterations == 1:
+    contiguous = contiguous_loop(op, loops := parallel_loops(op))
+    if contiguous is None or op.iterations == 1:
         return None
     if any(other.kind not in (OpKind.ELEMENTWISE, OpKind.FILL) for other in dispatch.ops):
         return None
-    return Elementwise(op, dispatch.ops, tuple(loop_of(op, d) for d in op.parallel_dims if op.extents[d] > 1))
+    return Elementwise(op, dispatch.ops, tuple(loop for loop in loops if loop.extent > 1), contiguous)
 
 
 def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
@@ -85,12 +96,12 @@ def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
         return None
     known = all(reduces(other) or other.kind in (OpKind.FILL, OpKind.ELEMENTWISE) for other in dispatch.ops)
     contractions = [other for other in dispatch.ops if other.kind is OpKind.CONTRACTION]
-    rows, root = row_loops(dispatch), dispatch.root
+    rows = row_loops(dispatch)
     if not known or rows is None or any(other.has_windows for other in dispatch.ops):
         return None
     if not all(map(_runs_along_rows, contractions)):
         return None
-    return Reduction(op, root, dispatch.ops, tuple(loop_of(root, d) for d in rows if root.extents[d] > 1))
+    return Reduction(op, dispatch.root, dispatch.ops, rows)
 
 
 def reduces(op: LinalgOp) -> bool:
@@ -99,7 +110,7 @@ def reduces(op: LinalgOp) -> bool:
     return op.kind in kinds and any(op.extents[d] > 1 for d in op.reduction_dims)
 
 
-def row_loops(dispatch: Dispatch) -> tuple[int, ...] | None:
+def row_loops(dispatch: Dispatch) -> Loops | None:
     """Return the loops of the root that no reduction of the dispatch runs along, or None if there is no such split.
 
     For a root that reduces, these are its parallel loops; for an element-wise root, the loops that it shares with the
@@ -107,14 +118,14 @@ def row_loops(dispatch: Dispatch) -> tuple[int, ...] | None:
     """
     root = dispatch.root
     if reduces(root):
-        return root.parallel_dims
+        return parallel_loops(root)
     rows = set(root.parallel_dims)
     reads_reduced = False
     for operand in root.inputs:
         if operand.producer is not None and reduces(dispatch.ops[operand.producer]):
             reads_reduced = True
             rows &= set(operand.dims)
-    return tuple(sorted(rows)) if reads_reduced else None
+    return tuple(loop_of(root, position) for position in sorted(rows)) if reads_reduced else None
 
 
 def _runs_along_rows(op: LinalgOp) -> bool:
@@ -174,8 +185,9 @@ def corresponding_loops(op: LinalgOp, epilogue: LinalgOp, dispatch: Dispatch) ->
     return found
 
 
-def _covers(epilogue: LinalgOp, parallel: tuple[Loop, ...]) -> bool:
+def _covers(epilogue: LinalgOp, parallel: Loops) -> bool:
     """Say whether an epilogue has the same loops as the convolution, in any order."""
-    walked = [loop.position(epilogue) for loop in parallel if loop.extent > 1]
-    longer = [d for d in epilogue.parallel_dims if epilogue.extents[d] > 1]
-    return None not in walked and sorted(d for d in walked if d is not None) == longer
+    loops = [loop for loop in parallel if loop.extent > 1]
+    longer = [loop.position(epilogue) for loop in parallel_loops(epilogue) if loop.extent > 1]
+    walks_all = all(loop.is_walked_by(epilogue) for loop in loops)
+    return walks_all and sorted(loop.position(epilogue) for loop in loops) == longer

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.schedule import Schedule
-from mlir_sched.transform_scripts.structures import Loops, loop_of
+from mlir_sched.transform_scripts.structures import Loops, parallel_loops
 
 
 class Stage(IntEnum):
@@ -53,7 +53,7 @@ class Sketch:
     name: str = ""
     steps: tuple[Step, ...] = ()
     claimed: tuple[int, ...] = ()
-    parallel: tuple[int, ...] | None = None
+    parallel: Loops | None = None
     complete: bool = False
 
     def extended(self, name: str, step: Step, **changes: object) -> Sketch:
@@ -138,10 +138,10 @@ class ScheduleModule(MatchingModule):
     Distribution over workgroups comes before the programs, lowering after them; both are the work of other modules.
     """
 
-    def parallel(self, found: Any, dispatch: Dispatch) -> tuple[int, ...]:
+    def parallel(self, found: Any, dispatch: Dispatch) -> Loops:
         """Return the loops of the dispatch's root that may be distributed; by default all parallel loops."""
         del found
-        return dispatch.root.parallel_dims
+        return parallel_loops(dispatch.root)
 
     def left_open(self, found: Any, dispatch: Dispatch) -> dict[str, Any]:
         """Leave distribution and lowering open."""
@@ -178,9 +178,9 @@ class DistributionModule(TransformModule):
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
         """Extend sketches that left distribution open, once per dispatch."""
-        if sketch.parallel is None or op.index != dispatch.root.index or not self.can_distribute(dispatch, target):
+        loops = sketch.parallel
+        if loops is None or op.index != dispatch.root.index or not self.can_distribute(dispatch, target):
             return (sketch,)
-        loops = tuple(loop_of(dispatch.root, position) for position in sketch.parallel)
         return (sketch.extended("", self.step(lambda s: self.distribute(s, loops)), parallel=None),)
 
 

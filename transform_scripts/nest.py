@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -63,19 +64,17 @@ class TileLoop:
         return self.extent % self.size
 
 
-def position_of(loop: Loop, op: LinalgOp) -> int:
-    """Return the position of a loop among those of an op that walks it."""
-    position = loop.position(op)
-    assert position is not None, f"{op.name} does not walk the loop {loop.name}"
-    return position
-
-
 def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
     """Return one size per loop of an op: the given one, or 0 (leave whole)."""
     numbers = [0] * len(op.extents)
     for loop, size in sizes.items():
-        numbers[position_of(loop, op)] = size
+        numbers[loop.position(op)] = size
     return numbers
+
+
+def points(op: LinalgOp, tile: Sequence[int]) -> int:
+    """Return how many results of an op are in a tile: the product of its iterations along parallel loops."""
+    return math.prod(int(tile[position]) for position in op.parallel_dims)
 
 
 def nest_of(op: LinalgOp, levels: Sequence[tuple[str, Mapping[Loop, int]]]) -> TiledOp:
@@ -95,6 +94,6 @@ def tile_loops(
     handles: Sequence[Handle], op: LinalgOp, sizes: Mapping[Loop, int], tile: Sequence[int]
 ) -> list[TileLoop]:
     """Return the loops that tiling an op of extents ``tile`` by ``sizes`` makes, in the order of the op's loops."""
-    placed = sorted((position_of(loop, op), loop, int(size)) for loop, size in sizes.items())
+    placed = sorted((loop.position(op), loop, int(size)) for loop, size in sizes.items())
     made = zip(handles, placed, strict=True)
     return [TileLoop(handle, loop, tile[position], size) for handle, (position, loop, size) in made]

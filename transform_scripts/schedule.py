@@ -17,11 +17,11 @@ from mlir_sched.payload import Dispatch, LinalgOp, OpKind, producer_tiles
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.common.extents import ACCUMULATOR_SHARE, innermost_output_loop, vector_elements
+from mlir_sched.transform_scripts.common.extents import ACCUMULATOR_SHARE, vector_elements
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL, Draws
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
-from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, nest_of, numbers_of, position_of, tile_loops
-from mlir_sched.transform_scripts.structures import Loop
+from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, nest_of, numbers_of, points, tile_loops
+from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
 
 MAX_UNROLLED_VECTORS = 512
 """Most vector instructions in one unrolled tile; more only cost compile time and instruction cache."""
@@ -70,11 +70,15 @@ class Schedule(Draws):
         if op is None:
             index, position = loop.at[0]
             return self._ops[index].tile[position]
-        return self._ops[op.index].tile[position_of(loop, op)]
+        return self._ops[op.index].tile[loop.position(op)]
 
     def tile_of(self, op: LinalgOp) -> tuple[int, ...]:
         """Return the current tile of an op: iterations per loop."""
         return self._ops[op.index].tile
+
+    def points(self, op: LinalgOp) -> int:
+        """Return how many results the current tile of an op has."""
+        return points(op, self._ops[op.index].tile)
 
     def levels_of(self, op: LinalgOp) -> tuple[Level, ...]:
         """Return the tiling levels around an op, outermost first."""
@@ -109,8 +113,8 @@ class Schedule(Draws):
         Raises:
             IllegalTraceError: The tile is too large.
         """
-        lanes, along = self.lanes(op), innermost_output_loop(op)
-        counts = [math.ceil(n / lanes) if loop.position(op) == along else int(n) for loop, n in sizes.items()]
+        lanes, along = self.lanes(op), contiguous_loop(op, sizes)
+        counts = [math.ceil(n / lanes) if loop is along else int(n) for loop, n in sizes.items()]
         vectors, most = math.prod(counts), int(self.target.vector_registers * ACCUMULATOR_SHARE)
         tile = "x".join(str(int(n)) for n in sizes.values())
         self.require(vectors <= most, f"{tile} accumulators take {vectors} registers of {most}")
@@ -455,7 +459,7 @@ class Schedule(Draws):
         tile = list(tiled.tile)
         for made, size in zip(self._peeled, sizes, strict=True):
             assert made.loop is not None
-            position = position_of(made.loop, op)
+            position = made.loop.position(op)
             tile[position] = min(tile[position], size)
         return replace(tiled, handle=handle, tile=tuple(tile))
 

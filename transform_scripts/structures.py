@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from mlir_sched.payload import LinalgOp, OpKind
+from mlir_sched.transform_scripts.common.extents import innermost_output_loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +26,16 @@ class Loop:
     extent: int
     at: tuple[tuple[int, int], ...]
 
-    def position(self, op: LinalgOp) -> int | None:
-        """Return the position of the loop among the loops of an op; None when the op does not walk the loop."""
-        return next((position for index, position in self.at if index == op.index), None)
+    def is_walked_by(self, op: LinalgOp) -> bool:
+        """Say whether an op walks the loop."""
+        return any(index == op.index for index, _ in self.at)
+
+    def position(self, op: LinalgOp) -> int:
+        """Return the position of the loop among the loops of an op that walks it."""
+        for index, position in self.at:
+            if index == op.index:
+                return position
+        raise AssertionError(f"{op.name} does not walk the loop {self.name}")
 
 
 Loops: TypeAlias = tuple[Loop, ...]
@@ -34,6 +44,22 @@ Loops: TypeAlias = tuple[Loop, ...]
 def loop_of(op: LinalgOp, position: int, name: str = "") -> Loop:
     """Return a loop that only one op walks, named by its position unless a name is given."""
     return Loop(name or str(position), op.extents[position], ((op.index, position),))
+
+
+def parallel_loops(op: LinalgOp) -> Loops:
+    """Return the parallel loops of an op, in its order, named by their positions; no other op walks them."""
+    return tuple(loop_of(op, position) for position in op.parallel_dims)
+
+
+def reduction_loops(op: LinalgOp) -> Loops:
+    """Return the reduction loops of an op, in its order, named by their positions."""
+    return tuple(loop_of(op, position) for position in op.reduction_dims)
+
+
+def contiguous_loop(op: LinalgOp, loops: Iterable[Loop]) -> Loop | None:
+    """Return the loop, of some loops, that walks the contiguous dimension of an op's result; None if none does."""
+    place = (op.index, innermost_output_loop(op))
+    return next((loop for loop in loops if place in loop.at), None)
 
 
 @dataclass(frozen=True)
@@ -52,9 +78,7 @@ class Structure:
 
     def position(self, loop: Loop) -> int:
         """Return the position of a loop among the loops of the op."""
-        position = loop.position(self.op)
-        assert position is not None, f"{self.op.name} does not walk the loop {loop.name}"
-        return position
+        return loop.position(self.op)
 
     @property
     def root(self) -> LinalgOp:
@@ -107,6 +131,11 @@ class Convolution(Structure):
     loops: Loops
 
     @property
+    def contiguous(self) -> Loop | None:
+        """The loop of the result's contiguous dimension; None where no loop walks that dimension alone."""
+        return contiguous_loop(self.op, self.parallel)
+
+    @property
     def parallel(self) -> Loops:
         """The parallel loops, in the op's order."""
         return tuple(self.loops[position] for position in self.op.parallel_dims)
@@ -120,11 +149,13 @@ class Elementwise:
         root: The op that makes the result.
         ops: All ops in program order.
         loops: The root's loops longer than 1, in its order, named by their positions.
+        contiguous: The loop of the result's contiguous dimension; it is among ``loops`` if it is longer than 1.
     """
 
     root: LinalgOp
     ops: tuple[LinalgOp, ...]
     loops: Loops
+    contiguous: Loop
 
 
 @dataclass(frozen=True)
@@ -135,13 +166,18 @@ class Reduction:
         first: The first reduction.
         root: The op that makes the result.
         ops: All ops in program order.
-        rows: The root's loops longer than 1 that no reduction runs along, named by their positions.
+        parallel: The root's loops that no reduction runs along, named by their positions.
     """
 
     first: LinalgOp
     root: LinalgOp
     ops: tuple[LinalgOp, ...]
-    rows: Loops
+    parallel: Loops
+
+    @cached_property
+    def rows(self) -> Loops:
+        """The loops longer than 1 that no reduction runs along."""
+        return tuple(loop for loop in self.parallel if loop.extent > 1)
 
     @property
     def fills(self) -> tuple[LinalgOp, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop
 from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops
 
 
@@ -17,10 +16,10 @@ def vector_loops(conv: Convolution, lanes: int) -> Loops:
     image, _ = conv.op.image_and_filter
     walks_image = [loop for loop in conv.parallel if image.step(conv.position(loop)) <= 1 and loop.extent > 1]
     usable = [loop for loop in walks_image if not image.is_padded_along(conv.position(loop))]
-    contiguous = innermost_output_loop(conv.op)
-    if contiguous is not None and image.is_padded_along(contiguous):
+    contiguous = conv.contiguous
+    if contiguous is not None and image.is_padded_along(conv.position(contiguous)):
         return ()
-    along = [loop for loop in usable if conv.position(loop) == contiguous]
+    along = [loop for loop in usable if loop is contiguous]
     if along and along[0].extent >= lanes:
         return (along[0],)
     others = sorted((loop for loop in usable if loop not in along), key=lambda loop: -loop.extent)

@@ -10,7 +10,7 @@ from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.extents import MAX_INSTRUCTIONS, instructions
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
-from mlir_sched.transform_scripts.structures import Elementwise
+from mlir_sched.transform_scripts.structures import Elementwise, Loop
 
 
 class ElementwiseModule(ScheduleModule):
@@ -24,8 +24,9 @@ class ElementwiseModule(ScheduleModule):
         return matchers.elementwise(op, dispatch)
 
 
-def steps_over(op: LinalgOp, position: int | None) -> bool:
+def steps_over(op: LinalgOp, loop: Loop) -> bool:
     """Say whether an input is read along a loop in any other way than element after element."""
+    position = loop.position(op)
     return any(position in expr.dims and not expr.is_dim() for o in op.inputs for expr in o.indexing_map)
 
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_multiple
+from mlir_sched.transform_scripts.common.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.nest import Level
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Loop, Loops, loop_of
+from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop, parallel_loops
 
 DIMENSIONS = ("x", "y", "z")
 MAX_THREAD_TILE = 16
@@ -47,14 +47,14 @@ class ThreadDistribution(DistributionModule):
 
 def distributed_loops(root: LinalgOp) -> Loops:
     """Return the loops of a dispatch's root that are distributed, outermost first: parallel and longer than 1."""
-    return tuple(loop_of(root, position) for position in root.parallel_dims if root.extents[position] > 1)
+    return tuple(loop for loop in parallel_loops(root) if loop.extent > 1)
 
 
 def workgroup_size(root: LinalgOp, levels: Sequence[Level]) -> tuple[int, int, int]:
     """Return the threads of a workgroup along x, y and z, given a root's tiling levels: workgroup, then thread."""
     workgroup, thread = levels[:2]
-    walked = [position for position in root.parallel_dims if root.extents[position] > 1]
-    counts = [workgroup.tile[position] // thread.tile[position] for position in reversed(walked)]
+    positions = [loop.position(root) for loop in reversed(distributed_loops(root))]
+    counts = [workgroup.tile[position] // thread.tile[position] for position in positions]
     x, y, z = (*counts, 1, 1)[: len(DIMENSIONS)]
     return x, y, z
 
@@ -79,7 +79,7 @@ def draw_threads(s: Schedule, op: LinalgOp, loops: Sequence[Loop]) -> tuple[dict
 def _sample_tiles(
     s: Schedule, root: LinalgOp, loops: Sequence[Loop], gpu: GpuLimits
 ) -> tuple[dict[Loop, int], dict[Loop, int]]:
-    contiguous, lanes = innermost_output_loop(root), s.lanes(root)
+    contiguous, lanes = contiguous_loop(root, loops), s.lanes(root)
     workgroup = dict.fromkeys(loops, 1)
     thread = dict.fromkeys(loops, 1)
     for loop, most in zip(loops[-2:], reversed(gpu.workgroup_size[: len(loops[-2:])]), strict=True):
@@ -88,7 +88,7 @@ def _sample_tiles(
             loop,
             2,
             most=MAX_THREAD_TILE,
-            unit=vector_multiple(loop.extent, lanes) if loop.position(root) == contiguous else 1,
+            unit=vector_multiple(loop.extent, lanes) if loop is contiguous else 1,
             most_outermost=MAX_THREAD_TILE * min(most, gpu.workgroup_threads),
         )
     return workgroup, thread

@@ -30,7 +30,6 @@ from mlir_sched.transform_scripts.common.convolution import row_loops, vector_lo
 from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
     element_bytes,
-    innermost_output_loop,
     is_uneven,
     vector_elements,
     vector_multiple,
@@ -40,7 +39,7 @@ from mlir_sched.transform_scripts.module import Program, ScheduleModule
 from mlir_sched.transform_scripts.nest import TileLoop
 from mlir_sched.transform_scripts.schedule import MAX_UNROLLED_VECTORS, Schedule
 from mlir_sched.transform_scripts.structures import Convolution as Found
-from mlir_sched.transform_scripts.structures import Loop, Loops
+from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 4
@@ -174,7 +173,7 @@ def _check_scattered_rows(s: Schedule, conv: Found, vector: Loop, sizes: Mapping
         sizes: Sizes of the register tile.
         peeled: Number of peeled loops around the register tile.
     """
-    along = _contiguous(conv, conv.op)
+    along = conv.contiguous
     if conv.epilogues and along is not None and along is not vector and sizes.get(along, 1) > 1:
         elements = math.prod(s.extent(loop) for loop in conv.parallel)
         _require_on_stack(s, conv.op, elements, 1 + peeled)
@@ -243,12 +242,6 @@ def _by_position(conv: Found, loops: Sequence[Loop]) -> Loops:
     return tuple(sorted(loops, key=conv.position))
 
 
-def _contiguous(conv: Found, op: LinalgOp) -> Loop | None:
-    """Return the loop that walks the contiguous dimension of an op's result."""
-    position = innermost_output_loop(op)
-    return next((loop for loop in conv.parallel if position is not None and loop.position(op) == position), None)
-
-
 def _tile_copy(s: Schedule, conv: Found, tile: ConvolutionTile, op: LinalgOp) -> None:
     """Tile one op of a register tile down to the code to vectorize: one row after the other, each with all its taps.
 
@@ -259,7 +252,7 @@ def _tile_copy(s: Schedule, conv: Found, tile: ConvolutionTile, op: LinalgOp) ->
         s.tile(op, dict.fromkeys(tile.summed, 1), order=tile.summed)
     rows = dict.fromkeys(tile.side_by_side, 1)
     rows[tile.vector] = chunk(s.extent(tile.vector, op), tile.lanes)
-    contiguous = _contiguous(conv, op)
+    contiguous = contiguous_loop(op, conv.parallel)
     if op in conv.epilogues and contiguous in rows and contiguous is not tile.vector:
         del rows[contiguous]  # a block of rows and lanes is transposed in registers and then stored row by row
         rows[tile.vector] = min(rows[tile.vector], tile.lanes)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop, is_uneven
+from mlir_sched.transform_scripts.common.extents import is_uneven
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Elementwise as Found
@@ -29,7 +29,7 @@ class Elementwise(ElementwiseModule):
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
         """Match a dispatch of element-wise ops and fills whose vectors are read whole."""
         found = super().match(op, dispatch, target)
-        return None if found is None or steps_over(found.root, innermost_output_loop(found.root)) else found
+        return None if found is None or steps_over(found.root, found.contiguous) else found
 
     def schedule(self, s: Schedule, found: Found) -> None:
         """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize."""
@@ -39,24 +39,22 @@ class Elementwise(ElementwiseModule):
             order = s.sample_order("order", order)
         *_, innermost = s.tile(found.root, tile, order=order)
         s.fuse_rest(found.root, innermost)
-        if any(steps_over(found.root, loop.position(found.root)) for loop in found.loops):
+        if any(steps_over(found.root, loop) for loop in found.loops):
             s.fold_unit_dims()  # what is left is read element after element
         s.vectorize(*found.ops, tail=tail)
 
 
 def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
     op, width = found.root, s.lanes(found.root)
-    contiguous = innermost_output_loop(op)
-    strided = {o.indexing_map[-1].dims[0] for o in op.inputs if o.indexing_map and o.indexing_map[-1].is_dim()}
     tile: dict[Loop, int] = {}
     tail = DIVIDE
     for loop in found.loops:
-        position = loop.position(op)
-        if steps_over(op, position):
+        if steps_over(op, loop):
             tile[loop] = 1  # MLIR vectorizes no op that steps over elements
             continue
-        if position != contiguous:
-            tile[loop] = s.sample_tile(f"tile_{loop.name}", loop, most=MAX_STRIDED if position in strided else 4)
+        if loop is not found.contiguous:
+            most = MAX_STRIDED if _is_contiguous_in_an_input(op, loop) else 4
+            tile[loop] = s.sample_tile(f"tile_{loop.name}", loop, most=most)
             continue
         if is_uneven(s.extent(loop), width):
             tail = s.sample_tail((PEEL,), weights=(1.0, 3.0))
@@ -66,6 +64,12 @@ def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
     s.require(vectors <= MAX_VECTORS, f"a tile of {vectors:.0f} vectors is above {MAX_VECTORS}")
     check_instructions(s, vectors)
     return tile, tail
+
+
+def _is_contiguous_in_an_input(op: LinalgOp, loop: Loop) -> bool:
+    """Say whether a loop walks the last dimension of an input element after element."""
+    last = [operand.indexing_map[-1] for operand in op.inputs if operand.indexing_map]
+    return any(expr.is_dim() and expr.dims[0] == loop.position(op) for expr in last)
 
 
 def _transposes(op: LinalgOp) -> bool:

@@ -15,14 +15,13 @@ from mlir_sched.transform_scripts.common.extents import (
     ACCUMULATOR_SHARE,
     element_bytes,
     floor_power_of_two,
-    innermost_output_loop,
     powers_of_two,
 )
 from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import DelegatingModule, Program
 from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Loop, loop_of
+from mlir_sched.transform_scripts.structures import Loop, contiguous_loop, parallel_loops, reduction_loops
 
 MAX_REGISTER_ROWS = 16
 MAX_VECTOR_BYTES = 16384
@@ -64,10 +63,9 @@ def configure(s: Schedule, op: LinalgOp) -> None:
 
     Register tiles are drawn first, from sizes that keep the results in registers, with chances in proportion to size.
     """
-    columns, lanes = innermost_output_loop(op), s.lanes(op)
-    free = int(s.target.vector_registers * ACCUMULATOR_SHARE)
-    loops = [loop_of(op, position) for position in op.parallel_dims if op.extents[position] > 1]
-    vector = next((loop for loop in loops if loop.position(op) == columns), None)
+    lanes, free = s.lanes(op), int(s.target.vector_registers * ACCUMULATOR_SHARE)
+    loops = [loop for loop in parallel_loops(op) if loop.extent > 1]
+    vector = contiguous_loop(op, loops)
     registers: dict[Loop, int] = {}
     for loop in sorted(loops, key=lambda loop: (loop is not vector, -loops.index(loop))):
         per_register = lanes if loop is vector else 1
@@ -80,7 +78,7 @@ def configure(s: Schedule, op: LinalgOp) -> None:
         sizes = [size for size in powers_of_two(loop.extent) if size >= registers[loop]]
         ranks = [float(rank) for rank in range(1, len(sizes) + 1)]
         distribution[loop] = s.sample_number(f"distribution_{loop.name}", sizes, weights=ranks)
-    *outer, reduction = (loop_of(op, position) for position in op.reduction_dims)
+    *outer, reduction = reduction_loops(op)
     iterations = MAX_VECTOR_BYTES // (product(list(registers.values())) * element_bytes(op))
     most = floor_power_of_two(max(1, min(64, reduction.extent, iterations)))
     step = s.sample_power_of_two("reduction_step", 1, most)

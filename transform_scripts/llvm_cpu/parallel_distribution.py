@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mlir_sched.payload import OpKind
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_multiple
+from mlir_sched.transform_scripts.common.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Loop, Loops
+from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop
 
 MAX_WORKGROUPS_PER_CORE = 2048
 """Above this many workgroups per core, the workgroups' start-up (about 0.1 us each in IREE's task system) shows."""
@@ -36,15 +36,14 @@ class ParallelDistribution(DistributionModule):
     def distribute(self, s: Schedule, loops: Loops) -> None:
         """Distribute the root over workgroups along the given loops and fuse the rest of the dispatch into them."""
         root = s.dispatch.root
-        innermost, lanes = innermost_output_loop(root), s.lanes(root)
+        contiguous, lanes = contiguous_loop(root, loops), s.lanes(root)
         contracts = any(op.kind is OpKind.CONTRACTION for op in s.dispatch.ops)
         reuse = (REUSE_POWER,) if contracts else ()
         sizes: dict[Loop, int] = {}
         for loop in loops:
             if loop.extent > 1:
-                contiguous = loop.position(root) == innermost
-                multiple = vector_multiple(loop.extent, lanes) if contiguous else 1
-                powers = (UNEVEN_POWER,) if contiguous and multiple < lanes < loop.extent else reuse
+                multiple = vector_multiple(loop.extent, lanes) if loop is contiguous else 1
+                powers = (UNEVEN_POWER,) if loop is contiguous and multiple < lanes < loop.extent else reuse
                 (sizes[loop],) = s.sample_tiles(f"workgroup_{loop.name}", loop, 1, unit=multiple, powers=powers)
         if not sizes:  # nothing to distribute: one workgroup, which the forall still has to name
             sizes = {loops[0]: 1} if loops else {}

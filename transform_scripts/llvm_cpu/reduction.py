@@ -24,15 +24,15 @@ from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.common.extents import (
     MAX_INSTRUCTIONS,
     element_bytes,
-    innermost_output_loop,
     instructions,
     is_uneven,
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import ScheduleModule
+from mlir_sched.transform_scripts.nest import points
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Loop, loop_of
+from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop, parallel_loops, reduction_loops
 from mlir_sched.transform_scripts.structures import Reduction as Found
 
 MAX_ROWS = 16
@@ -65,10 +65,10 @@ class Reduction(ScheduleModule):
         del target
         return matchers.reduction(op, dispatch)
 
-    def parallel(self, found: Found, dispatch: Dispatch) -> tuple[int, ...]:
+    def parallel(self, found: Found, dispatch: Dispatch) -> Loops:
         """Return the row loops of the root."""
-        del found
-        return matchers.row_loops(dispatch) or ()
+        del dispatch
+        return found.parallel
 
     def schedule(self, s: Schedule, found: Found) -> None:
         """Tile rows, fuse the whole dispatch into them, split every reduction into lanes, vectorize."""
@@ -146,7 +146,7 @@ def _sample_tail(s: Schedule, found: Found, computed: Sequence[LinalgOp]) -> str
         if reduces(op) and len(op.reduction_dims) > 1:
             return DIVIDE  # the lanes are along the innermost of several loops, which cannot be peeled alone
         if reduces(op) and not _runs_along_columns(op):
-            extents.append(op.extents[op.reduction_dims[-1]])
+            extents.append(reduction_loops(op)[-1].extent)
     if found.rows and any(reduces(op) and _runs_along_columns(op) for op in found.ops):
         extents.append(s.extent(found.rows[-1]))
     uneven = any(is_uneven(extent, s.lanes(found.root)) for extent in extents)
@@ -201,7 +201,7 @@ def _keep_lanes(
     Returns:
         Whether the lanes of several rows are combined at once.
     """
-    loops = [loop_of(op, position) for position in op.reduction_dims]
+    loops = reduction_loops(op)
     innermost = loops[-1]
     sizes = {loop: loop.extent if whole else 1 for loop in loops}
     if not whole and not _runs_along_columns(op):
@@ -215,15 +215,13 @@ def _keep_lanes(
 
 def _combines_rows(s: Schedule, op: LinalgOp) -> bool:
     """Say whether the lanes of several rows are transposed and combined at once."""
-    tile = s.tile_of(op)
-    return op.body[-1] in EXTREMA and product([tile[d] for d in op.parallel_dims]) >= FEWEST_ROWS_TO_TRANSPOSE
+    return op.body[-1] in EXTREMA and s.points(op) >= FEWEST_ROWS_TO_TRANSPOSE
 
 
 def _sample_lanes(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, name: str) -> int:
     width = s.lanes(op)
     lanes = s.sample_vector_tile(name, loop, width, rows.tail, most=MAX_LANES_IN_VECTORS, static=True)
-    tile = s.tile_of(op)
-    count = product([tile[d] for d in op.parallel_dims])
+    count = s.points(op)
     registers = count * max(1, lanes // width)
     s.require(registers <= 2 * s.target.vector_registers, f"{count} rows x {lanes} lanes take {registers} registers")
     _check_instructions(s, op, registers)
@@ -236,16 +234,13 @@ def _tile_columns(s: Schedule, rows: Rows, op: LinalgOp) -> None:
 
     A result that is stored transposed is contiguous along the rows; its columns then have small tiles.
     """
-    tile = s.tile_of(op)
-    columns = [loop_of(op, d) for d in op.parallel_dims if 1 < tile[d] == op.extents[d]]
+    columns = [loop for loop in parallel_loops(op) if 1 < s.extent(loop) == loop.extent]
     if columns:
-        contiguous = innermost_output_loop(op)
-        along = next((loop for loop in columns if loop.position(op) == contiguous), None)
+        along = contiguous_loop(op, columns)
         loop = along or columns[-1]
         size = _sample_columns(s, rows, op, loop, contiguous=along is not None)
         s.tile(op, {**dict.fromkeys(columns, 1), loop: size})
-    tile = s.tile_of(op)
-    _check_instructions(s, op, product([tile[d] for d in op.parallel_dims]) / s.lanes(op))
+    _check_instructions(s, op, s.points(op) / s.lanes(op))
 
 
 def _sample_columns(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, *, contiguous: bool) -> int:
@@ -265,10 +260,10 @@ def _check_temporaries(s: Schedule, rows: Rows) -> None:
     """Refuse row tiles whose values between ops, which live on the stack, do not fit it."""
     root = rows.found.root
     between = [op for op in rows.computed if op is not root]
-    total = sum(_result_bytes(op, s.tile_of(op)) for op in between)
+    total = sum(s.points(op) * element_bytes(op) for op in between)
     if any(_shares_buffer(op, root) for op in between):
-        workgroup, tile = s.levels_of(root)[0].tile, s.tile_of(root)
-        total += _result_bytes(root, workgroup) if workgroup != tile else 0
+        workgroup = s.levels_of(root)[0].tile
+        total += points(root, workgroup) * element_bytes(root) if workgroup != s.tile_of(root) else 0
     s.require(total <= s.target.stack_bytes, f"temporaries of {total} bytes are above {s.target.stack_bytes}")
 
 
@@ -279,7 +274,3 @@ def _shares_buffer(op: LinalgOp, root: LinalgOp) -> bool:
     whole tile.
     """
     return op.kind is OpKind.ELEMENTWISE and op.outputs[0].tensor == root.outputs[0].tensor
-
-
-def _result_bytes(op: LinalgOp, tile: tuple[int, ...]) -> int:
-    return product([tile[d] for d in op.parallel_dims]) * element_bytes(op)

@@ -9,6 +9,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Elementwise as Found
+from mlir_sched.transform_scripts.structures import parallel_loops
 
 
 class Elementwise(ElementwiseModule):
@@ -19,7 +20,7 @@ class Elementwise(ElementwiseModule):
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
         """Match a dispatch of element-wise ops and fills that reads element after element."""
         found = super().match(op, dispatch, target)
-        return None if found is None or any(steps_over(op, d) for d in op.parallel_dims) else found
+        return None if found is None or any(steps_over(op, loop) for loop in parallel_loops(op)) else found
 
     def schedule(self, s: Schedule, found: Found) -> None:
         """Vectorize the ops of the dispatch, which are already distributed over threads."""
