@@ -44,7 +44,7 @@ REFUSALS = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.CO
 
 @dataclass(frozen=True)
 class Case:
-    """A sketch that a module makes of a dispatch.
+    """A sketch of a dispatch in which a module has a step.
 
     Attributes:
         program: Name of the program.
@@ -94,7 +94,7 @@ class ModuleTests(ABC):
         return default.replace(module.name, module) if module.name in known else default.insert(module)
 
     def test_every_program_is_scheduled(self) -> None:
-        """Each program has a dispatch with a sketch of the module."""
+        """Each program has a dispatch with a sketch in which the module has a step."""
         assert {case.program for case in _cases(type(self))} == set(self.programs())
 
     def test_every_draw_is_legal_or_refused(self) -> None:
@@ -136,7 +136,7 @@ class ModuleTests(ABC):
 
 @cache
 def _cases(tests: type[ModuleTests]) -> tuple[Case, ...]:
-    """Return every sketch that the module of a test class makes of its programs."""
+    """Return every sketch of the programs of a test class in which the class's module has a step."""
     made, target = tests(), detect_target(tests.target, 1)
     own = made.module().name
     cases = []
@@ -144,7 +144,7 @@ def _cases(tests: type[ModuleTests]) -> tuple[Case, ...]:
         for task in tasks_of(text, target, made.flags(name)):
             assert task.dispatch is not None
             space = DesignSpace(made.space(target), task.dispatch, target)
-            sketches = [sketch for sketch in space.sketches if sketch.partition(".")[0] == own]
+            sketches = [sketch for sketch in space.sketches if own in space.modules_of(sketch)]
             cases += [Case(name, task, space, sketch, tuple(_legal(space, sketch))) for sketch in sketches]
     return tuple(cases)
 

@@ -116,6 +116,24 @@ def mixed_contraction(
     return Payload(_function(arguments, small, body))
 
 
+def dot_products(kind: str) -> dict[str, Payload]:
+    """Return contractions of bf16 or i8 that dot-product instructions compute, by name.
+
+    The reductions of 40 and 68 bytes end within the vectors that sum rows.
+    """
+    programs = {
+        "matmul": matmul(24, 64, 136, kind, "f32" if kind == "bf16" else "i32"),
+        "transposed_b": mixed_contraction({"m": 12, "n": 48, "k": 40}, ("mk", "nk", "mn"), kind),
+        "heads": mixed_contraction({"b": 2, "h": 3, "m": 8, "n": 32, "k": 32}, ("bmhk", "bnhk", "bhmn"), kind),
+        "two_reductions": mixed_contraction({"m": 8, "n": 32, "j": 3, "k": 16}, ("mjk", "jkn", "mn"), kind),
+        "prime_rows": mixed_contraction({"m": 17, "n": 32, "k": 68}, ("mk", "kn", "mn"), kind),
+        "accumulating": mixed_contraction({"m": 30, "n": 48, "k": 40}, ("mk", "kn", "mn"), kind, fill=False),
+    }
+    if kind == "bf16":
+        programs["narrowed"] = mixed_contraction({"m": 24, "n": 48, "k": 40}, ("mk", "kn", "mn"), kind, narrow=True)
+    return programs
+
+
 def vecmat(n: int, k: int) -> Payload:
     """Return y[1, n] = x[1, k] A[k, n]: the reduction strides over the matrix."""
     return matmul(1, n, k)

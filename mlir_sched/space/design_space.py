@@ -154,6 +154,10 @@ class DesignSpace:
         """Names of the sketches, in the order of the modules; empty when nothing can be scheduled."""
         return tuple(self._sketches)
 
+    def modules_of(self, sketch: str) -> tuple[str, ...]:
+        """Return the names of the modules whose steps make up a sketch, in the order in which the steps run."""
+        return tuple(dict.fromkeys(step.module for step in self._sketches[sketch].ordered_steps()))
+
     def sample(self, rng: np.random.Generator, sketch: str | None = None) -> Trace:
         """Draw a legal trace of the named sketch, by default of one drawn uniformly.
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from convolution_payloads import CONVOLUTIONS
 from folders import ROOT
-from payloads import PAYLOADS, Payload
+from payloads import PAYLOADS, Payload, dot_products
 from vulkan import require_vulkan
 
 from mlir_sched.space.design_space import Space
@@ -27,6 +27,9 @@ ON_VULKAN = tuple(name for name in CONTRACTIONS if name != "matmul_bf16")
 """IREE 3.13 does not compile the product in bf16 for lavapipe, with or without a script."""
 REDUCTIONS = ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares", "matvec")
 ELEMENTWISE = ("elementwise_chain", "transpose", "vector_add")
+OF_OTHER_STAGES = ("matmul_uneven", "scale_rows", "transpose")
+ON_VULKAN_OF_OTHER_STAGES = ("bias_gelu", "transpose")
+"""Programs for the modules that distribute or lower."""
 EDGES = ("vector_add_uneven", "every_other_pixel")
 
 
@@ -82,6 +85,38 @@ class TestLoweringConfig(OnPayloads):
         return llvm_cpu.LoweringConfig()
 
 
+@pytest.mark.usefixtures("instruction")
+class DotProducts(OnPayloads):
+    feature: ClassVar[str]
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.DotProduct()
+
+
+class TestDotProductOfBf16(DotProducts):
+    payloads: ClassVar[Mapping[str, Payload]] = dot_products("bf16")
+    feature = "+avx512bf16"
+
+
+class TestDotProductOfBytes(DotProducts):
+    payloads: ClassVar[Mapping[str, Payload]] = dot_products("i8")
+    feature = "+avx512vnni"
+
+
+class TestParallelDistribution(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in OF_OTHER_STAGES}
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.ParallelDistribution()
+
+
+class TestLowering(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in OF_OTHER_STAGES}
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.Lowering()
+
+
 class TestExample(OnPayloads):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ("matmul", "matmul_100")}
 
@@ -115,6 +150,20 @@ class TestVulkanLoweringConfig(OnVulkan):
         return vulkan.LoweringConfig()
 
 
+class TestThreadDistribution(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN_OF_OTHER_STAGES}
+
+    def module(self) -> TransformModule:
+        return vulkan.ThreadDistribution()
+
+
+class TestVulkanLowering(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN_OF_OTHER_STAGES}
+
+    def module(self) -> TransformModule:
+        return vulkan.Lowering()
+
+
 class TestExampleOnVulkan(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {"matmul": PAYLOADS["matmul"]}
 
@@ -125,6 +174,13 @@ class TestExampleOnVulkan(OnVulkan):
 @pytest.fixture
 def device() -> None:
     require_vulkan()
+
+
+@pytest.fixture
+def instruction(request: pytest.FixtureRequest, here: Target) -> None:
+    """Skip a test where this CPU lacks the instruction of the test's class."""
+    if request.cls.feature not in here.description:
+        pytest.skip(f"this CPU lacks {request.cls.feature}")
 
 
 def example_module() -> TransformModule:
