@@ -1,7 +1,7 @@
 """The schedule, whose methods a transform module's program calls: it draws decisions, emits ops and checks legality.
 
 Programs name ops of the payload and loops of a structure (``structures.py``), never handles. Beside emitting, the
-schedule records the loop nest of every tiled op as plain data (:class:`TiledOp`); static legality and cost-model
+schedule records the loop nest of every tiled op as plain data (``tracked_ops.py``); static legality and cost-model
 features are read from this record. Handles that a verb invalidates are matched again before their next use.
 """
 
@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product as combinations
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind, producer_tiles
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
@@ -22,6 +21,7 @@ from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL, Draws
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
 from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, nest_of, numbers_of, points, tile_loops
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
+from mlir_sched.transform_scripts.tracked_ops import Code, TrackedOps
 
 MAX_UNROLLED_VECTORS = 512
 """Most vector instructions in one unrolled tile; more only cost compile time and instruction cache."""
@@ -38,25 +38,22 @@ class Schedule(Draws):
         target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.
-
-    Attributes:
-        nests: The finished ops, each with its final loop nest.
     """
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
         super().__init__(recorder, emitter or Emitter())
         self.dispatch = dispatch
         self.target = target
-        self.nests: list[TiledOp] = []
-        handles = self._emit.match_linalg_ops(len(dispatch.ops))
-        self._ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
+        self._ops = TrackedOps(dispatch, self._emit)
         self._made: list[TileLoop] = []
         self._peeled: list[TileLoop] = []
         self._buffers: list[tuple[int, ...]] = []
         self._partial: dict[int, tuple[Handle, Handle]] = {}
-        self._gone: set[int] = set()
-        self._lost_fills: set[int] = set()
-        self._dirty = self._lost = self._cleaned = self._folded = False
+
+    @property
+    def nests(self) -> list[TiledOp]:
+        """The finished ops, each with its final loop nest."""
+        return self._ops.nests
 
     # Facts ------------------------------------------------------------------------------------------------------
 
@@ -69,20 +66,20 @@ class Schedule(Draws):
         """
         if op is None:
             index, position = loop.at[0]
-            return self._ops[index].tile[position]
-        return self._ops[op.index].tile[loop.position(op)]
+            return self._ops[self.dispatch.ops[index]].tile[position]
+        return self._ops[op].tile[loop.position(op)]
 
     def tile_of(self, op: LinalgOp) -> tuple[int, ...]:
         """Return the current tile of an op: iterations per loop."""
-        return self._ops[op.index].tile
+        return self._ops[op].tile
 
     def points(self, op: LinalgOp) -> int:
         """Return how many results the current tile of an op has."""
-        return points(op, self._ops[op.index].tile)
+        return points(op, self._ops[op].tile)
 
     def levels_of(self, op: LinalgOp) -> tuple[Level, ...]:
         """Return the tiling levels around an op, outermost first."""
-        return self._ops[op.index].levels
+        return self._ops[op].levels
 
     def lanes(self, op: LinalgOp) -> int:
         """Return how many elements of an op's result one vector register holds."""
@@ -138,9 +135,9 @@ class Schedule(Draws):
             mapping: One mapping attribute per size, outermost first.
             over: ``workgroup`` or ``thread``.
         """
-        numbers, tiled = numbers_of(op, sizes), self._found(op)
+        numbers, tiled = numbers_of(op, sizes), self._ops.found(op)
         handle, forall = self._emit.tile_using_forall(tiled.handle, numbers, mapping)
-        self._update(tiled.tiled(handle, over, numbers))
+        self._ops.update(tiled.tiled(handle, over, numbers))
         return TileLoop(forall)
 
     def tile(
@@ -171,15 +168,16 @@ class Schedule(Draws):
         if not isinstance(fuse, bool) and made:
             made[-1] = self.fuse(*fuse, into=made[-1])
         if fuse:
-            self._dirty = self._lost = True
+            self._ops.end_handles()
+            self._ops.code = Code.UNTIDY
         return tuple(made)
 
     def fuse(self, *ops: LinalgOp, into: TileLoop) -> TileLoop:
         """Compute ops inside a loop of their consumer, the last op first; return the loop with its new handle."""
         loop = into
         for op in reversed(ops):
-            handle, new = self._emit.fuse_into_containing_op(self._found(op).handle, loop.handle)
-            self._update(self._as_seen_by_consumer(self._ops[op.index], handle))
+            handle, new = self._emit.fuse_into_containing_op(self._ops.found(op).handle, loop.handle)
+            self._ops.fuse(op, handle)
             loop = replace(loop, handle=new)
         self._made = [loop if made is into else made for made in self._made]
         return loop
@@ -197,11 +195,11 @@ class Schedule(Draws):
             op: The reduction.
             sizes: Number of lanes by reduction loop; 1 for loops without lanes.
         """
-        numbers, tiled = numbers_of(op, sizes), self._found(op)
+        numbers, tiled = numbers_of(op, sizes), self._ops.found(op)
         _, partial, combine, handle = self._emit.tile_reduction_using_for(tiled.handle, numbers)
         uneven = next((loop for loop, size in sizes.items() if self.extent(loop, op) % size), None)
         extent, size = (1, 1) if uneven is None else (self.extent(uneven, op), int(sizes[uneven]))
-        self._update(tiled.tiled(partial, "lanes", numbers))
+        self._ops.update(tiled.tiled(partial, "lanes", numbers))
         self._partial[op.index] = partial, combine
         made = TileLoop(handle, uneven, extent, size)
         self._made.append(made)
@@ -215,10 +213,10 @@ class Schedule(Draws):
         """
         if not ops:
             return
-        self._tidy()
+        self._ops.tidy()
         self._emit.run_pass(_REMATERIALIZE)
-        self._gone |= {op.index for op in ops}
-        self._lost = True
+        self._ops.end_handles()
+        self._ops.remove(ops)
 
     # Buffers ----------------------------------------------------------------------------------------------------
 
@@ -232,12 +230,12 @@ class Schedule(Draws):
             tile: Elements along the operand's dimensions that are copied at once.
             around: Number of innermost loops around the op that the copy is hoisted out of.
         """
-        tiled = self._found(op)
-        if not self._cleaned:
-            self._clean_up()
+        tiled = self._ops.found(op)
+        if self._ops.code is Code.DISTRIBUTED:
+            self._ops.clean_up()
         zeros = [_zero(each.tensor.element_type) for each in (*op.inputs, *op.outputs)]
         handle = self._emit.hoist_operand(tiled.handle, operand, zeros, len(tiled.tile), around, order)
-        self._update(replace(tiled, handle=handle))
+        self._ops.update(replace(tiled, handle=handle))
         self._buffers.append(tuple(tile))
 
     def pack(
@@ -254,14 +252,14 @@ class Schedule(Draws):
             order: Order of the input's dimensions in the copy; a permutation that is its own inverse.
             copy: Tile sizes of the copying op, along the dimensions in their new order.
         """
-        packed = self._emit.pack(self._found(op).handle, numbers_of(op, sizes))
+        packed = self._emit.pack(self._ops.found(op).handle, numbers_of(op, sizes))
         if list(order) != sorted(order):
             packed = self._emit.transpose_pack(packed, operand, order)
         self._emit.lower_packs()
-        self._clean_up()
+        self._ops.clean_up()
         tiled, _ = self._emit.tile_using_for(self._emit.match_ops(["linalg.transpose"]), copy)
         self._emit.vectorize(tiled)
-        self._update(replace(self._ops[op.index], handle=packed))
+        self._ops.update(replace(self._ops[op], handle=packed))
 
     def read_padding_in_place(self) -> None:
         """Read a padded tensor in place instead of a padded copy, each vector on the condition that it is not padding.
@@ -271,7 +269,7 @@ class Schedule(Draws):
         """
         self._emit.apply_patterns(*patterns.MERGE_SLICES)
         self._emit.run_pass("iree-codegen-fuse-tensor-pad-with-consumer")
-        self._clean_up()
+        self._ops.clean_up()
         self._emit.run_pass("iree-codegen-vectorize-tensor-pad")
 
     # Tails, unrolling, vectors ----------------------------------------------------------------------------------
@@ -287,15 +285,8 @@ class Schedule(Draws):
 
         Until the next op is yielded, the schedule's verbs act on the copy that was yielded.
         """
-        self._clean_up()
-        self._dirty = self._lost = False
-        sizes = list(combinations(*((loop.size, loop.rest) for loop in self._peeled)))
-        handles = self._emit.split(self._emit.match_ops(sorted({op.name for op in ops})), len(sizes) * len(ops))
-        found = zip(((each, op) for each in sizes for op in ops), handles, strict=True)
-        views = [self._cut(op, handle, each) for (each, op), handle in found]
-        for view in reversed(views):
-            self._update(view)
-            yield view.op
+        for copy in self._ops.copies(ops, self._peeled):
+            yield copy.op
 
     def unroll(self, *loops: TileLoop) -> None:
         """Unroll loops completely, the last loop first."""
@@ -305,10 +296,10 @@ class Schedule(Draws):
     def fold_unit_dims(self) -> None:
         """Drop unit dimensions from all ops of the function; afterwards these can only be vectorized, all together."""
         self._emit.run_pass("linalg-generalize-named-ops")  # a fill has unit dimensions to fold, too
-        self._clean_up()
+        self._ops.clean_up()
         self._emit.apply_patterns(*patterns.FOLD_UNIT_DIMS)
         self._emit.cse()
-        self._folded = True
+        self._ops.code = Code.FOLDED
 
     def vectorize(self, *ops: LinalgOp, tail: str = DIVIDE, then: Sequence[str] = ()) -> None:
         """Vectorize the tiles of ops, and the copies into the buffers that were made for the ops.
@@ -319,20 +310,20 @@ class Schedule(Draws):
                 the vectors, :data:`DIVIDE` says that no iterations are left over.
             then: Pattern sets to apply at the end.
         """
-        self._find_again()
+        self._ops.settle()
         peeled = tail == PEEL and any(loop.rest for loop in self._made)
-        if self._folded:
+        if self._ops.code is Code.FOLDED:
             self._emit.vectorize(self._emit.match_ops(["linalg.generic"]))
         elif peeled:
             self.peel()
-            self._clean_up()
+            self._ops.clean_up()
             names = _PARTS_OF_REDUCTIONS if self._partial else sorted({op.name for op in ops})
             self._emit.vectorize(self._emit.match_ops(names))
         else:
             self._vectorize_tiles(ops, masked=tail == MASK)
         for op in ops:
             if op.kind is not OpKind.FILL:
-                self._finish(self._ops[op.index])
+                self._ops.finish(self._ops[op])
         if then:
             self._emit.apply_patterns(*then)
 
@@ -343,9 +334,9 @@ class Schedule(Draws):
             op: The op.
             function: As in :meth:`~mlir_sched.transform_scripts.emitter.Emitter.replace_by_function`.
         """
-        self._clean_up()
+        self._ops.clean_up()
         self._emit.replace_by_function(self._emit.match_ops(["linalg.generic"]), function)
-        self._finish(self._ops[op.index])
+        self._ops.finish(self._ops[op])
 
     # The rest of the function -----------------------------------------------------------------------------------
 
@@ -358,12 +349,12 @@ class Schedule(Draws):
     def run_pass(self, name: str) -> None:
         """Run one of the compiler's passes on the function; ops are found again at their next use."""
         self._emit.run_pass(name)
-        self._lost = True
+        self._ops.end_handles()
 
     def annotate(self, name: str, attribute: str, *, on: LinalgOp | str | None = None) -> None:
         """Annotate an op, all ops of a name, or the function with an attribute in MLIR syntax."""
         if isinstance(on, LinalgOp):
-            target = self._found(on).handle
+            target = self._ops.found(on).handle
         else:
             target = None if on is None else self._emit.match_ops([on])
         self._emit.annotate(target, name, attribute)
@@ -400,103 +391,46 @@ class Schedule(Draws):
         """
         self.annotate("lowering_config", config, on=op)
         self.annotate("translation_info", pipeline)
-        self._finish(nest_of(op, levels))
+        self._ops.finish(nest_of(op, levels))
 
     # Helpers ----------------------------------------------------------------------------------------------------
 
     def _tile(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
-        numbers, tiled = numbers_of(op, sizes), self._found(op)
+        numbers, tiled = numbers_of(op, sizes), self._ops.found(op)
         handle, loops = self._emit.tile_using_for(tiled.handle, numbers)
-        self._update(tiled.tiled(handle, "loop", numbers))
+        self._ops.update(tiled.tiled(handle, "loop", numbers))
         return tile_loops(loops, op, sizes, tiled.tile)
 
     def _fuse_producers(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
         """Tile an op and fuse its producers greedily, which invalidates the producers' handles."""
-        numbers, tiled = numbers_of(op, sizes), self._ops[op.index]
+        numbers, tiled = numbers_of(op, sizes), self._ops[op]
         handle, loops = self._emit.fuse(tiled.handle, numbers)
-        self._update(tiled.tiled(handle, "loop", numbers))
-        for other in reversed(self._ops):
-            if other.op.index != op.index:
-                self._update(self._as_seen_by_consumer(other, None))
+        self._ops.update(tiled.tiled(handle, "loop", numbers))
+        for other in reversed(self.dispatch.ops):
+            if other.index != op.index:
+                self._ops.fuse(other)
         return tile_loops(loops, op, sizes, tiled.tile)
 
-    def _tidy(self) -> None:
-        if self._dirty:
-            self._dirty = False
-            self._clean_up()
-
-    def _clean_up(self) -> None:
-        self._emit.apply_patterns(*patterns.CLEAN_UP)
-        self._emit.cse()
-        self._cleaned = True
-
     def _settle(self) -> None:
-        self._find_again()
-
-    def _find_again(self) -> None:
-        """Match ops with invalid handles again, by name and in program order; fills are matched at their next use."""
-        self._tidy()
-        if not self._lost:
-            return
-        self._lost = False
-        named = [op for op in self._ops if op.op.kind is not OpKind.FILL and op.op.index not in self._gone]
-        handles = self._emit.split(self._emit.match_ops(sorted({op.op.name for op in named})), len(named))
-        for op, handle in zip(named, handles, strict=True):
-            self._update(replace(op, handle=handle))
-        self._lost_fills = {op.index for op in self.dispatch.ops if op.kind is OpKind.FILL}
-
-    def _found(self, op: LinalgOp) -> TiledOp:
-        """Return an op as it stands, with a valid handle."""
-        self._find_again()
-        if op.index in self._lost_fills:
-            self._lost_fills.discard(op.index)
-            self._update(replace(self._ops[op.index], handle=self._emit.match_ops([op.name])))
-        return self._ops[op.index]
-
-    def _cut(self, op: LinalgOp, handle: Handle, sizes: Sequence[int]) -> TiledOp:
-        """Return an op as it is in one copy of the tile."""
-        tiled = self._ops[op.index]
-        tile = list(tiled.tile)
-        for made, size in zip(self._peeled, sizes, strict=True):
-            assert made.loop is not None
-            position = made.loop.position(op)
-            tile[position] = min(tile[position], size)
-        return replace(tiled, handle=handle, tile=tuple(tile))
+        self._ops.settle()
 
     def _vectorize_tiles(self, ops: Sequence[LinalgOp], *, masked: bool) -> None:
         if masked:
-            self._clean_up()
+            self._ops.clean_up()
         for op in ops:
             if op.index in self._partial:
                 for handle in self._partial[op.index]:
                     self._emit.vectorize(handle)
             elif op.kind is not OpKind.FILL:
-                tiled = self._found(op)
+                tiled = self._ops.found(op)
                 self._emit.vectorize(tiled.handle, tiled.tile if masked else ())
         for fill in [op for op in ops if op.kind is OpKind.FILL][:1]:  # all fills at once, wherever fusion put them
-            self._emit.vectorize(self._emit.match_ops([fill.name]), self._ops[fill.index].tile if masked else ())
+            self._emit.vectorize(self._emit.match_ops([fill.name]), self._ops[fill].tile if masked else ())
         for tile in self._buffers:
             self._emit.vectorize(self._emit.match_ops(["linalg.transpose"]))
             self._emit.vectorize(self._emit.match_ops(["tensor.pad"]), tile)
         if masked:
             self._emit.apply_patterns(*patterns.MASKS)
-
-    def _finish(self, op: TiledOp) -> None:
-        """Note that an op's loop nest is complete."""
-        self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
-
-    def _as_seen_by_consumer(self, producer: TiledOp, handle: Handle) -> TiledOp:
-        """Return a producer inside the loops of its last consumer, with the tiles that the consumer's tiles need."""
-        consumers = self.dispatch.consumers(producer.op.index)
-        if not consumers:
-            return replace(producer, handle=handle)
-        consumer = self._ops[consumers[-1].index]
-        tiles = producer_tiles(consumer.op, [level.tile for level in consumer.levels], producer.op)
-        levels = tuple(Level(level.kind, tile) for level, tile in zip(consumer.levels, tiles, strict=True))
-        return TiledOp(handle, producer.op, levels[-1].tile if levels else producer.tile, levels)
-
-    def _update(self, op: TiledOp) -> None:
-        self._ops[op.op.index] = op
 
 
 def _zero(element_type: str) -> str:

@@ -1,0 +1,139 @@
+"""The ops of a dispatch while a schedule is made: the loop nest of each, handles that are valid, and tidy code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import Enum, auto
+from itertools import product as combinations
+
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind, producer_tiles
+from mlir_sched.transform_scripts import patterns
+from mlir_sched.transform_scripts.emitter import Emitter, Handle
+from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop
+
+
+class Code(Enum):
+    """The state of the function's code."""
+
+    DISTRIBUTED = auto()
+    """Not cleaned up since distribution."""
+    UNTIDY = auto()
+    """To be cleaned up before the next look-up: fusion leaves shapes dynamic, and the originals of fused ops."""
+    TIDY = auto()
+    """Cleaned up."""
+    FOLDED = auto()
+    """Without unit dimensions: ops have other loops than in the dispatch, so that none can be tiled any more."""
+
+
+class TrackedOps:
+    """The ops of a dispatch as they stand at this point of a schedule.
+
+    Args:
+        dispatch: The dispatch.
+        emitter: Receives look-ups and clean-ups.
+
+    Attributes:
+        nests: The finished ops, each with its final loop nest.
+        code: The state of the code.
+    """
+
+    def __init__(self, dispatch: Dispatch, emitter: Emitter) -> None:
+        self.nests: list[TiledOp] = []
+        self.code = Code.DISTRIBUTED
+        self._dispatch = dispatch
+        self._emit = emitter
+        handles = emitter.match_linalg_ops(len(dispatch.ops))
+        self._ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
+        self._named = [op.index for op in dispatch.ops if op.kind is not OpKind.FILL]
+        self._ended: set[int] = set()
+
+    def __getitem__(self, op: LinalgOp) -> TiledOp:
+        """Return an op as it stands; its handle may have ended."""
+        return self._ops[op.index]
+
+    def found(self, op: LinalgOp) -> TiledOp:
+        """Return an op as it stands, with a valid handle; all fills share one handle once their own have ended."""
+        self.settle()
+        if op.index in self._ended:
+            self._ended.discard(op.index)
+            self.update(replace(self[op], handle=self._emit.match_ops([op.name])))
+        return self._ops[op.index]
+
+    def settle(self) -> None:
+        """Clean up untidy code, and match ops whose handles have ended again; fills are matched at their next use.
+
+        Ops are matched by name, in program order. A script fails when it finds more or fewer than two or more ops; of
+        a single op, only the proof of application and the numeric checks notice.
+        """
+        self.tidy()
+        if self._ended.isdisjoint(self._named):
+            return
+        self._ended.difference_update(self._named)
+        ops = [self._ops[index] for index in self._named]
+        handles = self._emit.split(self._emit.match_ops(sorted({op.op.name for op in ops})), len(ops))
+        for op, handle in zip(ops, handles, strict=True):
+            self.update(replace(op, handle=handle))
+
+    def tidy(self) -> None:
+        """Clean up untidy code."""
+        if self.code is Code.UNTIDY:
+            self.clean_up()
+
+    def clean_up(self) -> None:
+        """Canonicalize, so that shapes are static where they can be."""
+        self._emit.apply_patterns(*patterns.CLEAN_UP)
+        self._emit.cse()
+        self.code = Code.TIDY
+
+    def update(self, op: TiledOp) -> None:
+        """Note how an op stands now."""
+        self._ops[op.op.index] = op
+
+    def fuse(self, op: LinalgOp, handle: Handle = None) -> None:
+        """Note that an op is inside the loops of its last consumer, with the tiles that the consumer's tiles need."""
+        consumers, tiled = self._dispatch.consumers(op.index), self[op]
+        if not consumers:
+            self.update(replace(tiled, handle=handle))
+            return
+        consumer = self[consumers[-1]]
+        tiles = producer_tiles(consumer.op, [level.tile for level in consumer.levels], op)
+        levels = tuple(Level(level.kind, tile) for level, tile in zip(consumer.levels, tiles, strict=True))
+        self.update(TiledOp(handle, op, levels[-1].tile if levels else tiled.tile, levels))
+
+    def end_handles(self) -> None:
+        """Note that no handle of an op is valid any more."""
+        self._ended = set(range(len(self._ops)))
+
+    def remove(self, ops: Sequence[LinalgOp]) -> None:
+        """Note that ops are not in the function any more."""
+        gone = {op.index for op in ops}
+        self._named = [index for index in self._named if index not in gone]
+
+    def copies(self, ops: Sequence[LinalgOp], peeled: Sequence[TileLoop]) -> Iterator[TiledOp]:
+        """Yield ops once per copy of their tile that peeling loops made, the full tiles last; each stands as yielded.
+
+        Until the next op is yielded, the copy that was yielded is the op.
+        """
+        self.clean_up()
+        self._ended.clear()
+        sizes = list(combinations(*((loop.size, loop.rest) for loop in peeled)))
+        handles = self._emit.split(self._emit.match_ops(sorted({op.name for op in ops})), len(sizes) * len(ops))
+        found = zip(((each, op) for each in sizes for op in ops), handles, strict=True)
+        views = [self._cut(op, handle, peeled, each) for (each, op), handle in found]
+        for view in reversed(views):
+            self.update(view)
+            yield view
+
+    def _cut(self, op: LinalgOp, handle: Handle, peeled: Sequence[TileLoop], sizes: Sequence[int]) -> TiledOp:
+        """Return an op as it is in one copy of the tile."""
+        tile = list(self[op].tile)
+        for made, size in zip(peeled, sizes, strict=True):
+            assert made.loop is not None
+            position = made.loop.position(op)
+            tile[position] = min(tile[position], size)
+        return replace(self[op], handle=handle, tile=tuple(tile))
+
+    def finish(self, op: TiledOp) -> None:
+        """Note that an op's loop nest is complete."""
+        self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
