@@ -43,7 +43,7 @@ RESULT = TuneResult(
     model="model.mlir", target="llvm-cpu", threads=1, seed=0, trials=8, measured=8, seconds=30.0, run_seconds=120.0,
     phases={}, interrupted=False, left_out={}, dispatches=(DISPATCH,), output=None, store="", parameters=(),
     program=ProgramResult(timing(1e-3), timing(5e-4, 2.0), {"default": 1.0}, "default", "local-sync", True),
-    tunable_share=None, model_accuracy=None, versions={},
+    tunable_share=None, notes=(), model_accuracy=None, versions={},
     curves=(
         ProgramCurve("default", (Estimate(60.0, 0, 9.5e-4), Estimate(90.0, 8, 4.5e-4))),
         ProgramCurve("other", (Estimate(70.0, 0, 9e-2),)),
