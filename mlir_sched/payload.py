@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 
 ELEMENT_BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "i1": 1, "index": 8}
 """Size of a scalar in memory, by MLIR type."""
@@ -266,6 +267,12 @@ class Dispatch:
             tuple(op for op, producers in zip(self.ops, read, strict=True) if made.index in producers)
             for made in self.ops
         )
+
+    @cached_property
+    def is_chain(self) -> bool:
+        """Whether each op reads the op before it, fills aside: these ops keep their order wherever they are fused."""
+        ops = [op for op in self.ops if op.kind is not OpKind.FILL]
+        return all(reader in self.consumers(op.index) for op, reader in pairwise(ops))
 
     @property
     def root(self) -> LinalgOp:

@@ -359,6 +359,46 @@ def row_sum_then_scale(rows: int, columns: int) -> Payload:
     return Payload(_function(f"%a: {a}", a, body), O3)
 
 
+def independent_ops(rows: int, columns: int) -> Payload:
+    """Return exp(y) * sum(exp(y)) - sum(x) per row in one dispatch, whose root reads its ops in another order.
+
+    In the dispatch sum(x) comes first; the root reads the exponentials first. IREE puts such ops into several
+    dispatches; what a program says to be a dispatch is left as it is.
+    """
+    x, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"
+    whole, row = "affine_map<(i, j) -> (i, j)>", "affine_map<(i, j) -> (i)>"
+
+    def reduced(name: str, operand: str) -> str:
+        return f"""
+    %{name} = linalg.generic {{indexing_maps = [{whole}, {row}], iterator_types = ["parallel", "reduction"]}}
+        ins(%{operand} : {x}) outs(%zero : {r}) {{
+      ^bb0(%v: f32, %acc: f32):
+        %s = arith.addf %v, %acc : f32
+        linalg.yield %s : f32
+    }} -> {r}"""
+
+    body = f"""
+  %all = flow.dispatch.region -> ({x}) {{{_filled("zero", r, "0.0")}
+    %e = tensor.empty() : {x}{reduced("sum", "x")}
+    %exp = linalg.generic {{indexing_maps = [{whole}, {whole}], iterator_types = ["parallel", "parallel"]}}
+        ins(%y : {x}) outs(%e : {x}) {{
+      ^bb0(%v: f32, %o: f32):
+        %w = math.exp %v : f32
+        linalg.yield %w : f32
+    }} -> {x}{reduced("total", "exp")}
+    %r = linalg.generic {{indexing_maps = [{whole}, {row}, {row}, {whole}], iterator_types = ["parallel", "parallel"]}}
+        ins(%exp, %total, %sum : {x}, {r}, {r}) outs(%e : {x}) {{
+      ^bb0(%v: f32, %t: f32, %s: f32, %o: f32):
+        %m = arith.mulf %v, %t : f32
+        %d = arith.subf %m, %s : f32
+        linalg.yield %d : f32
+    }} -> {x}
+    flow.return %r : {x}
+  }}
+  return %all : {x}"""
+    return Payload(_function(f"%x: {x}, %y: {x}", x, body))
+
+
 PAYLOADS: dict[str, Payload] = {
     "matmul": matmul(64, 48, 80),
     "matmul_uneven": matmul(17, 33, 65),

@@ -58,6 +58,9 @@ class Emitter:
     def match_ops(self, names: Sequence[str]) -> Handle:
         """Match all ops of the function that have one of the names."""
 
+    def match_marked(self, mark: str) -> Handle:
+        """Match all ops of the function that are annotated with a unit attribute of the name ``mark``."""
+
     def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
         """Split a handle of ``count`` ops into one handle per op."""
         del handle

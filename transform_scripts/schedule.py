@@ -162,6 +162,8 @@ class Schedule(Draws):
         """
         groups = [sizes] if order is None else [{loop: sizes[loop]} for loop in order]
         made: list[TileLoop] = []
+        if fuse:
+            self._ops.mark()
         for group in filter(None, groups):
             made += self._fuse_producers(op, group) if fuse is True else self._tile(op, group)
         self._made += made
@@ -213,6 +215,7 @@ class Schedule(Draws):
         """
         if not ops:
             return
+        self._ops.mark()
         self._ops.tidy()
         self._emit.run_pass(_REMATERIALIZE)
         self._ops.end_handles()
@@ -222,6 +225,9 @@ class Schedule(Draws):
 
     def promote(self, op: LinalgOp, operand: int, *, order: Sequence[int], tile: Sequence[int], around: int) -> None:
         """Copy an operand's tiles, transposed, into a buffer in front of the innermost loops around an op.
+
+        The copy is vectorized with the op, by a match of every ``linalg.transpose`` and every ``tensor.pad`` of the
+        function, so that the dispatch should have none of its own.
 
         Args:
             op: The op.
@@ -243,7 +249,8 @@ class Schedule(Draws):
     ) -> None:
         """Make groups of iterations of some loops innermost in memory: copy one operand, and view the others.
 
-        The schedule goes on with the op's loops as they were, without loops over the iterations of a group.
+        The schedule goes on with the op's loops as they were, without loops over the iterations of a group. A match of
+        every ``linalg.transpose`` of the function tiles the copy, so that the dispatch should have none of its own.
 
         Args:
             op: The op; the code of its tile is a ``linalg.generic`` from here on.
@@ -276,6 +283,7 @@ class Schedule(Draws):
 
     def peel(self) -> None:
         """Peel the last iterations off every loop whose step does not divide its extent, inner loops first."""
+        self._ops.mark()
         self._peeled = [loop for loop in self._made if loop.rest]
         for loop in reversed(self._peeled):  # peeling an outer loop invalidates the handles of the loops inside
             self._emit.peel(loop.handle)
@@ -309,6 +317,9 @@ class Schedule(Draws):
             tail: Tail strategy: :data:`PEEL` first peels the iterations off that steps leave over, :data:`MASK` masks
                 the vectors, :data:`DIVIDE` says that no iterations are left over.
             then: Pattern sets to apply at the end.
+
+        Raises:
+            IllegalTraceError: Fills of unlike tiles are to be masked; they are vectorized all at once.
         """
         self._ops.settle()
         peeled = tail == PEEL and any(loop.rest for loop in self._made)
@@ -348,6 +359,7 @@ class Schedule(Draws):
 
     def run_pass(self, name: str) -> None:
         """Run one of the compiler's passes on the function; ops are found again at their next use."""
+        self._ops.mark()
         self._emit.run_pass(name)
         self._ops.end_handles()
 
@@ -424,7 +436,11 @@ class Schedule(Draws):
             elif op.kind is not OpKind.FILL:
                 tiled = self._ops.found(op)
                 self._emit.vectorize(tiled.handle, tiled.tile if masked else ())
-        for fill in [op for op in ops if op.kind is OpKind.FILL][:1]:  # all fills at once, wherever fusion put them
+        fills = [op for op in ops if op.kind is OpKind.FILL]
+        if masked:
+            tiles = sorted({self._ops[fill].tile for fill in fills})
+            self.require(len(tiles) <= 1, f"fills of the tiles {tiles} cannot share their masks")
+        for fill in fills[:1]:  # all fills at once, wherever fusion put them
             self._emit.vectorize(self._emit.match_ops([fill.name]), self._ops[fill].tile if masked else ())
         for tile in self._buffers:
             self._emit.vectorize(self._emit.match_ops(["linalg.transpose"]))

@@ -150,6 +150,12 @@ class ScriptEmitter(Emitter):
         with ir.Location.name("ops"):
             return structured.MatchOp(self._any_op, self._function, ops=to_attribute(list(names))).result
 
+    def match_marked(self, mark: str) -> Handle:
+        """Match all ops of the function that are annotated with a unit attribute of the name ``mark``."""
+        with ir.Location.name("op"):
+            attributes = ir.DictAttr.get({mark: ir.UnitAttr.get()})
+            return structured.MatchOp(self._any_op, self._function, op_attrs=attributes).result
+
     def split(self, handle: Handle, count: int) -> tuple[Handle, ...]:
         """Split a handle of ``count`` ops."""
         if count == 1:

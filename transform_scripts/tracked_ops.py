@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from itertools import product as combinations
 
+from mlir_sched.attributes import MARK
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind, producer_tiles
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
@@ -47,6 +48,7 @@ class TrackedOps:
         self._ops = [TiledOp(h, op, op.extents) for h, op in zip(handles, dispatch.ops, strict=True)]
         self._named = [op.index for op in dispatch.ops if op.kind is not OpKind.FILL]
         self._ended: set[int] = set()
+        self._marked = False
 
     def __getitem__(self, op: LinalgOp) -> TiledOp:
         """Return an op as it stands; its handle may have ended."""
@@ -63,17 +65,49 @@ class TrackedOps:
     def settle(self) -> None:
         """Clean up untidy code, and match ops whose handles have ended again; fills are matched at their next use.
 
-        Ops are matched by name, in program order. A script fails when it finds more or fewer than two or more ops; of
-        a single op, only the proof of application and the numeric checks notice.
+        Ops are matched by name, in program order, or by their marks (:meth:`mark`). Where several are matched at once,
+        a script fails that finds more or fewer. A match of one op is not counted: that it is missing, or is several
+        ops, shows in the proof of application and in the numeric checks.
         """
         self.tidy()
         if self._ended.isdisjoint(self._named):
             return
         self._ended.difference_update(self._named)
         ops = [self._ops[index] for index in self._named]
-        handles = self._emit.split(self._emit.match_ops(sorted({op.op.name for op in ops})), len(ops))
+        (handles,) = self._match([op.op for op in ops], 1)
         for op, handle in zip(ops, handles, strict=True):
             self.update(replace(op, handle=handle))
+
+    def mark(self) -> None:
+        """Mark ops that fusion may put into another order, while their handles are valid; their marks find them again.
+
+        Fusion puts the producers of an op into the order of its operands, so that only ops that read one another, each
+        the op before it, are sure to stay in the dispatch's order. Fills are never marked: CSE merges equal fills.
+        """
+        if self._marked or self._dispatch.is_chain or self.nests:
+            return
+        for index in self._named:
+            op = self._dispatch.ops[index]
+            self._emit.annotate(self.found(op).handle, _mark_of(op), None)
+        self._marked = True
+
+    def _match(self, ops: Sequence[LinalgOp], copies: int) -> list[tuple[Handle, ...]]:
+        """Match ops that are there in several copies: per copy, in program order, the handles of the ops."""
+        groups = [list(ops)]
+        if self._marked:
+            fills = [op for op in ops if op.kind is OpKind.FILL]
+            groups = [[op] for op in ops if op not in fills] + ([fills] if fills else [])
+        found: dict[int, Sequence[Handle]] = {}
+        for group in groups:
+            handles = self._emit.split(self._look_up(group), copies * len(group))
+            found |= {op.index: handles[place :: len(group)] for place, op in enumerate(group)}
+        return [tuple(found[op.index][copy] for op in ops) for copy in range(copies)]
+
+    def _look_up(self, ops: Sequence[LinalgOp]) -> Handle:
+        """Match all copies of ops, by the mark of a single marked op, else by their names."""
+        if self._marked and ops[0].kind is not OpKind.FILL:
+            return self._emit.match_marked(_mark_of(ops[0]))
+        return self._emit.match_ops(sorted({op.name for op in ops}))
 
     def tidy(self) -> None:
         """Clean up untidy code."""
@@ -118,9 +152,12 @@ class TrackedOps:
         self.clean_up()
         self._ended.clear()
         sizes = list(combinations(*((loop.size, loop.rest) for loop in peeled)))
-        handles = self._emit.split(self._emit.match_ops(sorted({op.name for op in ops})), len(sizes) * len(ops))
-        found = zip(((each, op) for each in sizes for op in ops), handles, strict=True)
-        views = [self._cut(op, handle, peeled, each) for (each, op), handle in found]
+        found = zip(sizes, self._match(ops, len(sizes)), strict=True)
+        views = [
+            self._cut(op, handle, peeled, each)
+            for each, handles in found
+            for op, handle in zip(ops, handles, strict=True)
+        ]
         for view in reversed(views):
             self.update(view)
             yield view
@@ -137,3 +174,7 @@ class TrackedOps:
     def finish(self, op: TiledOp) -> None:
         """Note that an op's loop nest is complete."""
         self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
+
+
+def _mark_of(op: LinalgOp) -> str:
+    return f"{MARK}_{op.index}"

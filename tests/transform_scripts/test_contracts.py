@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from convolution_payloads import CONVOLUTIONS
 from folders import ROOT
-from payloads import PAYLOADS, Payload, dot_products
+from payloads import PAYLOADS, Payload, dot_products, independent_ops
 from vulkan import require_vulkan
 
 from mlir_sched.space.design_space import Space
@@ -63,7 +63,10 @@ class TestConvolution(OnPayloads):
 
 
 class TestReduction(OnPayloads):
-    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in REDUCTIONS}
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        **{name: PAYLOADS[name] for name in REDUCTIONS},
+        "independent_ops": independent_ops(64, 128),
+    }
     candidates = 5
 
     def module(self) -> TransformModule:

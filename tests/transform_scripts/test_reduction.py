@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from fixed_targets import FIXED
-from payloads import Payload, layernorm, row_sum, softmax
+from payloads import Payload, independent_ops, layernorm, row_sum, softmax
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.payload import OpKind
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace, Space
@@ -18,7 +19,10 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.testing import check_candidates
 from mlir_sched.trace import OnIllegal, Recorder, Trace
+from mlir_sched.transform_scripts.draws import MASK
 from mlir_sched.transform_scripts.llvm_cpu import Reduction
+from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.structures import parallel_loops
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
@@ -100,6 +104,25 @@ def test_golden_script_of_whole_rows(space_for: SpaceFor, golden: Callable[[str,
     golden(
         "reduction_whole_rows", space.script(space.run("reduction", Recorder(WHOLE, on_illegal=OnIllegal.REJECT))[0])
     )
+
+
+@pytest.mark.parametrize(("name", "marked"), [("independent_ops", True), ("softmax", False), ("layernorm", False)])
+def test_ops_that_fusion_may_reorder_are_found_by_marks(space_for: SpaceFor, name: str, marked: bool) -> None:
+    space = space_for(independent_ops(64, 128) if marked else name)
+    scripts = [space.script(trace) for trace in traces_of(space, {}, 6)]
+    assert space.dispatch.is_chain != marked
+    assert [script.count('"mlir_sched.op_') for script in scripts] == [4 if marked else 0] * 6
+    assert all(("{mlir_sched.op_1}" in script) == marked for script in scripts)
+
+
+def test_fills_of_unlike_tiles_are_not_masked_together(space_for: SpaceFor) -> None:
+    dispatch = space_for("softmax").dispatch
+    first, *others = [op for op in dispatch.ops if op.kind is OpKind.FILL]
+    assert others
+    s = Schedule(dispatch, FIXED, Recorder())
+    s.tile(first, {parallel_loops(first)[-1]: 4})
+    with pytest.raises(IllegalTraceError, match="cannot share their masks"):
+        s.vectorize(*dispatch.ops, tail=MASK)
 
 
 def test_long_rows_are_never_whole(space_for: SpaceFor) -> None:
