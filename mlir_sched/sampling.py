@@ -235,7 +235,10 @@ class Permutation(Distribution):
 
 @dataclass(frozen=True)
 class ComputeLocation(Distribution):
-    """The loop a producer or consumer is fused into: one of the named places, outermost first."""
+    """The loop a producer or consumer is fused into: one of the named places, outermost first.
+
+    No draw of the schedule makes one; stores and scripts may hold some, which are still read.
+    """
 
     kind: ClassVar[str] = "compute_location"
     locations: tuple[str, ...]

@@ -9,7 +9,6 @@ from typing import cast
 from mlir_sched.payload import LinalgOp
 from mlir_sched.sampling import (
     Categorical,
-    ComputeLocation,
     Distribution,
     IntRange,
     PerfectTile,
@@ -156,10 +155,6 @@ class Draws(ABC):
         by_name = {loop.name: loop for loop in loops}
         order = cast("tuple[str, ...]", self._structural(name, Permutation(tuple(by_name))).value)
         return tuple(by_name[chosen] for chosen in order)
-
-    def sample_compute_location(self, name: str, locations: Sequence[str]) -> str:
-        """Draw the place to fuse at, from the names of loops, outermost first."""
-        return cast(str, self._structural(name, ComputeLocation(tuple(locations))).value)
 
     def _numbers(self, name: str, distribution: Distribution, static: bool) -> tuple[Sampled, ...]:
         decision = self._decide(name, distribution)

@@ -19,7 +19,7 @@ from mlir_sched.transform_scripts.module import Program
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction as Found
 
-MAX_UNROLLED_VECTORS = 256
+MAX_THREAD_VECTORS = 256
 """Most multiply-add vector instructions of one thread; with more, drivers compile for seconds to minutes (lavapipe)."""
 
 
@@ -40,6 +40,6 @@ def threads(s: Schedule, mm: Found) -> None:
     """
     tile = {loop: s.extent(loop) for loop in (*mm.others, *mm.tiled)}
     step = s.sample_tile("reduction_step", mm.reduction, most=MAX_REDUCTION_STEP)
-    s.require_registers(mm.op, tile, step=step, most_vectors=MAX_UNROLLED_VECTORS)
+    s.require_registers(mm.op, tile, step=step, most_vectors=MAX_THREAD_VECTORS)
     tile_reduction(s, mm, step)
     s.vectorize(*mm.ops, then=patterns.CONTRACT)

@@ -22,7 +22,7 @@ from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import nest_of, size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, reduction_loops
-from mlir_sched.transform_scripts.vulkan.contraction import MAX_UNROLLED_VECTORS
+from mlir_sched.transform_scripts.vulkan.contraction import MAX_THREAD_VECTORS
 
 
 class LoweringConfig(DelegatingModule):
@@ -56,5 +56,5 @@ def _sample_reduction(s: Schedule, op: LinalgOp, thread: Mapping[Loop, int]) -> 
     *outer, innermost = reduction_loops(op)
     step = s.sample_tile("reduction_step", innermost, most=MAX_REDUCTION_STEP)
     unrolled = product([*thread.values(), step]) // s.target.vector_elements(4)
-    s.require(unrolled <= MAX_UNROLLED_VECTORS, f"{unrolled} unrolled vectors are more than {MAX_UNROLLED_VECTORS}")
+    s.require(unrolled <= MAX_THREAD_VECTORS, f"{unrolled} unrolled vectors are more than {MAX_THREAD_VECTORS}")
     return {**dict.fromkeys(outer, 1), innermost: step}
