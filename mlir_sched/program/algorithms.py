@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.errors import UserError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
@@ -82,10 +82,14 @@ class Algorithms:
     def alternatives(self, built: BuiltVariant) -> tuple[Alternative, ...]:
         """Return the other algorithms for a variant's program; none unless a rewrite has settled its layout.
 
-        A program that IREE cannot compile with an algorithm has no such alternative.
+        A program that IREE cannot compile with an algorithm has no such alternative. Short programs that run in the
+        calling thread of a run on several have none.
+
+        Raises:
+            MlirSchedError: IREE fails on the program.
         """
         variant = built.variant
-        if LAYOUT not in (variant.name, variant.refines):
+        if LAYOUT not in (variant.name, variant.refines) or variant.local_sync:
             return ()
         scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker("algorithm_scripts", variant.name)
         with ThreadPoolExecutor(EXTRACTIONS) as pool:
@@ -100,7 +104,7 @@ class Algorithms:
             shapes: Those of its alternatives that are chosen, at least one.
 
         Raises:
-            UserError, ModelCompileError: IREE does not compile the program.
+            MlirSchedError: IREE does not compile the program.
         """
         script: RewriteScript = self._in_worker("script_with_algorithms", built.variant.name, tuple(shapes))
         composed = build_variant(self.path, self.target, Variant(script.name, script.flags, script), self.parameters)
@@ -113,7 +117,7 @@ class Algorithms:
         flags = (*TASK_FLAGS, *script.flags)
         try:
             tasks = extract(self.path, self.target, flags, library, parameters=self.parameters).tasks
-        except UserError:
+        except MlirSchedError:
             return None
         before = {task.key: task.weight for task in built.model.tasks}
         after = {task.key: task.weight for task in tasks}

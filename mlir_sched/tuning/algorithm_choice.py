@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mlir_sched.compiler import ModelCompileError
-from mlir_sched.errors import UserError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.algorithms import Algorithms, Alternative
 from mlir_sched.reasons import reason
 from mlir_sched.text import seconds
@@ -16,6 +15,8 @@ from mlir_sched.tuning.tuning_run import TuningRun
 
 NOT_FASTER = "the program is not faster with it"
 """Why a chosen algorithm is left out in the end."""
+OTHERS = "other algorithms"
+"""What is left out where the alternatives of a program cannot be found."""
 NOT_MEASURED = "not all of its dispatches were measured"
 """Why an algorithm is left out in a short run by time."""
 
@@ -48,7 +49,11 @@ class AlgorithmChoice:
         if not self.run.decide("tries-algorithms", lambda: afforded):
             return ()
         program.tell(Phase.VARIANTS)
-        return self.algorithms.alternatives(program.built)
+        try:
+            return self.algorithms.alternatives(program.built)
+        except MlirSchedError as error:
+            self.left_out = {OTHERS: reason(str(error))}
+            return ()
 
     def composed(self, program: ProgramSearch, found: Sequence[Alternative]) -> ProgramSearch | None:
         """Return the search of the program with the algorithms that pay; None where none does.
@@ -68,7 +73,7 @@ class AlgorithmChoice:
         program.tell(Phase.VARIANTS)
         try:
             return program.narrowed(self.algorithms.compose(program.built, shapes))
-        except (UserError, ModelCompileError) as error:
+        except MlirSchedError as error:
             self.reject(reason(str(error)))
             return None
 

@@ -14,13 +14,14 @@ from speedups import Speedups, timing
 
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database import RecordStore
+from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.program.algorithms import Algorithms, Alternative
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants import BuiltVariant
 from mlir_sched.space.design_space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.algorithm_choice import NOT_FASTER, NOT_MEASURED, AlgorithmChoice
+from mlir_sched.tuning.algorithm_choice import NOT_FASTER, NOT_MEASURED, OTHERS, AlgorithmChoice
 from mlir_sched.tuning.budget import Budget
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -43,13 +44,21 @@ PROGRAM, COMPOSED = built("channels_last", REST, DIRECT), built("composed", REST
 
 @dataclass
 class Planned:
-    """An algorithm that replaces the direct convolutions by products."""
+    """An algorithm that replaces the direct convolutions by products.
+
+    Attributes:
+        error: The compiler's error on the composed program.
+        crash: The compiler's error on the program's alternatives.
+    """
 
     error: str = ""
+    crash: str = ""
     asked: list[Sequence[str]] = field(default_factory=list)
 
     def alternatives(self, program: BuiltVariant) -> tuple[Alternative, ...]:
         assert program is PROGRAM
+        if self.crash:
+            raise ChildCrashError(self.crash)
         return (Alternative(SHAPE, NAME, {DIRECT.key: 2}, (PRODUCTS,)),)
 
     def compose(self, program: BuiltVariant, shapes: Sequence[str]) -> BuiltVariant:
@@ -116,6 +125,14 @@ def test_a_program_that_iree_does_not_compile_is_left_out(search: Callable[..., 
     found = search(speedups(10.0), Planned("the stack is exceeded"))
     assert found.best.built is PROGRAM
     assert found.left_out == {NAME: "the stack is exceeded"}
+
+
+def test_a_crash_of_the_compiler_costs_the_algorithms_and_not_the_run(search: Callable[..., SearchResult]) -> None:
+    evaluator = speedups(10.0)
+    found = search(evaluator, Planned(crash="the compiler process was killed by SIGSEGV"))
+    assert found.best.built is PROGRAM
+    assert found.left_out == {OTHERS: "the compiler process was killed by SIGSEGV"}
+    assert len(evaluator.measured) == 96
 
 
 def test_an_algorithm_with_an_unmeasured_dispatch_is_left_out(
