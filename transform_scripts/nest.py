@@ -36,6 +36,10 @@ class TiledOp:
     tile: tuple[int, ...]
     levels: tuple[Level, ...] = ()
 
+    def held(self, handle: Handle) -> TiledOp:
+        """Return the op with another handle (``dataclasses.replace`` takes several times as long)."""
+        return TiledOp(handle, self.op, self.tile, self.levels)
+
     def tiled(self, handle: Handle, kind: str, sizes: Sequence[int]) -> TiledOp:
         """Return the op inside one more level; a size of 0, or above the tile, leaves a loop whole."""
         tile = tuple(min(s, t) if s else t for s, t in zip(sizes, self.tile, strict=True))

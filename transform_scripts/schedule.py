@@ -66,16 +66,16 @@ class Schedule(Draws):
         """
         if op is None:
             index, position = loop.at[0]
-            return self._ops[self.dispatch.ops[index]].tile[position]
-        return self._ops[op].tile[loop.position(op)]
+            return self._ops.tile(index)[position]
+        return self._ops.tile(op.index)[loop.position(op)]
 
     def tile_of(self, op: LinalgOp) -> tuple[int, ...]:
         """Return the current tile of an op: iterations per loop."""
-        return self._ops[op].tile
+        return self._ops.tile(op.index)
 
     def points(self, op: LinalgOp) -> int:
         """Return how many results the current tile of an op has."""
-        return points(op, self._ops[op].tile)
+        return points(op, self._ops.tile(op.index))
 
     def levels_of(self, op: LinalgOp) -> tuple[Level, ...]:
         """Return the tiling levels around an op, outermost first."""
@@ -241,7 +241,7 @@ class Schedule(Draws):
             self._ops.clean_up()
         zeros = [_zero(each.tensor.element_type) for each in (*op.inputs, *op.outputs)]
         handle = self._emit.hoist_operand(tiled.handle, operand, zeros, len(tiled.tile), around, order)
-        self._ops.update(replace(tiled, handle=handle))
+        self._ops.update(tiled.held(handle))
         self._buffers.append(tuple(tile))
 
     def pack(
@@ -266,7 +266,7 @@ class Schedule(Draws):
         self._ops.clean_up()
         tiled, _ = self._emit.tile_using_for(self._emit.match_ops(["linalg.transpose"]), copy)
         self._emit.vectorize(tiled)
-        self._ops.update(replace(self._ops[op], handle=packed))
+        self._ops.update(self._ops[op].held(packed))
 
     def read_padding_in_place(self) -> None:
         """Read a padded tensor in place instead of a padded copy, each vector on the condition that it is not padding.

@@ -54,12 +54,16 @@ class TrackedOps:
         """Return an op as it stands; its handle may have ended."""
         return self._ops[op.index]
 
+    def tile(self, index: int) -> tuple[int, ...]:
+        """Return the current tile of the op at an index of the dispatch: iterations per loop."""
+        return self._ops[index].tile
+
     def found(self, op: LinalgOp) -> TiledOp:
         """Return an op as it stands, with a valid handle; all fills share one handle once their own have ended."""
         self.settle()
         if op.index in self._ended:
             self._ended.discard(op.index)
-            self.update(replace(self[op], handle=self._emit.match_ops([op.name])))
+            self.update(self[op].held(self._emit.match_ops([op.name])))
         return self._ops[op.index]
 
     def settle(self) -> None:
@@ -69,14 +73,15 @@ class TrackedOps:
         a script fails that finds more or fewer. A match of one op is not counted: that it is missing, or is several
         ops, shows in the proof of application and in the numeric checks.
         """
-        self.tidy()
-        if self._ended.isdisjoint(self._named):
+        if self.code is Code.UNTIDY:
+            self.clean_up()
+        if not self._ended or self._ended.isdisjoint(self._named):
             return
         self._ended.difference_update(self._named)
         ops = [self._ops[index] for index in self._named]
         (handles,) = self._match([op.op for op in ops], 1)
         for op, handle in zip(ops, handles, strict=True):
-            self.update(replace(op, handle=handle))
+            self.update(op.held(handle))
 
     def mark(self) -> None:
         """Mark ops that fusion may put into another order, while their handles are valid; their marks find them again.
@@ -126,11 +131,11 @@ class TrackedOps:
 
     def fuse(self, op: LinalgOp, handle: Handle = None) -> None:
         """Note that an op is inside the loops of its last consumer, with the tiles that the consumer's tiles need."""
-        consumers, tiled = self._dispatch.consumers(op.index), self[op]
+        consumers, tiled = self._dispatch.consumers(op.index), self._ops[op.index]
         if not consumers:
-            self.update(replace(tiled, handle=handle))
+            self.update(tiled.held(handle))
             return
-        consumer = self[consumers[-1]]
+        consumer = self._ops[consumers[-1].index]
         tiles = producer_tiles(consumer.op, [level.tile for level in consumer.levels], op)
         levels = tuple(Level(level.kind, tile) for level, tile in zip(consumer.levels, tiles, strict=True))
         self.update(TiledOp(handle, op, levels[-1].tile if levels else tiled.tile, levels))
@@ -169,7 +174,7 @@ class TrackedOps:
             assert made.loop is not None
             position = made.loop.position(op)
             tile[position] = min(tile[position], size)
-        return replace(self[op], handle=handle, tile=tuple(tile))
+        return TiledOp(handle, op, tuple(tile), self[op].levels)
 
     def finish(self, op: TiledOp) -> None:
         """Note that an op's loop nest is complete."""
