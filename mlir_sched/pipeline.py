@@ -22,7 +22,6 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks.model import require_program
-from mlir_sched.tasks.task import task_flags
 from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
@@ -91,7 +90,7 @@ def tune(
         errors = ErrorLog(folder)
 
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
-            return CompileAndRun(task_flags(built.model.flags), replace(measuring, threads=built.on(target).cores))
+            return CompileAndRun(built.model.task_flags, replace(measuring, threads=built.on(target).cores))
 
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)

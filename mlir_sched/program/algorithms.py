@@ -31,7 +31,7 @@ _SCRIPTS = "mlir_sched.program.rewrites.scripts"
 
 
 @dataclass(frozen=True)
-class Alternative:
+class OtherAlgorithm:
     """Another algorithm for all convolutions of one shape in a variant's program.
 
     Attributes:
@@ -79,7 +79,7 @@ class Algorithms:
     options: RunnerOptions
     parameters: tuple[ParameterFile, ...] = ()
 
-    def alternatives(self, built: BuiltVariant) -> tuple[Alternative, ...]:
+    def alternatives(self, built: BuiltVariant) -> tuple[OtherAlgorithm, ...]:
         """Return the other algorithms for a variant's program; none unless a rewrite has settled its layout.
 
         A program that IREE cannot compile with an algorithm has no such alternative. Short programs that run in the
@@ -112,7 +112,7 @@ class Algorithms:
             (_, timed), _ = time_variants([self.default, composed], runner)
         return timed
 
-    def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> Alternative | None:
+    def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
         library = build_library([], script)
         flags = (*TASK_FLAGS, *script.flags)
         try:
@@ -123,7 +123,9 @@ class Algorithms:
         after = {task.key: task.weight for task in tasks}
         gone = {key: calls - after.get(key, 0) for key, calls in before.items() if calls > after.get(key, 0)}
         more = [(task, task.weight - before.get(task.key, 0)) for task in tasks]
-        return Alternative(shape, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0))
+        return OtherAlgorithm(
+            shape, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0)
+        )
 
     def _in_worker(self, function: str, *arguments: object) -> Any:
         job = f"{_SCRIPTS}:{function}"

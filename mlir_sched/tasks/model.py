@@ -16,7 +16,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.processes.workers import WorkerLimits, run_isolated
 from mlir_sched.reasons import reason
 from mlir_sched.targets.target import Target
-from mlir_sched.tasks.task import Task
+from mlir_sched.tasks.task import Task, task_flags
 
 TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
 """Flags under which a program is split into tasks, and compiled once its dispatches have scripts.
@@ -75,6 +75,11 @@ class Model:
     parameters: tuple[ParameterFile, ...] = ()
     scopes: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
+
+    @property
+    def task_flags(self) -> tuple[str, ...]:
+        """Compiler flags of every task."""
+        return task_flags(self.flags)
 
 
 def extract(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.algorithms import Algorithms, Alternative
+from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.reasons import reason
 from mlir_sched.text import seconds
 from mlir_sched.tuning.phases import Phase
@@ -34,10 +34,10 @@ class AlgorithmChoice:
 
     run: TuningRun
     algorithms: Algorithms
-    chosen: Sequence[Alternative] = ()
+    chosen: Sequence[OtherAlgorithm] = ()
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> tuple[Alternative, ...]:
+    def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> tuple[OtherAlgorithm, ...]:
         """Return the other algorithms for parts of a program; none where too little of the budget is left.
 
         Args:
@@ -55,7 +55,7 @@ class AlgorithmChoice:
             self.left_out = {OTHERS: reason(str(error))}
             return ()
 
-    def composed(self, program: ProgramSearch, found: Sequence[Alternative]) -> ProgramSearch | None:
+    def composed(self, program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> ProgramSearch | None:
         """Return the search of the program with the algorithms that pay; None where none does.
 
         Args:
@@ -83,7 +83,7 @@ class AlgorithmChoice:
         self.chosen = ()
 
 
-def _why_not(alternative: Alternative, call_s: dict[str, float]) -> str:
+def _why_not(alternative: OtherAlgorithm, call_s: dict[str, float]) -> str:
     """Return why an algorithm does not pay, by the seconds per call of its tasks; empty if it does."""
     saved_s = alternative.saved_s(call_s)
     return "" if saved_s > 0 else f"its dispatches take {seconds(-saved_s)} more per run"

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from mlir_sched.program.variants import BuiltVariant, profiled, promising, worth_tuning
-from mlir_sched.tasks.task import task_flags
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import Part, Turn
 from mlir_sched.tuning.evaluator import Evaluator
@@ -113,7 +112,7 @@ class VariantSearch:
         with ExitStack() as stack:
             try:
                 for number, (program, part) in enumerate(self._turns()):
-                    setting = (task_flags(program.built.model.flags), program.built.variant.local_sync)
+                    setting = (program.built.model.task_flags, program.built.variant.local_sync)
                     if setting not in evaluators:
                         evaluators[setting] = stack.enter_context(open_evaluator(program.built))
                     ended = self.run.decided(f"search-{number}")

@@ -11,7 +11,7 @@ import pytest
 from channels_first_networks import function, layer, padded
 from rewriting import run
 
-from mlir_sched.program.algorithms import Algorithms, Alternative
+from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants import BuiltVariant, build_variant, rewritten_variants
 from mlir_sched.runner import RunnerOptions
@@ -53,12 +53,12 @@ def algorithms(path: Path, default: BuiltVariant) -> Algorithms:
 
 
 @pytest.fixture(scope="module")
-def found(algorithms: Algorithms, layout: BuiltVariant) -> Sequence[Alternative]:
+def found(algorithms: Algorithms, layout: BuiltVariant) -> Sequence[OtherAlgorithm]:
     return algorithms.alternatives(layout)
 
 
 def test_every_shape_has_an_alternative_that_takes_its_dispatch_away(
-    found: Sequence[Alternative], layout: BuiltVariant
+    found: Sequence[OtherAlgorithm], layout: BuiltVariant
 ) -> None:
     assert [alternative.shape for alternative in found] == SHAPES
     calls = {task.key: task.weight for task in layout.model.tasks}
@@ -83,7 +83,7 @@ def composed(algorithms: Algorithms, layout: BuiltVariant) -> BuiltVariant:
 
 
 def test_the_composed_program_has_the_dispatches_of_its_alternatives(
-    composed: BuiltVariant, layout: BuiltVariant, found: Sequence[Alternative]
+    composed: BuiltVariant, layout: BuiltVariant, found: Sequence[OtherAlgorithm]
 ) -> None:
     calls = {task.key: task.weight for task in layout.model.tasks}
     for alternative in found:
@@ -108,7 +108,7 @@ def test_only_a_program_whose_layout_is_settled_has_other_algorithms(
     assert algorithms.alternatives(default) == ()
 
 
-def test_an_algorithm_saves_what_its_dispatches_take_less(found: Sequence[Alternative]) -> None:
+def test_an_algorithm_saves_what_its_dispatches_take_less(found: Sequence[OtherAlgorithm]) -> None:
     (alternative, _) = found
     ((gone, calls),) = alternative.gone.items()
     call_s = {gone: 8e-3} | {task.key: 1e-3 for task in alternative.made if task.dispatch is not None}

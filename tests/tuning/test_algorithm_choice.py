@@ -15,7 +15,7 @@ from speedups import Speedups, timing
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database import RecordStore
 from mlir_sched.processes.child import ChildCrashError
-from mlir_sched.program.algorithms import Algorithms, Alternative
+from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants import BuiltVariant
 from mlir_sched.space.design_space import Space
@@ -55,11 +55,11 @@ class Planned:
     crash: str = ""
     asked: list[Sequence[str]] = field(default_factory=list)
 
-    def alternatives(self, program: BuiltVariant) -> tuple[Alternative, ...]:
+    def alternatives(self, program: BuiltVariant) -> tuple[OtherAlgorithm, ...]:
         assert program is PROGRAM
         if self.crash:
             raise ChildCrashError(self.crash)
-        return (Alternative(SHAPE, NAME, {DIRECT.key: 2}, (PRODUCTS,)),)
+        return (OtherAlgorithm(SHAPE, NAME, {DIRECT.key: 2}, (PRODUCTS,)),)
 
     def compose(self, program: BuiltVariant, shapes: Sequence[str]) -> BuiltVariant:
         assert program is PROGRAM
