@@ -39,8 +39,8 @@ def main() -> None:
         name = next(name for name in old.values if name.startswith("reduction"))
         library.write_text(with_number(before, name, 1))
         checked = replay(tuned, arguments.model)
-        for strategy in checked.strategies:
-            print(f"edited script: {strategy.state}; {strategy.note}; {'; '.join(strategy.problems) or 'holds'}")
+        for sequence in checked.sequences:
+            print(f"edited script: {sequence.state}; {sequence.note}; {'; '.join(sequence.problems) or 'holds'}")
 
         edited = list(parse_traces(library.read_text()).values())
         second = tune(

@@ -6,7 +6,7 @@
         def module(self):
             return OuterProduct()
 
-        def programs(self):
+        def models(self):
             return {"square": Path("matmul.mlir").read_text(), "uneven": UNEVEN}
 """
 
@@ -47,14 +47,14 @@ class Case:
     """A sketch of a dispatch in which a module has a step.
 
     Attributes:
-        program: Name of the program.
+        model: Name of the model.
         task: The dispatch.
         space: Its design space.
         traces: The legal traces among :data:`ATTEMPTS` draws of the sketch.
         sketch: Name of the sketch.
     """
 
-    program: str
+    model: str
     task: Task
     space: DesignSpace
     sketch: str
@@ -66,7 +66,7 @@ class ModuleTests(ABC):
 
     Attributes:
         target: What is compiled for (``--target``).
-        candidates: Random candidates per sketch and program that are compiled and run.
+        candidates: Random candidates per sketch and model that are compiled and run.
         may_be_refused: Largest share of legal candidates that the compiler may refuse, 0 to 1.
     """
 
@@ -79,12 +79,12 @@ class ModuleTests(ABC):
         """Return the module."""
 
     @abstractmethod
-    def programs(self) -> Mapping[str, str]:
-        """Return programs as MLIR text, by name; each has dispatches that the module schedules."""
+    def models(self) -> Mapping[str, str]:
+        """Return models as MLIR text, by name; each has dispatches that the module schedules."""
 
-    def flags(self, program: str) -> tuple[str, ...]:
-        """Return further compiler flags of a program."""
-        del program
+    def flags(self, model: str) -> tuple[str, ...]:
+        """Return further compiler flags of a model."""
+        del model
         return ()
 
     def space(self, target: Target) -> Space:
@@ -93,28 +93,28 @@ class ModuleTests(ABC):
         known = [other.name for other in default.modules]
         return default.replace(module.name, module) if module.name in known else default.insert(module)
 
-    def test_every_program_is_scheduled(self) -> None:
-        """Each program has a dispatch with a sketch in which the module has a step."""
-        assert {case.program for case in _cases(type(self))} == set(self.programs())
+    def test_every_model_is_scheduled(self) -> None:
+        """Each model has a dispatch with a sketch in which the module has a step."""
+        assert {case.model for case in _cases(type(self))} == set(self.models())
 
     def test_every_draw_is_legal_or_refused(self) -> None:
         """A draw either breaks a rule or needs no repair, some are legal, and none raises anything else."""
         for case in _cases(type(self)):
-            assert case.traces, f"{case.program}: no draw of {case.sketch} is legal"
+            assert case.traces, f"{case.model}: no draw of {case.sketch} is legal"
             for trace in case.traces:
-                assert case.space.repaired(trace) == trace, f"{case.program}: {trace.values}"
+                assert case.space.repaired(trace) == trace, f"{case.model}: {trace.values}"
 
     def test_features_are_finite(self) -> None:
         """The cost model can learn from every legal draw."""
         for case in _cases(type(self)):
-            assert np.isfinite(case.space.features(case.traces)).all(), f"{case.program}: {case.sketch}"
+            assert np.isfinite(case.space.features(case.traces)).all(), f"{case.model}: {case.sketch}"
 
     def test_scripts_are_read_back(self) -> None:
         """The script of a trace tells the trace, and is printed again letter by letter."""
         for case in _cases(type(self)):
             for trace in case.traces[:SCRIPTS]:
                 script = case.space.script(trace)
-                assert case.space.trace_of(script) == trace, f"{case.program}: {trace.values}"
+                assert case.space.trace_of(script) == trace, f"{case.model}: {trace.values}"
                 assert case.space.script(case.space.trace_of(script)) == script
 
     def test_candidates_are_applied_and_right(self) -> None:
@@ -129,18 +129,18 @@ class ModuleTests(ABC):
                         failures = check_candidates(case.task, case.space, traces, pool, runner)
                         checked += len(traces)
                         found = zip(traces, failures, strict=True)
-                        complaints += [(case.program, trace, failure) for trace, failure in found if failure]
+                        complaints += [(case.model, trace, failure) for trace, failure in found if failure]
         assert not [complaint for complaint in complaints if complaint[2].kind not in REFUSALS]
         assert len(complaints) <= self.may_be_refused * checked, complaints
 
 
 @cache
 def _cases(tests: type[ModuleTests]) -> tuple[Case, ...]:
-    """Return every sketch of the programs of a test class in which the class's module has a step."""
+    """Return every sketch of the models of a test class in which the class's module has a step."""
     made, target = tests(), detect_target(tests.target, 1)
     own = made.module().name
     cases = []
-    for name, text in made.programs().items():
+    for name, text in made.models().items():
         for task in tasks_of(text, target, made.flags(name)):
             assert task.dispatch is not None
             space = DesignSpace(made.space(target), task.dispatch, target)
@@ -150,10 +150,10 @@ def _cases(tests: type[ModuleTests]) -> tuple[Case, ...]:
 
 
 def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Task, ...]:
-    """Return the tasks of a program that have a dispatch.
+    """Return the tasks of a model that have a dispatch.
 
     Args:
-        text: The program as MLIR.
+        text: The model as MLIR.
         target: What to compile for.
         flags: Further compiler flags.
     """

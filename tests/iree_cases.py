@@ -160,7 +160,7 @@ def applied(handle: str) -> str:
 
 
 def script(*body: str, argument: str = "consumed", symbol: str = "strategy") -> str:
-    """Return a script module with the given strategy body."""
+    """Return a script module with the given sequence body."""
     return f"""module attributes {{transform.with_named_sequence}} {{
   transform.named_sequence @{symbol}(%f: !transform.any_op {{transform.{argument}}}) {{
     {"".join(body)}

@@ -144,7 +144,7 @@ def test_a_model_that_no_script_matches_fails_the_check(project: Path, tmp_path:
     assert "strategy_0" in message
 
 
-SECOND_STRATEGY = """
+SECOND_SEQUENCE = """
   transform.named_sequence @strategy_1(%func: !transform.any_op {transform.consumed}) {
     %name = transform.param.constant "strategy_1" -> !transform.any_param
     transform.annotate %func "mlir_sched.applied" = %name : !transform.any_op, !transform.any_param
@@ -160,13 +160,13 @@ WITHOUT_NAME = """
 
 
 @pytest.mark.parametrize(
-    ("strategy", "missing"), [(SECOND_STRATEGY, "strategy_1"), (WITHOUT_NAME, "1 of 2 apply")], ids=["name", "no-name"]
+    ("sequence", "missing"), [(SECOND_SEQUENCE, "strategy_1"), (WITHOUT_NAME, "1 of 2 apply")], ids=["name", "no-name"]
 )
 def test_a_script_that_does_not_apply_beside_one_that_does_fails_the_check(
-    project: Path, tmp_path: Path, strategy: str, missing: str
+    project: Path, tmp_path: Path, sequence: str, missing: str
 ) -> None:
     library = project / "tuned" / "library.mlir"
-    library.write_text(f"{library.read_text().rstrip().removesuffix('}')}{strategy}}}\n")
+    library.write_text(f"{library.read_text().rstrip().removesuffix('}')}{sequence}}}\n")
     configure(project, tmp_path / "build")
     run("cmake", "--build", tmp_path / "build")
     message = failed_check(tmp_path / "build")

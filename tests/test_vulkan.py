@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from applied_strategies import applied_strategies
+from applied_sequences import applied_sequences
 from payloads import matmul
 from vulkan import require_vulkan
 
@@ -51,7 +51,7 @@ def test_plain_iree_compile_applies_what_was_emitted(tuned: Path) -> None:
     summary = json.loads((tuned / "tuned" / "summary.json").read_text())
     (symbol,) = [dispatch["symbol"] for dispatch in summary["dispatches"]]
     flags = (f"@{tuned / 'tuned' / 'flags.txt'}",)
-    assert applied_strategies(tuned / "model.mlir", flags, None) == {symbol: 1}
+    assert applied_sequences(tuned / "model.mlir", flags, None) == {symbol: 1}
     done = subprocess.run(
         [str(iree_compile_path()), *flags, str(tuned / "model.mlir"), "-o", str(tuned / "model.vmfb")],
         capture_output=True,
@@ -71,14 +71,14 @@ def test_the_library_replays(tuned: Path) -> None:
     ended = run(tuned, "replay", "tuned", "model.mlir", "--json")
     result = json.loads(ended.stdout)
     assert (ended.returncode, result["problems"]) == (0, [])
-    (strategy,) = result["strategies"]
-    assert (strategy["state"], strategy["applied"], strategy["problems"]) == ("as tuned", 1, [])
+    (sequence,) = result["sequences"]
+    assert (sequence["state"], sequence["applied"], sequence["problems"]) == ("as tuned", 1, [])
 
 
 def test_inspect_shows_decisions_and_target(tuned: Path) -> None:
-    (strategy,) = json.loads(run(tuned, "inspect", "tuned", "--json").stdout)["strategies"]
-    assert strategy["provenance"]["target"].startswith("vulkan ")
-    assert any(decision["name"].startswith("tile_") for decision in strategy["trace"]["decisions"])
+    (sequence,) = json.loads(run(tuned, "inspect", "tuned", "--json").stdout)["sequences"]
+    assert sequence["provenance"]["target"].startswith("vulkan ")
+    assert any(decision["name"].startswith("tile_") for decision in sequence["trace"]["decisions"])
 
 
 def test_a_store_keeps_targets_apart(tuned: Path) -> None:

@@ -101,7 +101,7 @@ class Emitter:
         """Emit ``structured.lower_pack`` on every ``linalg.pack``; ``linalg.transpose`` ops then do the copies."""
 
     def replace_by_function(self, target: Handle, function: str) -> None:
-        """Put the body of a function in an op's place (TVM's tensorize), and the function beside the strategy.
+        """Put the body of a function in an op's place (TVM's tensorize), and the function beside the sequence.
 
         Args:
             target: An op; the function takes its operands and returns its results.

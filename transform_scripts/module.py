@@ -92,7 +92,7 @@ class TransformModule(ABC):
         return Step(self.stage, self.name, run)
 
 
-Program: TypeAlias = Callable[[Schedule, Any], None]
+ScheduleProgram: TypeAlias = Callable[[Schedule, Any], None]
 """A function that schedules what a module's ``match`` found: it draws decisions, tiles and vectorizes every op."""
 
 
@@ -103,7 +103,7 @@ class MatchingModule(TransformModule):
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Any:
         """Return what the programs need to know of the dispatch, or None if it is not scheduled from this op."""
 
-    def programs(self) -> Mapping[str, Program]:
+    def programs(self) -> Mapping[str, ScheduleProgram]:
         """Return the programs by name; by default only :meth:`schedule`, under the empty name."""
         return {"": self.schedule}
 
@@ -128,7 +128,7 @@ class MatchingModule(TransformModule):
         return made
 
 
-def _run(program: Program, found: Any, s: Schedule) -> None:
+def _run(program: ScheduleProgram, found: Any, s: Schedule) -> None:
     program(s, found)
 
 

@@ -15,7 +15,7 @@ from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import loop as loop_dialect
 from iree.compiler.dialects.transform import structured
 
-from mlir_sched.attributes import APPLIED, STRATEGY
+from mlir_sched.attributes import APPLIED, SEQUENCE
 from mlir_sched.trace import Decision
 from mlir_sched.transform_scripts.emitter import Emitter, Handle, Sampled
 from mlir_sched.transform_scripts.script_form import (
@@ -30,17 +30,17 @@ from mlir_sched.transform_scripts.script_form import (
 )
 
 
-def build_script(sketch: str, emit: Callable[[ScriptEmitter], None], applied: str = STRATEGY) -> str:
-    """Return the text of a module with one strategy.
+def build_script(sketch: str, emit: Callable[[ScriptEmitter], None], applied: str = SEQUENCE) -> str:
+    """Return the text of a module with one sequence.
 
     Args:
-        sketch: Name of the sketch, kept as an attribute of the strategy.
+        sketch: Name of the sketch, kept as an attribute of the sequence.
         emit: Emits the body.
-        applied: Value of the annotation that proves that the strategy was applied.
+        applied: Value of the annotation that proves that the sequence was applied.
     """
     with script_context(), ir.Location.unknown():
         module = new_library()
-        append_strategy(module, STRATEGY, sketch, emit, applied)
+        append_sequence(module, SEQUENCE, sketch, emit, applied)
         return print_module(module)
 
 
@@ -51,10 +51,10 @@ def new_library() -> ir.Module:
     return module
 
 
-def append_strategy(
+def append_sequence(
     module: ir.Module, symbol: str, sketch: str, emit: Callable[[ScriptEmitter], None], applied: str
 ) -> ir.Operation:
-    """Append a strategy to a library and return its ``transform.named_sequence``."""
+    """Append a sequence to a library and return its ``transform.named_sequence``."""
     any_op = transform.AnyOpType.get()
     with ir.InsertionPoint(module.body):
         sequence = transform.NamedSequenceOp(
@@ -228,7 +228,7 @@ class ScriptEmitter(Emitter):
             structured.LowerPackOp(*(transform.OperationType.get(kind) for kind in kinds), typed.result)
 
     def replace_by_function(self, target: Handle, function: str) -> None:
-        """Emit ``util.cast_and_call`` of a function that the script holds beside the strategy, inlined."""
+        """Emit ``util.cast_and_call`` of a function that the script holds beside the sequence, inlined."""
         symbol = self._define(function)
         any_value = transform.AnyValueType.get()
         everything = {"raw_position_list": ir.DenseI64ArrayAttr.get([]), "is_all": ir.UnitAttr.get()}
@@ -249,7 +249,7 @@ class ScriptEmitter(Emitter):
         append_inlined_call(target, inputs.result, outputs.result, found.result)
 
     def _define(self, function: str) -> str:
-        """Put a function in front of the strategy, unless the script already has it, and return its name."""
+        """Put a function in front of the sequence, unless the script already has it, and return its name."""
         sequence = ir.InsertionPoint.current.block.owner
         module = sequence.operation.parent
         op = ir.Operation.parse(function)

@@ -11,7 +11,7 @@ from mlir_sched.errors import ScriptError
 
 SKETCH = "mlir_sched.sketch"
 LOOKUP = "transform.util.lookup_nearest_symbol_from_self"
-"""The op by which a strategy finds a function of the script that it puts into the payload."""
+"""The op by which a sequence finds a function of the script that it puts into the payload."""
 NAME, ELEMENT, DISTRIBUTION, STATIC = (
     "mlir_sched.name",
     "mlir_sched.element",

@@ -1,4 +1,4 @@
-"""Reading of scripts: traces of strategies, their text for comparison, strategies taken from a library and put back."""
+"""Reading of scripts: traces of sequences, their text for comparison, sequences taken from a library and put back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.attributes import STRATEGY
+from mlir_sched.attributes import SEQUENCE
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value, distribution_from_json
 from mlir_sched.trace import Decision, Trace, current_name
@@ -26,7 +26,7 @@ from mlir_sched.transform_scripts.script_form import (
 
 
 def parse_traces(text: str) -> dict[str, Trace]:
-    """Return the trace of every strategy in a script or library, by symbol.
+    """Return the trace of every sequence in a script or library, by symbol.
 
     Raises:
         ScriptError: The text is not MLIR, or a decision is incomplete or contradicts itself.
@@ -41,7 +41,7 @@ def parse_traces(text: str) -> dict[str, Trace]:
 
 
 def parse_each_trace(text: str) -> dict[str, Trace | ScriptError | IllegalTraceError]:
-    """Return for every strategy, by symbol, its trace or the error in its decisions.
+    """Return for every sequence, by symbol, its trace or the error in its decisions.
 
     Raises:
         ScriptError: The text is not MLIR.
@@ -79,23 +79,23 @@ def first_diagnostic(error: ir.MLIRError) -> str:
     return f"{diagnostics[0].location}: {diagnostics[0].message}"
 
 
-def strategy_text(
-    text: str, symbol: str = STRATEGY, *, values: Mapping[str, Value] | None = None, distributions: bool = True
+def sequence_text(
+    text: str, symbol: str = SEQUENCE, *, values: Mapping[str, Value] | None = None, distributions: bool = True
 ) -> str:
-    """Return one strategy of a script or library as text for comparison, without provenance.
+    """Return one sequence of a script or library as text for comparison, without provenance.
 
     Args:
         text: A script or library.
-        symbol: The strategy's name.
-        values: Values to give to the strategy's decisions before printing.
+        symbol: The sequence's name.
+        values: Values to give to the sequence's decisions before printing.
         distributions: Whether to keep the decisions' distributions, which depend on the machine.
 
     Raises:
-        ScriptError: The text does not parse, or has no such strategy or decision.
+        ScriptError: The text does not parse, or has no such sequence or decision.
     """
     with script_context(), ir.Location.unknown():
         source, module = parse_module(text), new_library()
-        op = _copy_strategy(find_strategy(source, symbol).operation, ir.InsertionPoint(module.body))
+        op = _copy_sequence(find_sequence(source, symbol).operation, ir.InsertionPoint(module.body))
         if values is not None:
             _write_values(op, values)
         for name in [a.name if hasattr(a, "name") else a for a in op.attributes]:
@@ -105,64 +105,64 @@ def strategy_text(
             for name in (DISTRIBUTION, STATIC):
                 if name in inner.operation.attributes:
                     del inner.operation.attributes[name]
-        op.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
+        op.attributes["sym_name"] = ir.StringAttr.get(SEQUENCE)
         return str(module)
 
 
-def find_strategy(module: ir.Module, symbol: str) -> Any:
-    """Return the named strategy's sequence.
+def find_sequence(module: ir.Module, symbol: str) -> Any:
+    """Return the op of the sequence with a name.
 
     Raises:
-        ScriptError: The module has no such strategy.
+        ScriptError: The module has no such sequence.
     """
     for op in module.body:
         if SKETCH in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
             return op
-    raise ScriptError(f"the script has no strategy @{symbol}")
+    raise ScriptError(f"the script has no sequence @{symbol}")
 
 
-def extract_strategy(library: str, symbol: str) -> str:
-    """Return a strategy of a library as a stand-alone script.
+def extract_sequence(library: str, symbol: str) -> str:
+    """Return a sequence of a library as a stand-alone script.
 
     Raises:
-        ScriptError: The library does not parse or has no such strategy.
+        ScriptError: The library does not parse or has no such sequence.
     """
     with script_context(), ir.Location.unknown():
         source = parse_module(library)
         module = new_library()
-        copy = _copy_strategy(find_strategy(source, symbol).operation, ir.InsertionPoint(module.body))
-        copy.attributes["sym_name"] = ir.StringAttr.get(STRATEGY)
+        copy = _copy_sequence(find_sequence(source, symbol).operation, ir.InsertionPoint(module.body))
+        copy.attributes["sym_name"] = ir.StringAttr.get(SEQUENCE)
         return print_module(module)
 
 
-def replace_strategy(library: str, symbol: str, script: str) -> str:
-    """Return a library with one strategy's body taken from a stand-alone script; matcher and provenance stay.
+def replace_sequence(library: str, symbol: str, script: str) -> str:
+    """Return a library with one sequence's body taken from a stand-alone script; matcher and provenance stay.
 
     Raises:
-        ScriptError: The library or the script does not parse or lacks its strategy.
+        ScriptError: The library or the script does not parse or lacks its sequence.
     """
     with script_context(), ir.Location.unknown():
         module, source = parse_module(library), parse_module(script)
-        old = find_strategy(module, symbol).operation
-        new = _copy_strategy(find_strategy(source, STRATEGY).operation, ir.InsertionPoint(old))
+        old = find_sequence(module, symbol).operation
+        new = _copy_sequence(find_sequence(source, SEQUENCE).operation, ir.InsertionPoint(old))
         for name in [a.name if hasattr(a, "name") else a for a in old.attributes]:
             new.attributes[name] = old.attributes[name]
         old.erase()
         return print_module(module)
 
 
-def _copy_strategy(strategy: ir.Operation, place: ir.InsertionPoint) -> ir.Operation:
-    """Copy a strategy, and in front of it those functions that it puts into the payload and the target block lacks."""
+def _copy_sequence(sequence: ir.Operation, place: ir.InsertionPoint) -> ir.Operation:
+    """Copy a sequence, and in front of it those functions that it puts into the payload and the target block lacks."""
     known = {_symbol(op) for op in place.block}
     used = {
         ir.FlatSymbolRefAttr(op.attributes["symbol"]).value
-        for op in strategy.regions[0].blocks[0]
+        for op in sequence.regions[0].blocks[0]
         if op.operation.name == LOOKUP
     }
-    for op in strategy.parent.regions[0].blocks[0]:
+    for op in sequence.parent.regions[0].blocks[0]:
         if _symbol(op) in used - known:
             op.operation.clone(ip=place)
-    return strategy.clone(ip=place)
+    return sequence.clone(ip=place)
 
 
 def _symbol(op: Any) -> str:
@@ -170,7 +170,7 @@ def _symbol(op: Any) -> str:
 
 
 def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
-    """Set every number of a strategy that belongs to a decision."""
+    """Set every number of a sequence that belongs to a decision."""
 
     def number(name: str, element: int) -> Any:
         name = current_name(name)

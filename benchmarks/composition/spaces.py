@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sched.space.design_space import Space
-from mlir_sched.transform_scripts.llvm_cpu import Contraction, Convolution
+from mlir_sched.transform_scripts.llvm_cpu import ContractionTiling, ConvolutionTiling
 from mlir_sched.transform_scripts.module import TransformModule
 
 
@@ -27,16 +27,16 @@ PARTS = (
     Part(
         "one level of tiles",
         {
-            "contraction": Contraction(names=("cache",), cache_levels=False, tails=()),
+            "contraction": ContractionTiling(names=("cache",), cache_levels=False, tails=()),
             "elementwise": None,
             "parallel_distribution": None,
             "lowering": None,
         },
     ),
-    Part("cache levels", {"contraction": Contraction(names=("cache",), tails=())}),
-    Part("fusion in registers", {"contraction": Contraction(tails=())}),
+    Part("cache levels", {"contraction": ContractionTiling(names=("cache",), tails=())}),
+    Part("fusion in registers", {"contraction": ContractionTiling(tails=())}),
     Part("split reductions", {"reduction": None}),
-    Part("convolutions", {"convolution": Convolution(peel=False)}),
+    Part("convolutions", {"convolution": ConvolutionTiling(peel=False)}),
     Part("tails", {"contraction": None, "convolution": None}),
 )
 """The first parts; every other module of the whole space follows as a part of its own, in the order of the space."""

@@ -1,4 +1,4 @@
-"""``mlir-sched inspect``: prints strategies with their decisions, or the contents of a record store."""
+"""``mlir-sched inspect``: prints sequences with their decisions, or the contents of a record store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from rich.console import Console
 from mlir_sched.cli.exit import DONE, Output
 from mlir_sched.replaying.inspection import (
     LibraryView,
+    SequenceView,
     StoredResult,
     StoreView,
-    StrategyView,
     describe_distribution,
     inspect_path,
 )
@@ -42,22 +42,22 @@ def _print_library(view: LibraryView, out: Console) -> None:
         _line(out, f"flags: {' '.join(view.folder.flags)}")
         if view.folder.problem:
             _line(out, f"problem: {view.folder.problem}")
-    if not view.strategies:
+    if not view.sequences:
         _line(out, "no dispatch is tuned here: the flags are all there is")
-    for strategy in view.strategies:
-        _print_strategy(strategy, out)
+    for sequence in view.sequences:
+        _print_sequence(sequence, out)
 
 
-def _print_strategy(strategy: StrategyView, out: Console) -> None:
-    sketch = strategy.trace.sketch if strategy.trace else strategy.provenance.get("sketch", "")
-    made = table("decision", "value", "drawn from", ">choices", title=f"@{strategy.symbol}: {sketch}")
-    for decision in strategy.trace.decisions if strategy.trace else ():
+def _print_sequence(sequence: SequenceView, out: Console) -> None:
+    sketch = sequence.trace.sketch if sequence.trace else sequence.provenance.get("sketch", "")
+    made = table("decision", "value", "drawn from", ">choices", title=f"@{sequence.symbol}: {sketch}")
+    for decision in sequence.trace.decisions if sequence.trace else ():
         drawn_from = describe_distribution(decision.distribution)
         made.add_row(decision.name, value(decision.value), drawn_from, str(len(decision.distribution.support())))
     out.print(made)
-    if strategy.problem:
-        _line(out, f"problem: {strategy.problem}")
-    for name, text in strategy.provenance.items():
+    if sequence.problem:
+        _line(out, f"problem: {sequence.problem}")
+    for name, text in sequence.provenance.items():
         if name != "sketch":
             _line(out, f"  {name}: {text}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli.progress import progress_view
-from mlir_sched.replaying.replay import ReplayedStrategy, ReplayResult, replay
+from mlir_sched.replaying.replay import ReplayedSequence, ReplayResult, replay
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.text import console, seconds, speedup, table
@@ -26,15 +26,15 @@ def run_replay(tuned: Path, model: Path, modules: Sequence[str], parameters: Seq
 
 
 def print_result(result: ReplayResult) -> None:
-    """Print the table per strategy, the program, and what does not hold."""
+    """Print the table per sequence, the program, and what does not hold."""
     out = console()
     made = table("dispatch", "script", "applies", "right", "speed-up then", "speed-up now (95 %)", "holds")
-    for strategy in result.strategies:
-        made.add_row(*_row(strategy))
-    if result.strategies:
+    for sequence in result.sequences:
+        made.add_row(*_row(sequence))
+    if result.sequences:
         out.print(made)
     by_hand = (ScriptState.EDITED, ScriptState.HAND_WRITTEN)
-    lines = [f"@{s.symbol}: {s.state}: {s.note}" for s in result.strategies if s.state in by_hand]
+    lines = [f"@{s.symbol}: {s.state}: {s.note}" for s in result.sequences if s.state in by_hand]
     if result.untuned is not None and result.program is not None:
         then = "unknown" if result.then is None else f"{result.then:.2f}x"
         lines.append(
@@ -47,14 +47,14 @@ def print_result(result: ReplayResult) -> None:
         out.print(line, soft_wrap=True)
 
 
-def _row(strategy: ReplayedStrategy) -> tuple[str, ...]:
-    applies = "not tried" if strategy.applied is None else f"{strategy.applied}x" if strategy.applied else "no"
+def _row(sequence: ReplayedSequence) -> tuple[str, ...]:
+    applies = "not tried" if sequence.applied is None else f"{sequence.applied}x" if sequence.applied else "no"
     return (
-        strategy.dispatch or strategy.symbol,
-        strategy.state.value,
+        sequence.dispatch or sequence.symbol,
+        sequence.state.value,
         applies,
-        "yes" if strategy.timing else "no" if strategy.applied else "-",
-        strategy.then or "-",
-        speedup(strategy.timing),
-        "no" if strategy.problems else "yes",
+        "yes" if sequence.timing else "no" if sequence.applied else "-",
+        sequence.then or "-",
+        speedup(sequence.timing),
+        "no" if sequence.problems else "yes",
     )

@@ -14,14 +14,14 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.attributes import APPLIED, STRATEGY_CHOSEN
+from mlir_sched.attributes import APPLIED, SEQUENCE_CHOSEN
 from mlir_sched.compiler.operations import producer, symbol_of, walk
 
 BINDING = "hal.interface.binding.subspan"
 _CONSTANT = "arith.constant"
 _ALIGNMENT = "memref.assume_alignment"
 _DISPATCH_CONFIG = "iree_codegen.dispatch_config"
-_NAMES = frozenset({"sym_name", "function_ref", APPLIED, STRATEGY_CHOSEN})
+_NAMES = frozenset({"sym_name", "function_ref", APPLIED, SEQUENCE_CHOSEN})
 _STRIDED = re.compile(r"memref<((?:(?:\d+|\?)x)*)([^<>,]+), strided<\[([\d, ]*)\](?:, offset: (?:\d+|\?))?>")
 
 _MAPPED = re.compile(r"memref<((?:(?:\d+|\?)x)*)([^<>,]+), affine_map<\([d\d, ]*\)(?:\[s0\])? -> \(([^()]*)\)>")

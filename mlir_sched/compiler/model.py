@@ -1,6 +1,6 @@
 """Compiles a whole model the way a user does: with the real ``iree-compile``, flags and a transform library.
 
-``iree-compile`` exits with 0 and generates its default code when a strategy does not apply (found in IREE 3.13), so any
+``iree-compile`` exits with 0 and generates its default code when a sequence does not apply (found in IREE 3.13), so any
 error that it prints counts as a failure, even with exit code 0.
 """
 
@@ -102,7 +102,7 @@ def compile_to_bytes(model_path: str | Path, flags: tuple[str, ...], library: Pa
 def tuned_dispatches(
     model_path: str | Path, flags: tuple[str, ...], library: Path | None = None
 ) -> tuple[TunedDispatch, ...]:
-    """Return the dispatches of a model to which a strategy of the library is applied, with digests of their code.
+    """Return the dispatches of a model to which a sequence of the library is applied, with digests of their code.
 
     The compiler writes every dispatch to a file once it is configured, and stops. This takes a separate compilation,
     because one that continues would write the locations of those files into the program.

@@ -1,4 +1,4 @@
-"""The dispatches of a model to which a strategy was applied, read from files that the compiler dumps on the way."""
+"""The dispatches of a model to which a sequence was applied, read from files that the compiler dumps on the way."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class TunedDispatch:
-    """One dispatch to which a strategy was applied.
+    """One dispatch to which a sequence was applied.
 
     Attributes:
         name: The dispatch's symbol in the model.
-        strategy: Name of the strategy that ran on the dispatch and reached its end.
+        sequence: Name of the sequence that ran on the dispatch and reached its end.
         code: Digest of the dispatch's code as IREE is about to lower it (``code_digest.py``). It equals the digest of
             the candidate (``CompileResult.code``) if the model runs the same code that was measured.
     """
 
     name: str
-    strategy: str
+    sequence: str
     code: str
 
 
 def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
-    """Return the dispatches in a folder of configured executables, one file each, that carry a strategy's mark."""
+    """Return the dispatches in a folder of configured executables, one file each, that carry a sequence's mark."""
     from iree.compiler import ir
 
     from mlir_sched.attributes import APPLIED

@@ -75,7 +75,7 @@ def compile_tuned(
     try:
         with compiling(model, everything, library) as compiled:
             for dispatch in tuned_dispatches(model, everything, library) if library else ():
-                applied.setdefault(dispatch.strategy, []).append(dispatch.name)
+                applied.setdefault(dispatch.sequence, []).append(dispatch.name)
             unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
             write = not (strict and unused)
             if write:

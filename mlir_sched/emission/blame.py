@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.compiler import TunedDispatch
-from mlir_sched.library.library import Strategy
+from mlir_sched.library.library import TunedSequence
 from mlir_sched.reasons import reason
 
 _SEQUENCE = re.compile(r"\s*transform\.named_sequence @(?:match_|try_)?(\w+)\(")
@@ -28,46 +28,46 @@ class Fault:
 
 
 def faults_in(
-    strategies: Mapping[str, Strategy], dispatches: Sequence[TunedDispatch], names: Collection[str]
+    sequences: Mapping[str, TunedSequence], dispatches: Sequence[TunedDispatch], names: Collection[str]
 ) -> dict[str, Fault]:
     """Return what is wrong with the scripts of a program, by task key; empty when each is where it was measured.
 
     A dispatch that is not in ``names`` is one that IREE keeps apart although its code equals that of a task's dispatch.
 
     Args:
-        strategies: The scripts of the library, by task key.
+        sequences: The scripts of the library, by task key.
         dispatches: The dispatches of the program that have a script.
         names: Every dispatch of the program that is a task.
     """
-    keys = {strategy.symbol: key for key, strategy in strategies.items()}
+    keys = {sequence.symbol: key for key, sequence in sequences.items()}
     holders = {dispatch.name: dispatch for dispatch in dispatches}
     faults: dict[str, Fault] = {}
     for dispatch in dispatches:
-        key = keys[dispatch.strategy]
-        strategy = strategies[key]
-        same_code = dispatch.code == strategy.code or not strategy.code
-        if dispatch.name == strategy.dispatch and not same_code:
+        key = keys[dispatch.sequence]
+        sequence = sequences[key]
+        same_code = dispatch.code == sequence.code or not sequence.code
+        if dispatch.name == sequence.dispatch and not same_code:
             faults[key] = Fault("its code in the program is not the code that was measured")
-        elif dispatch.name != strategy.dispatch and (dispatch.name in names or not same_code):
-            faults.setdefault(key, _elsewhere(strategy, dispatch.name))
-    for key, strategy in strategies.items():
-        holder = holders.get(strategy.dispatch)
+        elif dispatch.name != sequence.dispatch and (dispatch.name in names or not same_code):
+            faults.setdefault(key, _elsewhere(sequence, dispatch.name))
+    for key, sequence in sequences.items():
+        holder = holders.get(sequence.dispatch)
         if holder is None:
-            faults[key] = Fault(f"it was not applied to @{strategy.dispatch} in the program")
-        elif holder.strategy != strategy.symbol and strategies[keys[holder.strategy]].dispatch == strategy.dispatch:
-            faults[key] = Fault(f"@{strategy.dispatch} has the script of @{holder.strategy}")
+            faults[key] = Fault(f"it was not applied to @{sequence.dispatch} in the program")
+        elif holder.sequence != sequence.symbol and sequences[keys[holder.sequence]].dispatch == sequence.dispatch:
+            faults[key] = Fault(f"@{sequence.dispatch} has the script of @{holder.sequence}")
     return faults
 
 
 def faults_named(
-    strategies: Mapping[str, Strategy], library: Path, diagnostics: str, names: Collection[str]
+    sequences: Mapping[str, TunedSequence], library: Path, diagnostics: str, names: Collection[str]
 ) -> dict[str, Fault]:
     """Return the scripts that the compiler's diagnostics blame, by task key; empty when they name none.
 
     Diagnostics name a line of the library, the dispatch that is compiled, or both.
 
     Args:
-        strategies: The scripts of the library, by task key.
+        sequences: The scripts of the library, by task key.
         library: The library's file.
         diagnostics: What ``iree-compile`` printed.
         names: Every dispatch of the program that is a task.
@@ -75,21 +75,21 @@ def faults_named(
     why = f"the program fails with it: {reason(diagnostics)}"
     blamed = _symbols_at(library, diagnostics)
     dispatches = {name for name in names if re.search(rf"\b{re.escape(name)}\b", diagnostics)}
-    by_line = {key: strategy for key, strategy in strategies.items() if strategy.symbol in blamed}
+    by_line = {key: sequence for key, sequence in sequences.items() if sequence.symbol in blamed}
     if not by_line:
-        return {key: Fault(why) for key, strategy in strategies.items() if strategy.dispatch in dispatches}
+        return {key: Fault(why) for key, sequence in sequences.items() if sequence.dispatch in dispatches}
     return {
-        key: _elsewhere(strategy, *sorted(dispatches))
-        if dispatches and strategy.dispatch not in dispatches
+        key: _elsewhere(sequence, *sorted(dispatches))
+        if dispatches and sequence.dispatch not in dispatches
         else Fault(why)
-        for key, strategy in by_line.items()
+        for key, sequence in by_line.items()
     }
 
 
-def _elsewhere(strategy: Strategy, *names: str) -> Fault:
+def _elsewhere(sequence: TunedSequence, *names: str) -> Fault:
     """Return the fault of a script that reached a dispatch it was not measured on."""
     why = f"it is also applied to @{', @'.join(names)}, which it was not measured on"
-    return Fault(why, elsewhere=not strategy.only)
+    return Fault(why, elsewhere=not sequence.only)
 
 
 def _symbols_at(library: Path, diagnostics: str) -> set[str]:

@@ -1,6 +1,6 @@
 """Emission: the winners become a library, and the library has to prove itself before the tuned folder changes.
 
-The proof follows the user's steps: ``iree-compile @flags.txt model.mlir`` runs in another folder, every strategy is
+The proof follows the user's steps: ``iree-compile @flags.txt model.mlir`` runs in another folder, every sequence is
 found where it was measured and with the code that was measured (``proof.py``), the results are checked, and the time is
 measured against plain ``iree-compile`` and the untuned variants. One session decides what is emitted; the reported
 figures come from another session, in a fresh process.
@@ -19,7 +19,7 @@ from mlir_sched.emission.final_measurement import ProgramTimings, measure_progra
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.rivals import rivals_of
-from mlir_sched.library.library import Strategy
+from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.variants import BuiltVariant
@@ -89,10 +89,10 @@ class _Emitter:
         """Decide what is emitted, and measure the figures to report."""
         winners, notes = dict(self.finalists.winners), dict(self.finalists.notes)
         while winners:
-            strategies = {key: _strategy(winner, self.target) for key, winner in winners.items()}
-            proven = self.prover.prove(self.tuned, strategies)
+            sequences = {key: _sequence(winner, self.target) for key, winner in winners.items()}
+            proven = self.prover.prove(self.tuned, sequences)
             notes |= proven.dropped
-            winners = {key: winner for key, winner in winners.items() if key in proven.strategies}
+            winners = {key: winner for key, winner in winners.items() if key in proven.sequences}
             if not winners:
                 break
             rejected, ratios = self._rejected(proven, winners)
@@ -206,7 +206,7 @@ def _lighter_half(winners: Mapping[str, Winner]) -> list[str]:
     return sorted(saved, key=saved.__getitem__)[: (len(saved) + 1) // 2]
 
 
-def _strategy(winner: Winner, target: Target) -> Strategy:
+def _sequence(winner: Winner, target: Target) -> TunedSequence:
     timing, task = winner.timing, winner.task
     assert task.dispatch is not None
     provenance = {
@@ -220,6 +220,6 @@ def _strategy(winner: Winner, target: Target) -> Strategy:
         "median_us": f"{timing.median_s * 1e6:.2f} ({timing.low_s * 1e6:.2f} to {timing.high_s * 1e6:.2f})",
         "seed": str(winner.seed),
     }
-    return Strategy(
+    return TunedSequence(
         winner.symbol, task.source, winner.space, winner.trace, provenance, task.name, winner.script, winner.code
     )

@@ -49,7 +49,7 @@ class Winner:
         code: Digest of the code that was measured (``CompileResult.code``).
         timing: Its time in a session that took no part in the choice, with the ratio to the untuned code.
         untuned: The untuned code's time in the same session.
-        symbol: Name of its strategy in the library.
+        symbol: Name of its sequence in the library.
         seed: Seed of the run that found it.
     """
 
@@ -86,7 +86,7 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
     if not searches:
         return Finalists()
     pace = _Pace(time.monotonic(), seconds, len(searches))
-    entries = [_Entry(strategy_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
+    entries = [_Entry(sequence_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
     entries.sort(key=lambda entry: entry.search.seconds_per_run(), reverse=True)
     least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
     decided, taken = dict[str, _Choice | str](), dict[str, _Choice | str]()
@@ -106,8 +106,8 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
     )
 
 
-def strategy_symbol(number: int, name: str) -> str:
-    """Return the symbol of a dispatch's strategy: ``tuned_<number>_<what it computes>``."""
+def sequence_symbol(number: int, name: str) -> str:
+    """Return the symbol of a dispatch's sequence: ``tuned_<number>_<what it computes>``."""
     what = re.sub(r"^.*?_?dispatch_\d+_", "", name)
     return f"tuned_{number}_{re.sub(r'[^A-Za-z0-9_]', '_', what)}"
 
@@ -129,7 +129,7 @@ class _Pace:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A task with the symbol that its strategy would have in the library."""
+    """A task with the symbol that its sequence would have in the library."""
 
     symbol: str
     search: TaskSearch

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlir_sched.emission.finalists import strategy_symbol
+from mlir_sched.emission.finalists import sequence_symbol
 from mlir_sched.emission.proof import Prover
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.library.library import Strategy
+from mlir_sched.library.library import TunedSequence
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.variants import BuiltVariant
 from mlir_sched.program.whole_program import measure_programs
@@ -52,13 +52,13 @@ def interim_times(
 
 
 def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> bytes:
-    strategies: dict[str, Strategy] = {}
+    sequences: dict[str, TunedSequence] = {}
     for number, search in enumerate(searches):
         trace, task = search.best_trace(), search.task
         if trace is not None:
-            symbol = strategy_symbol(number, task.name)
-            strategies[task.key] = Strategy(symbol, task.source, search.space, trace, dispatch=task.name)
-    if not strategies:
+            symbol = sequence_symbol(number, task.name)
+            sequences[task.key] = TunedSequence(symbol, task.source, search.space, trace, dispatch=task.name)
+    if not sequences:
         return built.vmfb
     with temporary_folder() as folder:
-        return Prover(path, Path(folder)).prove(built, strategies).vmfb
+        return Prover(path, Path(folder)).prove(built, sequences).vmfb

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, compiling, tuned_dispatches
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
-from mlir_sched.library.library import Strategy, build_library
+from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.program.variants import BuiltVariant
 from mlir_sched.reasons import reason
 from mlir_sched.tuned_folder.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission, replace_file
@@ -28,14 +28,14 @@ class Proven:
 
     Attributes:
         variant: The variant of the program.
-        strategies: Its scripts by task key.
+        sequences: Its scripts by task key.
         dropped: Why the other scripts are not in it, by task key.
         files: Library and flags that the program was compiled with.
         vmfb: The program.
     """
 
     variant: BuiltVariant
-    strategies: Mapping[str, Strategy]
+    sequences: Mapping[str, TunedSequence]
     dropped: Mapping[str, str]
     files: EmittedFiles
     vmfb: bytes
@@ -53,7 +53,7 @@ class Prover:
     model: Path
     folder: Path
 
-    def prove(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> Proven:
+    def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
         """Compile a variant with scripts, and again without the scripts found at fault, until no script is.
 
         A script that reaches other dispatches than its own is first restricted to its own dispatch, by name.
@@ -61,7 +61,7 @@ class Prover:
         Raises:
             ModelCompileError: The program without any script does not compile.
         """
-        kept, dropped = dict(strategies), dict[str, str]()
+        kept, dropped = dict(sequences), dict[str, str]()
         while True:
             files = self._files(variant, kept)
             names = {task.name for task in variant.model.tasks}
@@ -76,14 +76,14 @@ class Prover:
                     raise
                 faults = self._faults_of_failure(variant, kept, error)
             dropped |= {key: fault.reason for key, fault in faults.items() if not fault.elsewhere}
-            kept = {key: _kept_apart(strategy, faults.get(key)) for key, strategy in kept.items() if key not in dropped}
+            kept = {key: _kept_apart(sequence, faults.get(key)) for key, sequence in kept.items() if key not in dropped}
 
-    def _files(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> EmittedFiles:
+    def _files(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> EmittedFiles:
         """Return the files that a program is compiled with; without scripts and rewrite there is no library."""
-        flags = variant.model.flags if strategies else variant.untuned_flags
-        if not strategies and variant.variant.rewrite is None:
+        flags = variant.model.flags if sequences else variant.untuned_flags
+        if not sequences and variant.variant.rewrite is None:
             return EmittedFiles("", flags)
-        entries = list(strategies.values())
+        entries = list(sequences.values())
         text = build_library(entries, variant.variant.rewrite)
         return EmittedFiles(
             build_library(entries, variant.variant.rewrite, emission=name_of_emission(text, flags)), flags
@@ -105,27 +105,27 @@ class Prover:
         return flags
 
     def _faults_of_failure(
-        self, variant: BuiltVariant, strategies: Mapping[str, Strategy], error: ModelCompileError
+        self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence], error: ModelCompileError
     ) -> dict[str, Fault]:
         """Return the scripts to blame for a failure: those that the compiler names, or that fail alone, or all."""
         names = {task.name for task in variant.model.tasks}
-        named = faults_named(strategies, self.folder / LIBRARY, error.diagnostics, names)
+        named = faults_named(sequences, self.folder / LIBRARY, error.diagnostics, names)
         if named:
             return named
         alone = {
             key: Fault(f"the program does not compile with it: {failure}")
-            for key, strategy in strategies.items()
-            if (failure := self._failure_alone(variant, key, strategy))
+            for key, sequence in sequences.items()
+            if (failure := self._failure_alone(variant, key, sequence))
         }
-        return alone or dict.fromkeys(strategies, Fault(f"{UNNAMED}: {reason(str(error))}"))
+        return alone or dict.fromkeys(sequences, Fault(f"{UNNAMED}: {reason(str(error))}"))
 
-    def _failure_alone(self, variant: BuiltVariant, key: str, strategy: Strategy) -> str:
+    def _failure_alone(self, variant: BuiltVariant, key: str, sequence: TunedSequence) -> str:
         try:
-            compile_to_bytes(self.model, self._write(variant, self._files(variant, {key: strategy})))
+            compile_to_bytes(self.model, self._write(variant, self._files(variant, {key: sequence})))
         except ModelCompileError as error:
             return reason(str(error))
         return ""
 
 
-def _kept_apart(strategy: Strategy, fault: Fault | None) -> Strategy:
-    return strategy if fault is None else replace(strategy, only=(strategy.dispatch,))
+def _kept_apart(sequence: TunedSequence, fault: Fault | None) -> TunedSequence:
+    return sequence if fault is None else replace(sequence, only=(sequence.dispatch,))

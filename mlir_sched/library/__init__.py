@@ -1,1 +1,1 @@
-"""Transform libraries: strategies with their matchers, and rewrites, in one file that IREE runs."""
+"""Transform libraries: sequences with their matchers, and rewrites, in one file that IREE runs."""

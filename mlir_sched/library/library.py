@@ -1,9 +1,9 @@
-"""The transform library: one matcher and one strategy per tuned dispatch, and the entries that IREE calls.
+"""The transform library: one matcher and one tuned sequence per dispatch, and the entries that IREE calls.
 
 IREE calls ``@__kernel_config`` with every dispatch's ``func.func`` before it chooses a lowering strategy
-(MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its stores, so that a strategy
+(MaterializeUserConfigs.cpp). A matcher compares the whole dispatch, from its loads to its stores, so that a sequence
 never meets an op that other ops were fused with. The first matcher that fits claims the dispatch, so that no dispatch
-gets two strategies. Matching is finished before the first strategy runs, because a strategy consumes the function.
+gets two sequences. Matching is finished before the first sequence runs, because a sequence consumes the function.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.attributes import EMISSION, STRATEGY_CHOSEN
+from mlir_sched.attributes import EMISSION, SEQUENCE_CHOSEN
 from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
 from mlir_sched.errors import ScriptError
 from mlir_sched.library.matcher import append_matcher
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script import append_strategy, new_library, print_module, propagate
+from mlir_sched.transform_scripts.script import append_sequence, new_library, print_module, propagate
 from mlir_sched.transform_scripts.script_form import script_context
-from mlir_sched.transform_scripts.script_reading import strategy_text
+from mlir_sched.transform_scripts.script_reading import sequence_text
 
 REWRITE = "mlir_sched.rewrite"
 """Attribute of the library's program entry that names the rewrite."""
@@ -33,15 +33,15 @@ _REWRITE = re.compile(rf'\b{re.escape(REWRITE)} = "([^"]*)"')
 
 
 @dataclass(frozen=True)
-class Strategy:
-    """The strategy of one tuned dispatch in a library.
+class TunedSequence:
+    """The named sequence that schedules one tuned dispatch, in a library.
 
     Attributes:
         symbol: Name of its sequence, unique in the library; also the value of the annotation that proves application.
         source: The task's program (``Task.source``), from which the matcher is made.
         space: The design space of the trace.
         trace: The decisions.
-        provenance: Attributes kept beside the strategy (``mlir_sched.<name>``), as text.
+        provenance: Attributes kept beside the sequence (``mlir_sched.<name>``), as text.
         dispatch: The dispatch's symbol in the model.
         script: The script that was measured; empty when no script was measured.
         code: Digest of the code that was measured (``CompileResult.code``); empty when it is not known.
@@ -60,11 +60,13 @@ class Strategy:
     only: tuple[str, ...] = ()
 
 
-def build_library(strategies: Sequence[Strategy], rewrite: RewriteScript | None = None, *, emission: str = "") -> str:
-    """Return the text of a library that applies each strategy to the dispatch it was tuned for.
+def build_library(
+    sequences: Sequence[TunedSequence], rewrite: RewriteScript | None = None, *, emission: str = ""
+) -> str:
+    """Return the text of a library that applies each sequence to the dispatch it was tuned for.
 
     Args:
-        strategies: The strategies; where several match a dispatch, the first applies.
+        sequences: The sequences; where several match a dispatch, the first applies.
         rewrite: The rewrite of the program before its dispatches are formed.
         emission: Name of the emission that the library belongs to.
 
@@ -76,23 +78,23 @@ def build_library(strategies: Sequence[Strategy], rewrite: RewriteScript | None 
         module = ir.Module.parse(rewrite.text) if rewrite else new_library()
         if emission:
             module.operation.attributes[EMISSION] = ir.StringAttr.get(emission)
-        for strategy in strategies:
-            _append_strategy(module, strategy)
+        for sequence in sequences:
+            _append_sequence(module, sequence)
             append_matcher(
-                module, _matcher(strategy.symbol), strategy.source, claimed=STRATEGY_CHOSEN, only=strategy.only
+                module, _matcher(sequence.symbol), sequence.source, claimed=SEQUENCE_CHOSEN, only=sequence.only
             )
-            _append_trial(module, strategy.symbol)
+            _append_trial(module, sequence.symbol)
         _append_program_entry(module, rewrite)
-        _append_dispatch_entry(module, [strategy.symbol for strategy in strategies])
+        _append_dispatch_entry(module, [sequence.symbol for sequence in sequences])
         text = print_module(module)
-    for strategy in strategies:
-        if strategy.script and strategy_text(text, strategy.symbol) != strategy_text(strategy.script):
-            raise ScriptError(f"@{strategy.symbol}: the script to emit is not the one that was measured")
+    for sequence in sequences:
+        if sequence.script and sequence_text(text, sequence.symbol) != sequence_text(sequence.script):
+            raise ScriptError(f"@{sequence.symbol}: the script to emit is not the one that was measured")
     return text
 
 
 def provenance_of(library: str) -> dict[str, dict[str, str]]:
-    """Return the provenance attributes of every strategy of a library, by symbol.
+    """Return the provenance attributes of every sequence of a library, by symbol.
 
     Raises:
         ScriptError: The text does not parse.
@@ -155,16 +157,16 @@ def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
         transform.YieldOp()
 
 
-def _append_strategy(module: Any, strategy: Strategy) -> None:
-    sequence = append_strategy(
+def _append_sequence(module: Any, sequence: TunedSequence) -> None:
+    op = append_sequence(
         module,
-        strategy.symbol,
-        strategy.trace.sketch,
-        lambda emitter: strategy.space.emit(strategy.trace, emitter),
-        strategy.symbol,
+        sequence.symbol,
+        sequence.trace.sketch,
+        lambda emitter: sequence.space.emit(sequence.trace, emitter),
+        sequence.symbol,
     )
-    for name, text in strategy.provenance.items():
-        sequence.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
+    for name, text in sequence.provenance.items():
+        op.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
 
 
 def _append_trial(module: Any, symbol: str) -> None:
@@ -191,7 +193,7 @@ def _append_dispatch_entry(module: Any, symbols: Sequence[str]) -> None:
         for symbol in symbols:
             with ir.Location.name("chosen"):
                 function = transform.IncludeOp([any_op], _trial(symbol), _suppress(), [entry.bodyTarget]).results[0]
-            transform.AnnotateOp(function, STRATEGY_CHOSEN)
+            transform.AnnotateOp(function, SEQUENCE_CHOSEN)
             found.append(function)
         for symbol, handle in zip(symbols, found, strict=True):
             each = transform.ForeachOp([], [handle])

@@ -40,7 +40,7 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
         module: The library.
         symbol: Name of the matcher's sequence.
         source: The task's program (``Task.source``).
-        claimed: Attribute of functions that another strategy was chosen for, which do not match.
+        claimed: Attribute of functions that another sequence was chosen for, which do not match.
         only: Names of the functions that may match; when empty, every name may match.
 
     Raises:
@@ -126,7 +126,7 @@ def _needed_by(root: Any) -> list[Any]:
 
 
 def _prepared_module(source: str) -> Any:
-    """Return a task's program with its dispatch as a strategy meets it (in the current context)."""
+    """Return a task's program with its dispatch as a sequence meets it (in the current context)."""
     module = ir.Module.parse(source)
     run_preconfiguration(first_function(module.operation))
     return module

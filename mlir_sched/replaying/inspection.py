@@ -1,4 +1,4 @@
-"""The text of ``mlir-sched inspect``: the strategies of a folder, library or script, or the contents of a store."""
+"""The text of ``mlir-sched inspect``: the sequences of a folder, library or script, or the contents of a store."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
-class StrategyView:
-    """One strategy as ``inspect`` shows it.
+class SequenceView:
+    """One sequence as ``inspect`` shows it.
 
     Attributes:
         symbol: Its name in the library.
         trace: Its decisions; None when they cannot be read.
         problem: Why the decisions cannot be read; empty when they can.
-        provenance: What the library says about the strategy's origin.
+        provenance: What the library says about the sequence's origin.
     """
 
     symbol: str
@@ -52,7 +52,7 @@ class LibraryView:
 
     path: str
     text: str
-    strategies: tuple[StrategyView, ...]
+    sequences: tuple[SequenceView, ...]
     folder: TunedFolder | None = None
 
     def to_json(self, *, script: bool) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class LibraryView:
         if self.folder is not None:
             flags = {"flags": list(self.folder.flags), "problem": self.folder.problem}
             data = {"kind": "tuned folder", "path": self.path} | flags | {"summary": dict(self.folder.summary)}
-        data["strategies"] = [strategy.to_json() for strategy in self.strategies]
+        data["sequences"] = [sequence.to_json() for sequence in self.sequences]
         return data | ({"script": self.text} if script else {})
 
 
@@ -130,19 +130,19 @@ def inspect_path(path: str) -> View:
 
     Raises:
         UserError: The path is none of these, or cannot be read.
-        ScriptError: The text is not MLIR, or holds no strategy of mlir-sched.
+        ScriptError: The text is not MLIR, or holds no sequence of mlir-sched.
     """
     file = Path(path)
     if "://" in path or _is_database(file):
         return _view_store(path)
     if file.is_dir() or not file.exists():
         folder = read_tuned_folder(file)
-        return LibraryView(path, folder.library, _strategies(path, folder.library), folder)
+        return LibraryView(path, folder.library, _sequences(path, folder.library), folder)
     text = read_text(file)
-    strategies = _strategies(path, text)
-    if not strategies:
-        raise ScriptError(f"{path}: it holds no strategy of mlir-sched")
-    return LibraryView(path, text, strategies)
+    sequences = _sequences(path, text)
+    if not sequences:
+        raise ScriptError(f"{path}: it holds no sequence of mlir-sched")
+    return LibraryView(path, text, sequences)
 
 
 def describe_distribution(distribution: Distribution) -> str:
@@ -160,7 +160,7 @@ def _is_database(path: Path) -> bool:
         return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
 
 
-def _strategies(path: str, text: str) -> tuple[StrategyView, ...]:
+def _sequences(path: str, text: str) -> tuple[SequenceView, ...]:
     if not text:
         return ()
     try:
@@ -168,7 +168,7 @@ def _strategies(path: str, text: str) -> tuple[StrategyView, ...]:
     except ScriptError as error:
         raise ScriptError(f"{path}: {error}") from error
     return tuple(
-        StrategyView(
+        SequenceView(
             symbol,
             found if isinstance(found, Trace) else None,
             "" if isinstance(found, Trace) else str(found),

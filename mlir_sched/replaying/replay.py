@@ -26,7 +26,7 @@ from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.transform_scripts.module import TransformModule
-from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_each_trace, replace_strategy
+from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_each_trace, replace_sequence
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder, require_target, target_name
 from mlir_sched.tuned_folder.installation import LIBRARY
 from mlir_sched.tuned_folder.summary_check import require_usable_fields
@@ -35,8 +35,8 @@ from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 
 
 @dataclass(frozen=True)
-class ReplayedStrategy:
-    """One strategy of the library, as replayed.
+class ReplayedSequence:
+    """One sequence of the library, as replayed.
 
     Attributes:
         symbol: Its name.
@@ -68,7 +68,7 @@ class ReplayResult:
     Attributes:
         model: Path of the model.
         tuned: The folder.
-        strategies: One entry per strategy of the library.
+        sequences: One entry per sequence of the library.
         untuned: Timing of plain ``iree-compile`` now; None when the program was not measured.
         program: Timing of the program now, with its ratio.
         then: The program's speed-up when it was tuned, None when unknown.
@@ -78,7 +78,7 @@ class ReplayResult:
 
     model: str
     tuned: str
-    strategies: tuple[ReplayedStrategy, ...]
+    sequences: tuple[ReplayedSequence, ...]
     untuned: Timing | None
     program: Timing | None
     then: float | None
@@ -88,7 +88,7 @@ class ReplayResult:
     @property
     def all_problems(self) -> tuple[str, ...]:
         """Every reason why the folder does not hold; empty when it does."""
-        own = (f"@{s.symbol}: {problem}" for s in self.strategies for problem in s.problems)
+        own = (f"@{s.symbol}: {problem}" for s in self.sequences for problem in s.problems)
         return (*own, *self.problems)
 
     @property
@@ -166,15 +166,15 @@ class _Replay:
     def run(self) -> ReplayResult:
         judged = self._judge_all()
         library = self.folder.library
-        for strategy, judgement, _ in judged:
+        for sequence, judgement, _ in judged:
             if judgement.script:
-                library = replace_strategy(library, strategy.symbol, judgement.script)
+                library = replace_sequence(library, sequence.symbol, judgement.script)
         with Runner(RunnerOptions.final(self.target.driver, threads=self.target.cores)) as runner:
-            strategies = self._measure_all(judged, library, runner)
+            sequences = self._measure_all(judged, library, runner)
         with Runner(RunnerOptions.final(self.target.driver, threads=self.threads)) as runner:
-            return self._with_program(strategies, library, runner)
+            return self._with_program(sequences, library, runner)
 
-    def _judge_all(self) -> list[tuple[ReplayedStrategy, Judgement, Task | None]]:
+    def _judge_all(self) -> list[tuple[ReplayedSequence, Judgement, Task | None]]:
         if not self.folder.library:
             return []
         traces = parse_each_trace(self.folder.library)
@@ -186,55 +186,55 @@ class _Replay:
             space = DesignSpace(self.space, task.dispatch, self.target) if task and task.dispatch else None
             judgement = judge(self.folder.library, symbol, found, space, emitted.get(symbol))
             name, then = origin.get("dispatch", ""), origin.get("speedup", "")
-            judged.append((ReplayedStrategy(symbol, name, judgement.state, judgement.note, then), judgement, task))
+            judged.append((ReplayedSequence(symbol, name, judgement.state, judgement.note, then), judgement, task))
         return judged
 
     def _task(self, origin: Mapping[str, str]) -> Task | None:
-        """Return the task of a strategy: one with the same code and target, or else one with the same name."""
+        """Return the task of a sequence: one with the same code and target, or else one with the same name."""
         tasks = self.model.tasks
         same_code = (task for task in tasks if task.key == origin.get("task"))
         same_name = (task for task in tasks if task.name == origin.get("dispatch"))
         return next(same_code, None) or next(same_name, None)
 
     def _measure_all(
-        self, judged: Sequence[tuple[ReplayedStrategy, Judgement, Task | None]], library: str, runner: Runner
-    ) -> list[ReplayedStrategy]:
+        self, judged: Sequence[tuple[ReplayedSequence, Judgement, Task | None]], library: str, runner: Runner
+    ) -> list[ReplayedSequence]:
         if not judged:
             return []
         measured = []
         with CompilerPool(self.model.flags) as pool:
-            for strategy, _, task in judged:
-                self.progress(Progress(f"measuring {strategy.dispatch or strategy.symbol}"))
-                if strategy.state is ScriptState.REFUSED or task is None or task.dispatch is None:
-                    problem = f"{strategy.state}: {strategy.note}"
-                    measured.append(replace(strategy, problems=(problem,)))
+            for sequence, _, task in judged:
+                self.progress(Progress(f"measuring {sequence.dispatch or sequence.symbol}"))
+                if sequence.state is ScriptState.REFUSED or task is None or task.dispatch is None:
+                    problem = f"{sequence.state}: {sequence.note}"
+                    measured.append(replace(sequence, problems=(problem,)))
                     continue
-                script = extract_strategy(library, strategy.symbol)
-                measured.append(_measured(strategy, task, script, pool, runner))
+                script = extract_sequence(library, sequence.symbol)
+                measured.append(_measured(sequence, task, script, pool, runner))
         return measured
 
-    def _with_program(self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner) -> ReplayResult:
+    def _with_program(self, sequences: Sequence[ReplayedSequence], library: str, runner: Runner) -> ReplayResult:
         """Compile the program with the library, count the dispatches that scripts are applied to, and measure it."""
         problems = [self.folder.problem] if self.folder.problem else []
         untuned = program = None
-        if any(strategy.state is ScriptState.REFUSED for strategy in strategies):
+        if any(sequence.state is ScriptState.REFUSED for sequence in sequences):
             problems.append("the whole program was not measured, because a script is refused")
         else:
             self.progress(Progress("measuring the whole program"))
             try:
-                strategies, untuned, program = self._measure_program(strategies, library, runner)
+                sequences, untuned, program = self._measure_program(sequences, library, runner)
                 problems += _program_problems(program, self.folder.summary)
             except (ModelCompileError, BaselineError) as error:
                 problems.append(str(error))
         tuned = self.folder.summary.get("program", {}).get("tuned", {})
         return ReplayResult(
-            str(self.path), str(self.folder.path), tuple(strategies), untuned, program, tuned.get("ratio"),
+            str(self.path), str(self.folder.path), tuple(sequences), untuned, program, tuned.get("ratio"),
             tuple(problems), tuple(self._notes()),
         )  # fmt: skip
 
     def _measure_program(
-        self, strategies: Sequence[ReplayedStrategy], library: str, runner: Runner
-    ) -> tuple[list[ReplayedStrategy], Timing, Timing]:
+        self, sequences: Sequence[ReplayedSequence], library: str, runner: Runner
+    ) -> tuple[list[ReplayedSequence], Timing, Timing]:
         with temporary_folder() as scratch:
             file = Path(scratch) / LIBRARY if library else None
             applied: tuple[TunedDispatch, ...] = ()
@@ -245,7 +245,7 @@ class _Replay:
         plain = compile_to_bytes(self.path, self.target.flags)
         tuned = CompiledModel(emitted, self.local_sync)
         timings = measure_program(runner, self.model, CompiledModel(plain), {}, tuned)
-        return [_with_dispatches(s, applied) for s in strategies], timings.untuned, timings.emitted
+        return [_with_dispatches(s, applied) for s in sequences], timings.untuned, timings.emitted
 
     def _notes(self) -> list[str]:
         notes = []
@@ -263,24 +263,24 @@ class _Replay:
 
 
 def _measured(
-    strategy: ReplayedStrategy, task: Task, script: str, pool: CompilerPool, runner: Runner
-) -> ReplayedStrategy:
-    """Return a strategy with what its script does now, from a single measurement."""
+    sequence: ReplayedSequence, task: Task, script: str, pool: CompilerPool, runner: Runner
+) -> ReplayedSequence:
+    """Return a sequence with what its script does now, from a single measurement."""
     compiled = compile_scripts(task, [script], pool)
     try:
         result = measure_compiled(task, compiled, [0], runner)[1][0]
     except BaselineError as error:
-        return replace(strategy, problems=(str(error),))
-    return replace(_with_result(strategy, result), code=compiled[1].code)
+        return replace(sequence, problems=(str(error),))
+    return replace(_with_result(sequence, result), code=compiled[1].code)
 
 
-def _with_result(strategy: ReplayedStrategy, result: RunResult) -> ReplayedStrategy:
+def _with_result(sequence: ReplayedSequence, result: RunResult) -> ReplayedSequence:
     if result.timing is None:
         failure = result.failure
         text = f"{failure.kind}: {failure.message.splitlines()[0]}" if failure else "it was not timed"
-        return replace(strategy, problems=(text,))
+        return replace(sequence, problems=(text,))
     problem = _no_win(result.timing, "the untuned dispatch")
-    return replace(strategy, timing=result.timing, problems=(problem,) if problem else ())
+    return replace(sequence, timing=result.timing, problems=(problem,) if problem else ())
 
 
 def _no_win(timing: Timing, other: str) -> str:
@@ -292,16 +292,16 @@ def _no_win(timing: Timing, other: str) -> str:
     return f"not shown to be faster than {other} now: {shown(timing)}"
 
 
-def _with_dispatches(strategy: ReplayedStrategy, applied: Sequence[TunedDispatch]) -> ReplayedStrategy:
-    """Return a strategy with the number of dispatches it is applied to, and with a problem for each mismatch.
+def _with_dispatches(sequence: ReplayedSequence, applied: Sequence[TunedDispatch]) -> ReplayedSequence:
+    """Return a sequence with the number of dispatches it is applied to, and with a problem for each mismatch.
 
     It must be applied to at least one dispatch, and the code of each must be the code that was measured alone.
     """
-    own = [dispatch for dispatch in applied if dispatch.strategy == strategy.symbol]
+    own = [dispatch for dispatch in applied if dispatch.sequence == sequence.symbol]
     problems = [] if own else ["it does not apply to any dispatch of the model"]
-    other = [dispatch.name for dispatch in own if strategy.code and dispatch.code != strategy.code]
+    other = [dispatch.name for dispatch in own if sequence.code and dispatch.code != sequence.code]
     problems += [f"its code in @{name} is not the code that was measured" for name in other]
-    return replace(strategy, applied=len(own), problems=(*strategy.problems, *problems))
+    return replace(sequence, applied=len(own), problems=(*sequence.problems, *problems))
 
 
 def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
@@ -316,7 +316,7 @@ def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
 
 
 def _emitted_decisions(summary: Mapping[str, Any]) -> dict[str, dict[str, Value]]:
-    """Return the decisions of every strategy as they were emitted, by symbol.
+    """Return the decisions of every sequence as they were emitted, by symbol.
 
     Raises:
         UserError: ``summary.json`` is damaged.

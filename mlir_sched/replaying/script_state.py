@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mlir_sched.attributes import SEQUENCE
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script_reading import strategy_text
+from mlir_sched.transform_scripts.script_reading import sequence_text
 
 
 class ScriptState(StrEnum):
@@ -50,11 +51,11 @@ def judge(
     space: DesignSpace | None,
     emitted: Mapping[str, Value] | None,
 ) -> Judgement:
-    """Return the state of the script of one strategy of a library.
+    """Return the state of the script of one sequence of a library.
 
     Args:
         library: Text of the library.
-        symbol: The strategy.
+        symbol: The sequence.
         found: Its trace, or the error in its decisions.
         space: The design space of its dispatch; None when the model has no such dispatch.
         emitted: The decisions that it was emitted with; None when they are not known.
@@ -92,8 +93,8 @@ def _with(trace: Trace, name: str, value: Value) -> Trace:
     return trace if trace.values[name] == value else trace.with_value(name, value)
 
 
-def _text(text: str, symbol: str = "strategy", values: Mapping[str, Value] | None = None) -> str:
-    return strategy_text(text, symbol, values=values, distributions=False)
+def _text(text: str, symbol: str = SEQUENCE, values: Mapping[str, Value] | None = None) -> str:
+    return sequence_text(text, symbol, values=values, distributions=False)
 
 
 def _changes(trace: Trace, emitted: Mapping[str, Value] | None) -> str:

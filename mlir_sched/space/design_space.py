@@ -24,7 +24,7 @@ ENTRY_POINTS = "mlir_sched.transform_modules"
 """Entry-point group through which other distributions register transform modules (a class or a factory)."""
 SAMPLE_ATTEMPTS = 64
 KEPT = 20_000
-"""Maximum number of feature rows (6 MB), and of repaired traces, that a design space remembers: strategies ask for the
+"""Maximum number of feature rows (6 MB), and of repaired traces, that a design space remembers: sequences ask for the
 features of traces that they just drew, and evolution makes the same child again and again."""
 T = TypeVar("T")
 
@@ -237,7 +237,7 @@ class DesignSpace:
         return build_script(trace.sketch, lambda emitter: self.emit(trace, emitter), applied or trace.key)
 
     def emit(self, trace: Trace, emitter: Emitter) -> None:
-        """Emit the body of a trace's strategy."""
+        """Emit the body of a trace's sequence."""
         self.run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT), emitter)
 
     def trace_of(self, script: str) -> Trace:
@@ -250,14 +250,14 @@ class DesignSpace:
             ScriptError: The script does not parse, or a decision is incomplete or contradicts itself.
             IllegalTraceError: An edited decision is refused; the message names the rule.
         """
-        from mlir_sched.attributes import STRATEGY
+        from mlir_sched.attributes import SEQUENCE
         from mlir_sched.transform_scripts.script_reading import parse_traces
 
         traces = parse_traces(script)
-        if STRATEGY not in traces:
-            raise ScriptError(f"the script has no strategy @{STRATEGY} with a sketch attribute")
-        self.check(traces[STRATEGY])
-        return traces[STRATEGY]
+        if SEQUENCE not in traces:
+            raise ScriptError(f"the script has no sequence @{SEQUENCE} with a sketch attribute")
+        self.check(traces[SEQUENCE])
+        return traces[SEQUENCE]
 
     def _remembered(self, trace: Trace, schedule: Schedule) -> Trace:
         """Keep the features of a finished schedule and return its trace."""

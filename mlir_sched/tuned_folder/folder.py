@@ -90,22 +90,22 @@ def read_tuned_folder(path: Path) -> TunedFolder:
 
 
 def target_name(origin: Mapping[str, str]) -> str:
-    """Return the target that the provenance of a strategy names; empty when it names none."""
+    """Return the target that the provenance of a sequence names; empty when it names none."""
     return origin.get("target", "").partition(" ")[0]
 
 
-def require_target(folder: TunedFolder, target: Target, strategies: Mapping[str, Mapping[str, str]]) -> None:
+def require_target(folder: TunedFolder, target: Target, sequences: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse a folder that was tuned for another target.
 
     Args:
         folder: The folder.
         target: The target that the folder is to be used for.
-        strategies: The provenance of its library's strategies, by symbol.
+        sequences: The provenance of its library's sequences, by symbol.
 
     Raises:
         UserError: Its flags or its library are for another target.
     """
-    for symbol, origin in strategies.items():
+    for symbol, origin in sequences.items():
         name = target_name(origin)
         if name not in ("", target.name):
             raise UserError(

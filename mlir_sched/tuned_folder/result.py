@@ -29,7 +29,7 @@ class DispatchResult:
         share: Part of the untuned program's time that its calls take, 0 to 1; None when it is not known.
         untuned: Its untuned timing; None when it was not measured.
         tuned: Timing of its final script, with the ratio to the untuned code; None when no script is used.
-        symbol: Name of its strategy in the library, empty when no script is used.
+        symbol: Name of its sequence in the library, empty when no script is used.
         sketch: Name of the sketch of its script, empty when no script is used.
         decisions: The decisions of its script by name.
         trials: Candidates tried.

@@ -40,7 +40,7 @@ from mlir_sched.search.measured_space import read_measured
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.llvm_cpu import Elementwise, LoweringConfig
+from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, LoweringConfig
 from mlir_sched.tuning.evaluator import CompileAndRun
 
 TINY = matmul(16, 16, 16).text
@@ -98,7 +98,7 @@ def test_spaces_grow_up_to_the_whole_one() -> None:
 
 
 def test_a_new_module_becomes_a_part_of_its_own() -> None:
-    class Vendor(Elementwise):
+    class Vendor(ElementwiseTiling):
         name = "vendor"
 
     spaces = growing_spaces(Space.default(FIXED).insert(Vendor()))

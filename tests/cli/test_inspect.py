@@ -12,10 +12,10 @@ def test_inspect_shows_decisions_of_a_folder_a_library_and_a_script(tuned: tuple
     (dispatch,) = json.loads(ended.out)["dispatches"]
     for path in (folder / "tuned", folder / "tuned" / "library.mlir"):
         document = json.loads(cli("inspect", path, "--json").out)
-        (strategy,) = document["strategies"]
-        assert strategy["symbol"] == dispatch["symbol"]
-        assert {d["name"]: d["value"] for d in strategy["trace"]["decisions"]} == dispatch["decisions"]
-        assert strategy["provenance"]["task"] == dispatch["task_key"]
+        (sequence,) = document["sequences"]
+        assert sequence["symbol"] == dispatch["symbol"]
+        assert {d["name"]: d["value"] for d in sequence["trace"]["decisions"]} == dispatch["decisions"]
+        assert sequence["provenance"]["task"] == dispatch["task_key"]
         assert dispatch["symbol"] in cli("inspect", path).out
         assert cli("inspect", path, "--script").out == (folder / "tuned" / "library.mlir").read_text()
 
@@ -36,7 +36,7 @@ def test_inspect_shows_what_a_store_holds(tuned: tuple[Path, Ended], cli: Cli) -
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"), [("nothing", "no such folder"), (".", "no flags.txt"), ("model.mlir", "no strategy")]
+    ("path", "expected"), [("nothing", "no such folder"), (".", "no flags.txt"), ("model.mlir", "no sequence")]
 )
 def test_inspect_refuses_what_it_does_not_know(cli: Cli, path: str, expected: str) -> None:
     assert expected in cli.refused("inspect", path)

@@ -32,11 +32,11 @@ def decision_line(folder: Path, name: str) -> tuple[str, int]:
 
 def test_replay_says_whether_a_folder_holds(cli: Cli, copied: Path) -> None:
     code, document = replayed(cli, copied)
-    (strategy,) = document["strategies"]
-    assert (strategy["state"], strategy["applied"]) == ("as tuned", 1)
-    assert strategy["timing"]["ratio"] > 0
+    (sequence,) = document["sequences"]
+    assert (sequence["state"], sequence["applied"]) == ("as tuned", 1)
+    assert sequence["timing"]["ratio"] > 0
     assert code == (0 if document["holds"] else 1)
-    assert document["holds"] == (not strategy["problems"] and not document["problems"])
+    assert document["holds"] == (not sequence["problems"] and not document["problems"])
 
 
 def test_replay_honours_a_legal_edit(cli: Cli, copied: Path) -> None:
@@ -44,28 +44,28 @@ def test_replay_honours_a_legal_edit(cli: Cli, copied: Path) -> None:
     other = 64 if value == 32 else 32
     edit(copied, line, line.removesuffix(str(value)) + str(other))
     _, document = replayed(cli, copied)
-    (strategy,) = document["strategies"]
-    if strategy["state"] != "refused":  # another decision may depend on this one
-        assert strategy["state"] == "decisions edited"
-        assert f"workgroup_0 {value} -> {other}" in strategy["note"]
-        assert strategy["applied"] == 1
+    (sequence,) = document["sequences"]
+    if sequence["state"] != "refused":  # another decision may depend on this one
+        assert sequence["state"] == "decisions edited"
+        assert f"workgroup_0 {value} -> {other}" in sequence["note"]
+        assert sequence["applied"] == 1
 
 
 def test_replay_refuses_an_illegal_edit(cli: Cli, copied: Path) -> None:
     line, value = decision_line(copied, "workgroup_0_0")
     edit(copied, line, line.removesuffix(str(value)) + "511")
     code, document = replayed(cli, copied)
-    (strategy,) = document["strategies"]
-    assert (code, strategy["state"]) == (1, "refused")
-    assert "511" in strategy["note"]
+    (sequence,) = document["sequences"]
+    assert (code, sequence["state"]) == (1, "refused")
+    assert "511" in sequence["note"]
 
 
 def test_replay_takes_other_edits_as_hand_written(cli: Cli, copied: Path) -> None:
     edit(copied, "    transform.apply_cse to %arg0 : !transform.any_op\n", "")
     _, document = replayed(cli, copied)
-    (strategy,) = document["strategies"]
-    assert strategy["state"] == "edited by hand"
-    assert strategy["timing"] is not None or strategy["problems"]
+    (sequence,) = document["sequences"]
+    assert sequence["state"] == "edited by hand"
+    assert sequence["timing"] is not None or sequence["problems"]
 
 
 def test_replay_of_another_model_or_a_moved_folder_does_not_hold(tuned: tuple[Path, Ended], cli: Cli) -> None:
@@ -73,7 +73,7 @@ def test_replay_of_another_model_or_a_moved_folder_does_not_hold(tuned: tuple[Pa
     (cli.folder / "model.mlir").write_text(MODEL.replace("256", "64"))
     code, document = replayed(cli, cli.folder / "moved")
     assert code == 1
-    assert document["strategies"][0]["applied"] == 0
+    assert document["sequences"][0]["applied"] == 0
     assert any("the folder was moved" in problem for problem in document["problems"])
 
 

@@ -135,7 +135,7 @@ def test_what_lies_in_the_working_directory_shadows_nothing_for_user_modules(
     monkeypatch.delitem(sys.modules, "wave", raising=False)
     (cli.folder / "wave.py").write_text("raise ImportError('planted')\n")
     (cli.folder / "found_here.py").write_text(
-        "import wave\nfrom mlir_sched.transform_scripts.llvm_cpu.reduction import Reduction\n"
+        "import wave\nfrom mlir_sched.transform_scripts.llvm_cpu.reduction import ReductionTiling\n"
     )
-    (module,) = load_modules(["found_here:Reduction"])
+    (module,) = load_modules(["found_here:ReductionTiling"])
     assert module.name == "reduction"

@@ -14,7 +14,7 @@ import iree_cases as cases
 import numpy as np
 import psutil
 import pytest
-from applied_strategies import applied_strategies
+from applied_sequences import applied_sequences
 from machine_code import machine_code
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, compile_model
@@ -86,7 +86,7 @@ WITHOUT_MAPPING = cases.TILE.replace(
 )
 
 NOT_A_SCRIPT = "this is not MLIR"
-NO_STRATEGY = cases.GOOD_SCRIPT.replace("@strategy", "@other")
+NO_SEQUENCE = cases.GOOD_SCRIPT.replace("@strategy", "@other")
 HALF_WAY = cases.script(cases.TILE, "transform.structured.vectorize %forall : !transform.any_op\n", cases.applied("%f"))
 
 
@@ -94,7 +94,7 @@ HALF_WAY = cases.script(cases.TILE, "transform.structured.vectorize %forall : !t
     ("script", "kind", "message"),
     [
         pytest.param(NOT_A_SCRIPT, FailureClass.SCRIPT_ERROR, "does not parse", id="not-mlir"),
-        pytest.param(NO_STRATEGY, FailureClass.SCRIPT_ERROR, "no transform.named_sequence @strategy", id="no-strategy"),
+        pytest.param(NO_SEQUENCE, FailureClass.SCRIPT_ERROR, "no transform.named_sequence @strategy", id="no-sequence"),
         pytest.param(HALF_WAY, FailureClass.SCRIPT_ERROR, "cannot vectorize", id="fails-half-way"),
         pytest.param(
             cases.GOOD_SCRIPT.replace('"linalg.matmul"', '"linalg.conv_2d"'),
@@ -209,7 +209,7 @@ def test_a_worker_that_has_grown_is_replaced(matmul: Task) -> None:
 
 
 def test_two_workers_give_every_candidate_once(matmul: Task) -> None:
-    scripts = [None, NOT_A_SCRIPT, cases.GOOD_SCRIPT, None, NO_STRATEGY]
+    scripts = [None, NOT_A_SCRIPT, cases.GOOD_SCRIPT, None, NO_SEQUENCE]
     with CompilerPool(cases.FLAGS, workers=2) as pool:
         results = list(pool.compile(matmul.source, scripts))
     assert sorted(index for index, _ in results) == [0, 1, 2, 3, 4]
@@ -221,7 +221,7 @@ def test_stopping_early_leaves_the_pool_usable(matmul: Task) -> None:
         iterator = pool.compile(matmul.source, [NOT_A_SCRIPT, None, None])
         next(iterator)
         iterator.close()
-        assert one(pool, matmul, NO_STRATEGY).failure is not None
+        assert one(pool, matmul, NO_SEQUENCE).failure is not None
 
 
 def test_a_closed_pool_leaves_no_process() -> None:
@@ -335,16 +335,16 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_public_route_counts_the_strategies_that_were_applied(model: Path, tmp_path: Path) -> None:
+def test_the_public_route_counts_the_sequences_that_were_applied(model: Path, tmp_path: Path) -> None:
     path = library(tmp_path, cases.GOOD_SCRIPT)
-    assert applied_strategies(model, cases.FLAGS, path) == {"strategy": 1}
+    assert applied_sequences(model, cases.FLAGS, path) == {"strategy": 1}
     compile_model(model, cases.FLAGS, path, tmp_path / "model.vmfb")
     assert (tmp_path / "model.vmfb").stat().st_size > 0
 
 
 def test_the_public_route_sees_a_matcher_that_matches_nothing(model: Path, tmp_path: Path) -> None:
     entry = LIBRARY_ENTRY.replace('"linalg.matmul"', '"linalg.conv_2d"')
-    assert applied_strategies(model, cases.FLAGS, library(tmp_path, cases.GOOD_SCRIPT, entry)) == {}
+    assert applied_sequences(model, cases.FLAGS, library(tmp_path, cases.GOOD_SCRIPT, entry)) == {}
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_the_public_route_sees_a_matcher_that_matches_nothing(model: Path, tmp_p
     [
         pytest.param("not a library", id="does-not-parse"),
         pytest.param(None, id="missing"),
-        pytest.param(NO_STRATEGY.rstrip().removesuffix("}") + LIBRARY_ENTRY, id="missing-symbol"),
+        pytest.param(NO_SEQUENCE.rstrip().removesuffix("}") + LIBRARY_ENTRY, id="missing-symbol"),
         pytest.param(HALF_WAY.rstrip().removesuffix("}") + LIBRARY_ENTRY, id="fails-half-way"),
     ],
 )
@@ -364,7 +364,7 @@ def test_the_public_route_reports_a_library_that_does_not_work(model: Path, tmp_
         compile_model(model, cases.FLAGS, path, tmp_path / "model.vmfb")
     assert not (tmp_path / "model.vmfb").exists()
     with pytest.raises(ModelCompileError, match="error:"):
-        applied_strategies(model, cases.FLAGS, path)
+        applied_sequences(model, cases.FLAGS, path)
 
 
 @pytest.mark.parametrize("extra", [(), ("--iree-opt-level=O3",), ("--iree-llvmcpu-stack-allocation-limit=65536",)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import iree_cases as cases
 import pytest
-from applied_strategies import applied_strategies
+from applied_sequences import applied_sequences
 
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
@@ -43,7 +43,7 @@ def test_the_compiler_finds_a_library_in_a_folder_of_any_name(tmp_path: Path, na
     flags = (*cases.FLAGS, *library_flags(library))
     (folder / "flags.txt").write_text(write_response_file(flags))
     assert read_response_file((folder / "flags.txt").read_text()) == flags
-    assert applied_strategies(tmp_path / "model.mlir", (f"@{folder / 'flags.txt'}",), None) == {"marked": 1}
+    assert applied_sequences(tmp_path / "model.mlir", (f"@{folder / 'flags.txt'}",), None) == {"marked": 1}
 
 
 @pytest.mark.parametrize("name", ["user@host", "a{b", "a}b", "}{", 'it\'s "both"'])

@@ -1,4 +1,4 @@
-"""Programs with dispatches that are alike: each gets the strategy that was made for it, and no other does."""
+"""Programs with dispatches that are alike: each gets the sequence that was made for it, and no other does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlir_sched.compiler.code_digest import plain_type
 from mlir_sched.emission.blame import faults_in
 from mlir_sched.emission.proof import Prover
 from mlir_sched.errors import ScriptError
-from mlir_sched.library.library import Strategy, build_library
+from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.library.matcher import STORE
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants import BuiltVariant
@@ -112,9 +112,9 @@ def alike(here: Target, tmp_path_factory: pytest.TempPathFactory) -> Model:
     return extract(path, here)
 
 
-def strategies_for(tasks: Sequence[Task], target: Target) -> dict[str, Strategy]:
-    """Return a strategy with a random script per task, with the code that it makes of the task alone."""
-    made: dict[str, Strategy] = {}
+def sequences_for(tasks: Sequence[Task], target: Target) -> dict[str, TunedSequence]:
+    """Return a sequence with a random script per task, with the code that it makes of the task alone."""
+    made: dict[str, TunedSequence] = {}
     with CompilerPool(target.flags, workers=1) as pool:
         for number, task in enumerate(tasks):
             assert task.dispatch is not None
@@ -123,44 +123,46 @@ def strategies_for(tasks: Sequence[Task], target: Target) -> dict[str, Strategy]
             script = space.script(trace, f"s{number}")
             ((_, compiled),) = pool.compile(task.source, [script])
             assert compiled.code, compiled.failure
-            made[task.key] = Strategy(
+            made[task.key] = TunedSequence(
                 f"s{number}", task.source, space, trace, {}, task.name, script=script, code=compiled.code
             )
     return made
 
 
-def dispatches(model: Model, target: Target, folder: Path, strategies: Sequence[Strategy]) -> tuple[TunedDispatch, ...]:
-    """Return the dispatches of a model that a library of strategies is applied to."""
+def dispatches(
+    model: Model, target: Target, folder: Path, sequences: Sequence[TunedSequence]
+) -> tuple[TunedDispatch, ...]:
+    """Return the dispatches of a model that a library of sequences is applied to."""
     library = folder / "library.mlir"
-    library.write_text(build_library(strategies))
+    library.write_text(build_library(sequences))
     return tuned_dispatches(model.path, target.flags, library)
 
 
 @pytest.fixture(scope="module")
-def strategies(alike: Model, here: Target) -> dict[str, Strategy]:
-    return strategies_for(alike.tasks, here)
+def sequences(alike: Model, here: Target) -> dict[str, TunedSequence]:
+    return sequences_for(alike.tasks, here)
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_each_of_several_dispatches_that_are_alike_gets_its_own_strategy(
-    alike: Model, here: Target, strategies: dict[str, Strategy], tmp_path: Path, backwards: bool
+def test_each_of_several_dispatches_that_are_alike_gets_its_own_sequence(
+    alike: Model, here: Target, sequences: dict[str, TunedSequence], tmp_path: Path, backwards: bool
 ) -> None:
-    ordered = list(strategies.values())[:: -1 if backwards else 1]
+    ordered = list(sequences.values())[:: -1 if backwards else 1]
     found = dispatches(alike, here, tmp_path, ordered)
-    assert {d.name: (d.strategy, d.code) for d in found} == {s.dispatch: (s.symbol, s.code) for s in ordered}
-    assert not faults_in(strategies, found, {task.name for task in alike.tasks})
+    assert {d.name: (d.sequence, d.code) for d in found} == {s.dispatch: (s.symbol, s.code) for s in ordered}
+    assert not faults_in(sequences, found, {task.name for task in alike.tasks})
 
 
-def test_a_strategy_reaches_no_dispatch_that_is_like_its_own(
-    alike: Model, here: Target, strategies: dict[str, Strategy], tmp_path: Path
+def test_a_sequence_reaches_no_dispatch_that_is_like_its_own(
+    alike: Model, here: Target, sequences: dict[str, TunedSequence], tmp_path: Path
 ) -> None:
-    """Of every pair only one has a strategy: the other one must not be given it."""
-    every_second = list(strategies.values())[::2]
+    """Of every pair only one has a sequence: the other one must not be given it."""
+    every_second = list(sequences.values())[::2]
     found = dispatches(alike, here, tmp_path, every_second)
-    assert {d.name: d.strategy for d in found} == {s.dispatch: s.symbol for s in every_second}
+    assert {d.name: d.sequence for d in found} == {s.dispatch: s.symbol for s in every_second}
 
 
-def test_a_strategy_that_its_matcher_cannot_keep_from_another_dispatch_is_kept_from_it_by_name(
+def test_a_sequence_that_its_matcher_cannot_keep_from_another_dispatch_is_kept_from_it_by_name(
     here: Target, tmp_path: Path
 ) -> None:
     """Of arguments of a body that captures the matcher does not see the positions: x - y is taken for y - x."""
@@ -171,19 +173,19 @@ def test_a_strategy_that_its_matcher_cannot_keep_from_another_dispatch_is_kept_f
     ]
     (tmp_path / "model.mlir").write_text("".join(texts))
     model = extract(tmp_path / "model.mlir", here)
-    strategies = strategies_for(model.tasks, here)
-    (first, own), (second, other) = strategies.items()
+    sequences = sequences_for(model.tasks, here)
+    (first, own), (second, other) = sequences.items()
     names = {task.name for task in model.tasks}
     found = dispatches(model, here, tmp_path, [own, other])
-    assert {d.name: d.strategy for d in found} == {own.dispatch: own.symbol, other.dispatch: own.symbol}
-    assert faults_in(strategies, found, names)[first].elsewhere
+    assert {d.name: d.sequence for d in found} == {own.dispatch: own.symbol, other.dispatch: own.symbol}
+    assert faults_in(sequences, found, names)[first].elsewhere
     alone = dispatches(model, here, tmp_path, [own])
     assert faults_in({first: own}, alone, names)[first].reason.startswith("it is also applied to @behind")
-    proven = Prover(tmp_path / "model.mlir", tmp_path).prove(untuned(model), strategies)
+    proven = Prover(tmp_path / "model.mlir", tmp_path).prove(untuned(model), sequences)
     assert not proven.dropped
-    assert {key: strategy.only for key, strategy in proven.strategies.items()} == {first: (own.dispatch,), second: ()}
-    found = dispatches(model, here, tmp_path, list(proven.strategies.values()))
-    assert {d.name: d.strategy for d in found} == {s.dispatch: s.symbol for s in strategies.values()}
+    assert {key: sequence.only for key, sequence in proven.sequences.items()} == {first: (own.dispatch,), second: ()}
+    found = dispatches(model, here, tmp_path, list(proven.sequences.values()))
+    assert {d.name: d.sequence for d in found} == {s.dispatch: s.symbol for s in sequences.values()}
 
 
 TWO_RESULTS = """
@@ -218,39 +220,39 @@ class Failing(MarkOnly):
 
 
 def test_a_script_that_breaks_the_program_is_found_by_name(
-    alike: Model, here: Target, strategies: dict[str, Strategy], tmp_path: Path
+    alike: Model, here: Target, sequences: dict[str, TunedSequence], tmp_path: Path
 ) -> None:
-    (first, good), (second, bad), (third, moved), *_ = strategies.items()
+    (first, good), (second, bad), (third, moved), *_ = sequences.items()
     broken = {
         first: good,
         second: replace(bad, space=cast("DesignSpace", Failing()), trace=Trace("failing", ()), script=""),
         third: replace(moved, code="0" * 64),
     }
     proven = Prover(Path(alike.path), tmp_path).prove(untuned(alike), broken)
-    assert list(proven.strategies) == [first]
+    assert list(proven.sequences) == [first]
     assert proven.dropped[second].startswith("the program fails with it: ")
     assert proven.dropped[third] == "its code in the program is not the code that was measured"
     assert proven.vmfb
 
 
-def test_a_library_with_another_script_than_the_measured_one_is_refused(strategies: dict[str, Strategy]) -> None:
+def test_a_library_with_another_script_than_the_measured_one_is_refused(sequences: dict[str, TunedSequence]) -> None:
     """As after a change of the transform module that made it."""
-    first, second, *_ = strategies.values()
+    first, second, *_ = sequences.values()
     with pytest.raises(ScriptError, match="not the one that was measured"):
         build_library([replace(first, trace=first.trace, script=second.script.replace(second.symbol, first.symbol))])
 
 
-def test_a_dispatch_with_two_like_stores_is_given_its_strategy_once(here: Target, tmp_path: Path) -> None:
+def test_a_dispatch_with_two_like_stores_is_given_its_sequence_once(here: Target, tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(TWO_RESULTS + elementwise("one", "%r = arith.addf %x0, %x0 : f32"))
     model = extract(tmp_path / "model.mlir", here)
     space, trace = cast("DesignSpace", MarkOnly()), Trace("mark", ())
-    strategies = [
-        Strategy(f"s{i}", task.source, space, trace, dispatch=task.name) for i, task in enumerate(model.tasks)
+    sequences = [
+        TunedSequence(f"s{i}", task.source, space, trace, dispatch=task.name) for i, task in enumerate(model.tasks)
     ]
-    assert strategies[0].source.count(STORE) == 2
-    for chosen in (strategies, strategies[:1], strategies[1:]):
+    assert sequences[0].source.count(STORE) == 2
+    for chosen in (sequences, sequences[:1], sequences[1:]):
         found = dispatches(model, here, tmp_path, chosen)
-        assert {d.name: d.strategy for d in found} == {s.dispatch: s.symbol for s in chosen}
+        assert {d.name: d.sequence for d in found} == {s.dispatch: s.symbol for s in chosen}
 
 
 def untuned(model: Model) -> BuiltVariant:

@@ -18,7 +18,7 @@ from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.final_measurement import ProgramTimings
 from mlir_sched.emission.finalists import Finalists, Winner, choose_finalists
 from mlir_sched.emission.proof import Proven
-from mlir_sched.library.library import Strategy
+from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import Variant
 from mlir_sched.program.variants import BuiltVariant
@@ -233,10 +233,10 @@ class Program:
     sessions: list[dict[str, Timing]]
     proven: list[tuple[str, ...]] = field(default_factory=list)
 
-    def prove(self, variant: BuiltVariant, strategies: Mapping[str, Strategy]) -> Proven:
-        self.proven.append((variant.variant.name, *strategies))
-        vmfb = ("+".join(strategies) or variant.variant.name).encode()
-        return Proven(variant, strategies, {}, EmittedFiles("", (vmfb.decode(),)), vmfb)
+    def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
+        self.proven.append((variant.variant.name, *sequences))
+        vmfb = ("+".join(sequences) or variant.variant.name).encode()
+        return Proven(variant, sequences, {}, EmittedFiles("", (vmfb.decode(),)), vmfb)
 
     def measure(
         self,

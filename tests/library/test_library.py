@@ -1,4 +1,4 @@
-"""The transform library through the public route: every strategy meets its own dispatch, and no other."""
+"""The transform library through the public route: every sequence meets its own dispatch, and no other."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from applied_strategies import applied_strategies
+from applied_sequences import applied_sequences
 from convolution_payloads import CONVOLUTIONS
 from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
 
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
-from mlir_sched.library.library import Strategy, build_library, provenance_of
+from mlir_sched.library.library import TunedSequence, build_library, provenance_of
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -24,41 +24,41 @@ SpaceFor = Callable[[str | Payload], DesignSpace]
 
 
 @pytest.fixture
-def strategy_for(task_for: TaskFor, space_for: SpaceFor) -> Callable[[Payload, str], Strategy]:
-    """Return a function that makes a strategy of the first sketch of a payload."""
+def sequence_for(task_for: TaskFor, space_for: SpaceFor) -> Callable[[Payload, str], TunedSequence]:
+    """Return a function that makes a sequence of the first sketch of a payload."""
 
-    def make(payload: Payload, symbol: str) -> Strategy:
+    def make(payload: Payload, symbol: str) -> TunedSequence:
         space = space_for(payload)
         trace = space.sample(np.random.default_rng(0), space.sketches[0])
-        return Strategy(symbol, task_for(payload).source, space, trace, {"seed": "0"})
+        return TunedSequence(symbol, task_for(payload).source, space, trace, {"seed": "0"})
 
     return make
 
 
 def applied(folder: Path, here: Target, library: str, payload: Payload) -> dict[str, int]:
-    """Return how often each strategy of a library is applied in a program."""
+    """Return how often each sequence of a library is applied in a program."""
     (folder / "library.mlir").write_text(library)
     (folder / "model.mlir").write_text(payload.text)
     flags = (*here.flags, *payload.flags)
-    return applied_strategies(folder / "model.mlir", flags, folder / "library.mlir")
+    return applied_sequences(folder / "model.mlir", flags, folder / "library.mlir")
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_matcher_finds_its_own_dispatch(
-    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy], name: str
+    tmp_path: Path, here: Target, sequence_for: Callable[[Payload, str], TunedSequence], name: str
 ) -> None:
-    library = build_library([strategy_for(PAYLOADS[name], "mine")])
+    library = build_library([sequence_for(PAYLOADS[name], "mine")])
     assert applied(tmp_path, here, library, PAYLOADS[name]) == {"mine": 1}
 
 
 def test_matcher_sees_what_an_image_is_padded_with(
-    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy]
+    tmp_path: Path, here: Target, sequence_for: Callable[[Payload, str], TunedSequence]
 ) -> None:
     """The value is a constant that the padding op captures."""
     zeros = CONVOLUTIONS["2d_padded"]
     ones = Payload(zeros.text.replace("%pad = arith.constant 0.0", "%pad = arith.constant 1.0"), zeros.flags)
     assert ones != zeros
-    library = build_library([strategy_for(zeros, "mine")])
+    library = build_library([sequence_for(zeros, "mine")])
     assert applied(tmp_path, here, library, zeros) == {"mine": 1}
     assert applied(tmp_path, here, library, ones) == {}
 
@@ -83,9 +83,9 @@ def matmul_from(start: float) -> Payload:
     ids=["extent", "type", "one more op", "one op less", "rows for columns", "other rows", "op", "constant"],
 )
 def test_matcher_leaves_other_dispatches(
-    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy], tuned: Payload, other: Payload
+    tmp_path: Path, here: Target, sequence_for: Callable[[Payload, str], TunedSequence], tuned: Payload, other: Payload
 ) -> None:
-    library = build_library([strategy_for(tuned, "mine")])
+    library = build_library([sequence_for(tuned, "mine")])
     assert applied(tmp_path, here, library, other) == {}
 
 
@@ -95,11 +95,11 @@ def together(*payloads: Payload) -> Payload:
     return Payload("".join(texts))
 
 
-def test_each_strategy_is_applied_once(
-    tmp_path: Path, here: Target, strategy_for: Callable[[Payload, str], Strategy]
+def test_each_sequence_is_applied_once(
+    tmp_path: Path, here: Target, sequence_for: Callable[[Payload, str], TunedSequence]
 ) -> None:
     parts = [matmul(64, 48, 80), softmax(4, 32, 128), transpose(192, 160), matmul(48, 64, 80)]
-    library = build_library([strategy_for(part, f"part_{i}") for i, part in enumerate(parts)])
+    library = build_library([sequence_for(part, f"part_{i}") for i, part in enumerate(parts)])
     assert applied(tmp_path, here, library, together(*parts)) == {f"part_{i}": 1 for i in range(4)}
     assert provenance_of(library)["part_2"]["seed"] == "0"
     assert list(provenance_of(library)) == [f"part_{i}" for i in range(4)]
@@ -109,14 +109,14 @@ def test_each_strategy_is_applied_once(
 def test_library_works_from_any_folder(
     tmp_path: Path,
     here: Target,
-    strategy_for: Callable[[Payload, str], Strategy],
+    sequence_for: Callable[[Payload, str], TunedSequence],
     monkeypatch: pytest.MonkeyPatch,
     name: str,
 ) -> None:
     payload = matmul(64, 48, 80)
     folder = tmp_path / name
     folder.mkdir()
-    (folder / "library.mlir").write_text(build_library([strategy_for(payload, "mine")]))
+    (folder / "library.mlir").write_text(build_library([sequence_for(payload, "mine")]))
     (tmp_path / "model.mlir").write_text(payload.text)
     flags = (*here.flags, *library_flags(folder / "library.mlir"))
     (folder / "flags.txt").write_text(write_response_file(flags))
@@ -124,7 +124,7 @@ def test_library_works_from_any_folder(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     compile_model("../model.mlir", (f"@../{name}/flags.txt",), None, Path("model.vmfb"))
-    assert applied_strategies("../model.mlir", (f"@../{name}/flags.txt",), None) == {"mine": 1}
+    assert applied_sequences("../model.mlir", (f"@../{name}/flags.txt",), None) == {"mine": 1}
     assert Path("model.vmfb").stat().st_size > 0
 
 

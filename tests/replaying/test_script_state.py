@@ -1,4 +1,4 @@
-"""A library whose strategies are taken out, put back, edited, and judged."""
+"""A library whose sequences are taken out, put back, edited, and judged."""
 
 from collections.abc import Callable
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from mlir_sched.errors import ScriptError
-from mlir_sched.library.library import Strategy, build_library, provenance_of
+from mlir_sched.library.library import TunedSequence, build_library, provenance_of
 from mlir_sched.replaying.script_state import ScriptState, judge
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script_reading import extract_strategy, parse_traces, replace_strategy, strategy_text
+from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_traces, replace_sequence, sequence_text
 
 SpaceFor = Callable[[str], DesignSpace]
 TaskFor = Callable[[str], Task]
@@ -38,36 +38,36 @@ def traces(space: DesignSpace, space_for: SpaceFor) -> tuple[Trace, Trace]:
 def library(space_for: SpaceFor, traces: tuple[Trace, Trace], task_for: TaskFor) -> str:
     return build_library(
         [
-            Strategy(symbol, task_for(name).source, space_for(name), trace, {"seed": "7"})
+            TunedSequence(symbol, task_for(name).source, space_for(name), trace, {"seed": "7"})
             for symbol, name, trace in zip(SYMBOLS, ("matmul", "layernorm"), traces, strict=True)
         ]
     )
 
 
-def test_a_strategy_that_is_taken_out_is_the_script_of_its_trace(
+def test_a_sequence_that_is_taken_out_is_the_script_of_its_trace(
     space: DesignSpace, space_for: SpaceFor, traces: tuple[Trace, Trace], library: str
 ) -> None:
     for symbol, origin, trace in zip(SYMBOLS, (space, space_for("layernorm")), traces, strict=True):
-        script = extract_strategy(library, symbol)
+        script = extract_sequence(library, symbol)
         assert parse_traces(script) == {"strategy": trace}
-        assert strategy_text(script) == strategy_text(origin.script(trace, symbol)) == strategy_text(library, symbol)
+        assert sequence_text(script) == sequence_text(origin.script(trace, symbol)) == sequence_text(library, symbol)
 
 
-def test_a_strategy_that_is_put_in_replaces_one_and_leaves_the_rest(
+def test_a_sequence_that_is_put_in_replaces_one_and_leaves_the_rest(
     space: DesignSpace, traces: tuple[Trace, Trace], library: str
 ) -> None:
     other = space.sample(np.random.default_rng(9), "contraction.registers")
-    changed = replace_strategy(library, SYMBOLS[0], space.script(other, SYMBOLS[0]))
-    assert strategy_text(changed, SYMBOLS[1]) == strategy_text(library, SYMBOLS[1])
+    changed = replace_sequence(library, SYMBOLS[0], space.script(other, SYMBOLS[0]))
+    assert sequence_text(changed, SYMBOLS[1]) == sequence_text(library, SYMBOLS[1])
     assert provenance_of(changed)[SYMBOLS[0]]["seed"] == "7"
-    back = replace_strategy(changed, SYMBOLS[0], space.script(traces[0], SYMBOLS[0]))
+    back = replace_sequence(changed, SYMBOLS[0], space.script(traces[0], SYMBOLS[0]))
     assert parse_traces(back) == parse_traces(library)
     assert "@__kernel_config" in back
 
 
-def test_an_unknown_strategy_is_refused(library: str) -> None:
-    with pytest.raises(ScriptError, match="no strategy @tuned_9"):
-        extract_strategy(library, "tuned_9")
+def test_an_unknown_sequence_is_refused(library: str) -> None:
+    with pytest.raises(ScriptError, match="no sequence @tuned_9"):
+        extract_sequence(library, "tuned_9")
 
 
 def test_a_script_is_as_tuned_until_it_is_edited(space: DesignSpace, traces: tuple[Trace, Trace], library: str) -> None:
@@ -89,8 +89,8 @@ def test_an_edited_order_is_honoured_and_the_loops_follow_it(
     judgement = judge(edited, SYMBOLS[0], found, space, traces[0].values)
     assert judgement.state is ScriptState.EDITED
     assert "cache_order" in judgement.note
-    regenerated = replace_strategy(edited, SYMBOLS[0], judgement.script) if judgement.script else edited
-    assert strategy_text(regenerated, SYMBOLS[0]) == strategy_text(space.script(found, SYMBOLS[0]))
+    regenerated = replace_sequence(edited, SYMBOLS[0], judgement.script) if judgement.script else edited
+    assert sequence_text(regenerated, SYMBOLS[0]) == sequence_text(space.script(found, SYMBOLS[0]))
 
 
 def test_other_edits_and_unknown_origins_make_it_hand_written(
@@ -111,6 +111,6 @@ def test_edits_of_numbers_inside_ops_can_be_taken_back(space_for: SpaceFor) -> N
     lanes = trace.values["lanes_768"]
     assert isinstance(lanes, tuple)
     other = trace.with_value("lanes_768", (16 if lanes[0] != 16 else 32,))
-    assert strategy_text(script, values=trace.values) == strategy_text(script)
+    assert sequence_text(script, values=trace.values) == sequence_text(script)
     assert parse_traces(script)["strategy"] == trace
-    assert strategy_text(script, values=other.values) != strategy_text(script)
+    assert sequence_text(script, values=other.values) != sequence_text(script)

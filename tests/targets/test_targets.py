@@ -19,7 +19,7 @@ from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets import TARGETS, TargetKind, detect_target, llvm_cpu, vulkan
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import GpuLimits, Target
-from mlir_sched.transform_scripts.llvm_cpu import Elementwise, Lowering, ParallelDistribution
+from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, Lowering, ParallelDistribution
 from mlir_sched.transform_scripts.module import TransformModule
 
 COMMAND = (sys.executable, "-m", "mlir_sched.cli")
@@ -38,7 +38,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
         cpu = llvm_cpu.detect(threads)
         return replace(cpu, name="toy-cpu", flags=(*cpu.flags, "--iree-opt-level=O3"))
 
-    class ToyElementwise(Elementwise):
+    class ToyElementwise(ElementwiseTiling):
         name = "toy_elementwise"
 
     def default_modules() -> list[TransformModule]:
@@ -121,7 +121,7 @@ def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch
 def test_a_module_for_the_cpu_is_refused_for_vulkan_with_its_stage(tmp_path: Path) -> None:
     require_vulkan()
     (tmp_path / "model.mlir").write_text(matmul(32, 32, 32).text)
-    name = "mlir_sched.transform_scripts.llvm_cpu.reduction:Reduction"
+    name = "mlir_sched.transform_scripts.llvm_cpu.reduction:ReductionTiling"
     with pytest.raises(UserError, match="'reduction' cannot be used for the target vulkan: its stage 'tile'") as caught:
         tune(
             tmp_path / "model.mlir", None, options=TuneOptions(target="vulkan", trials=1), modules=load_modules([name])

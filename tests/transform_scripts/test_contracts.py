@@ -38,11 +38,11 @@ class OnPayloads(ModuleTests):
 
     payloads: ClassVar[Mapping[str, Payload]] = {}
 
-    def programs(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str]:
         return {name: payload.text for name, payload in self.payloads.items()}
 
-    def flags(self, program: str) -> tuple[str, ...]:
-        return self.payloads[program].flags
+    def flags(self, model: str) -> tuple[str, ...]:
+        return self.payloads[model].flags
 
 
 class TestContraction(OnPayloads):
@@ -51,7 +51,7 @@ class TestContraction(OnPayloads):
     may_be_refused = 0.02  # 0 of about 120 were
 
     def module(self) -> TransformModule:
-        return llvm_cpu.Contraction()
+        return llvm_cpu.ContractionTiling()
 
 
 class TestConvolution(OnPayloads):
@@ -59,7 +59,7 @@ class TestConvolution(OnPayloads):
     may_be_refused = 0.05  # 0 of 413 were
 
     def module(self) -> TransformModule:
-        return llvm_cpu.Convolution()
+        return llvm_cpu.ConvolutionTiling()
 
 
 class TestReduction(OnPayloads):
@@ -70,7 +70,7 @@ class TestReduction(OnPayloads):
     candidates = 5
 
     def module(self) -> TransformModule:
-        return llvm_cpu.Reduction()
+        return llvm_cpu.ReductionTiling()
 
 
 class TestElementwise(OnPayloads):
@@ -78,7 +78,7 @@ class TestElementwise(OnPayloads):
     candidates = 5
 
     def module(self) -> TransformModule:
-        return llvm_cpu.Elementwise()
+        return llvm_cpu.ElementwiseTiling()
 
 
 class TestLoweringConfig(OnPayloads):
@@ -136,14 +136,14 @@ class TestVulkanContraction(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN}
 
     def module(self) -> TransformModule:
-        return vulkan.Contraction()
+        return vulkan.ContractionTiling()
 
 
 class TestVulkanElementwise(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ELEMENTWISE}
 
     def module(self) -> TransformModule:
-        return vulkan.Elementwise()
+        return vulkan.ElementwiseTiling()
 
 
 class TestVulkanLoweringConfig(OnVulkan):
@@ -199,7 +199,7 @@ def example_module() -> TransformModule:
 
 
 def test_a_module_that_breaks_the_contract_is_found() -> None:
-    class Lossy(llvm_cpu.Elementwise):
+    class Lossy(llvm_cpu.ElementwiseTiling):
         def schedule(self, s, found):  # type: ignore[no-untyped-def]
             super().schedule(s, found)
             s.notes["unrolled_vectors"] = float("nan")
@@ -210,7 +210,7 @@ def test_a_module_that_breaks_the_contract_is_found() -> None:
         def module(self) -> TransformModule:
             return Lossy()
 
-    Tests().test_every_program_is_scheduled()
+    Tests().test_every_model_is_scheduled()
     with pytest.raises(AssertionError, match="vector_add: elementwise"):
         Tests().test_features_are_finite()
 
@@ -218,7 +218,7 @@ def test_a_module_that_breaks_the_contract_is_found() -> None:
         payloads: ClassVar[Mapping[str, Payload]] = {"softmax": PAYLOADS["softmax"]}
 
     with pytest.raises(AssertionError):
-        Elsewhere().test_every_program_is_scheduled()
+        Elsewhere().test_every_model_is_scheduled()
 
 
 def test_the_space_of_a_known_module_has_it_in_its_place() -> None:

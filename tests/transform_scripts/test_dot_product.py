@@ -11,7 +11,7 @@ from fixed_targets import FIXED
 from payloads import Payload, dot_products, matmul, mixed_contraction
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.library.library import Strategy, build_library
+from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.runner.exactness import FULL_RANGE
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
@@ -19,8 +19,8 @@ from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
-from mlir_sched.transform_scripts.llvm_cpu import Contraction, DotProduct, Lowering, ParallelDistribution
-from mlir_sched.transform_scripts.script_reading import extract_strategy, replace_strategy, strategy_text
+from mlir_sched.transform_scripts.llvm_cpu import ContractionTiling, DotProduct, Lowering, ParallelDistribution
+from mlir_sched.transform_scripts.script_reading import extract_sequence, replace_sequence, sequence_text
 
 TaskFor = Callable[[str | Payload], Task]
 MATMUL, TRANSPOSED_B = ("mk", "kn", "mn"), ("mk", "nk", "mn")
@@ -73,7 +73,7 @@ def test_unsigned_bytes_are_left_to_the_generic_module(task_for: TaskFor) -> Non
 def test_one_line_adds_it_to_a_space(task_for: TaskFor) -> None:
     dispatch = task_for(matmul(16, 32, 24, "bf16", "f32")).dispatch
     assert dispatch is not None
-    without = Space([Contraction(), ParallelDistribution(), Lowering()])
+    without = Space([ContractionTiling(), ParallelDistribution(), Lowering()])
     assert "dot_product" not in DesignSpace(without, dispatch, ABLE).sketches
     assert "dot_product" in DesignSpace(without.insert(DotProduct()), dispatch, ABLE).sketches
 
@@ -116,15 +116,15 @@ def test_golden_script(
     )
 
 
-def test_a_strategy_takes_its_function_along(task_for: TaskFor) -> None:
+def test_a_sequence_takes_its_function_along(task_for: TaskFor) -> None:
     task = task_for(mixed_contraction({"m": 16, "n": 32, "k": 24}, MATMUL, "i8"))
     space = _space(task)
     trace, _ = space.run("dot_product", Recorder(VALUES, on_illegal=OnIllegal.REJECT))
     wider, _ = space.run("dot_product", Recorder(VALUES | {"rows": (4,)}, on_illegal=OnIllegal.REJECT))
-    library = build_library([Strategy("s", task.source, space, trace)])
-    assert strategy_text(extract_strategy(library, "s")) == strategy_text(space.script(trace, "s"))
-    changed = replace_strategy(library, "s", space.script(wider, "s"))
-    assert strategy_text(changed, "s") == strategy_text(space.script(wider, "s"))
+    library = build_library([TunedSequence("s", task.source, space, trace)])
+    assert sequence_text(extract_sequence(library, "s")) == sequence_text(space.script(trace, "s"))
+    changed = replace_sequence(library, "s", space.script(wider, "s"))
+    assert sequence_text(changed, "s") == sequence_text(space.script(wider, "s"))
 
 
 @pytest.mark.parametrize("name", dot_products("i8"))

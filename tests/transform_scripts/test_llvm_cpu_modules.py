@@ -28,7 +28,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.testing import check_candidates
 from mlir_sched.trace import OnIllegal, Recorder, Trace
-from mlir_sched.transform_scripts.llvm_cpu import Contraction, LoweringConfig
+from mlir_sched.transform_scripts.llvm_cpu import ContractionTiling, LoweringConfig
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]
@@ -73,7 +73,7 @@ def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str)
 def test_module_options_narrow_the_space(task_for: TaskFor) -> None:
     dispatch = task_for("matmul_uneven").dispatch
     assert dispatch is not None
-    space = every_module(FIXED).replace("contraction", Contraction(names=("registers",), tails=()))
+    space = every_module(FIXED).replace("contraction", ContractionTiling(names=("registers",), tails=()))
     narrow = DesignSpace(space, dispatch, FIXED)
     assert set(narrow.sketches) == {"contraction.registers", "lowering_config"}
     trace = narrow.sample(np.random.default_rng(0), "contraction.registers")

@@ -20,7 +20,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.testing import check_candidates
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.draws import MASK
-from mlir_sched.transform_scripts.llvm_cpu import Reduction
+from mlir_sched.transform_scripts.llvm_cpu import ReductionTiling
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import parallel_loops
 
@@ -141,6 +141,8 @@ def test_vectors_of_a_column_sum_lie_across_the_columns(space_for: SpaceFor) -> 
 def test_division_by_reciprocals_can_be_refused(task_for: TaskFor, reciprocals: bool) -> None:
     dispatch = task_for("softmax").dispatch
     assert dispatch is not None
-    space = DesignSpace(Space.default(FIXED).replace("reduction", Reduction(reciprocals=reciprocals)), dispatch, FIXED)
+    space = DesignSpace(
+        Space.default(FIXED).replace("reduction", ReductionTiling(reciprocals=reciprocals)), dispatch, FIXED
+    )
     (trace,) = traces_of(space, WHOLE, 1)
     assert ("fastmath<arcp>" in space.script(trace)) == reciprocals

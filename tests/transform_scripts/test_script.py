@@ -14,7 +14,7 @@ from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.replaying.script_state import ScriptState, judge
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Recorder, Trace
-from mlir_sched.transform_scripts.script_reading import parse_traces, strategy_text
+from mlir_sched.transform_scripts.script_reading import parse_traces, sequence_text
 
 SpaceFor = Callable[[str], DesignSpace]
 
@@ -181,7 +181,7 @@ def test_layout_comments_and_names_of_values_do_not_matter(space: DesignSpace, t
     ("text", "complaint"),
     [
         ("module {", "does not parse"),
-        ("module {}", "no strategy @strategy"),
+        ("module {}", "no sequence @strategy"),
     ],
 )
 def test_text_that_is_no_script_is_refused(space: DesignSpace, text: str, complaint: str) -> None:
@@ -195,14 +195,14 @@ def test_unknown_sketch_is_refused(space: DesignSpace, trace: Trace) -> None:
         space.trace_of(script)
 
 
-def test_strategy_text_ignores_provenance_and_symbol(space: DesignSpace, trace: Trace) -> None:
+def test_sequence_text_ignores_provenance_and_symbol(space: DesignSpace, trace: Trace) -> None:
     script = space.script(trace)
     renamed = script.replace("@strategy", "@other").replace(
         "attributes {mlir_sched.sketch", 'attributes {mlir_sched.seed = "1", mlir_sched.sketch'
     )
-    assert strategy_text(renamed, "other") == strategy_text(script)
-    with pytest.raises(ScriptError, match="no strategy @strategy"):
-        strategy_text(renamed)
+    assert sequence_text(renamed, "other") == sequence_text(script)
+    with pytest.raises(ScriptError, match="no sequence @strategy"):
+        sequence_text(renamed)
 
 
 def test_a_script_of_an_earlier_version_is_read_under_the_names_of_today() -> None:

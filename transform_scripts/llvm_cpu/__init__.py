@@ -1,24 +1,24 @@
 """Transform modules for IREE's llvm-cpu backend."""
 
-from mlir_sched.transform_scripts.llvm_cpu.contraction import Contraction
-from mlir_sched.transform_scripts.llvm_cpu.convolution import Convolution
+from mlir_sched.transform_scripts.llvm_cpu.contraction import ContractionTiling
+from mlir_sched.transform_scripts.llvm_cpu.convolution import ConvolutionTiling
 from mlir_sched.transform_scripts.llvm_cpu.dot_product import DotProduct
-from mlir_sched.transform_scripts.llvm_cpu.elementwise import Elementwise
+from mlir_sched.transform_scripts.llvm_cpu.elementwise import ElementwiseTiling
 from mlir_sched.transform_scripts.llvm_cpu.lowering import Lowering
 from mlir_sched.transform_scripts.llvm_cpu.lowering_config import LoweringConfig
 from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import ParallelDistribution
-from mlir_sched.transform_scripts.llvm_cpu.reduction import Reduction
+from mlir_sched.transform_scripts.llvm_cpu.reduction import ReductionTiling
 from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = [
-    "Contraction",
-    "Convolution",
+    "ContractionTiling",
+    "ConvolutionTiling",
     "DotProduct",
-    "Elementwise",
+    "ElementwiseTiling",
     "Lowering",
     "LoweringConfig",
     "ParallelDistribution",
-    "Reduction",
+    "ReductionTiling",
     "default_modules",
 ]
 
@@ -30,10 +30,10 @@ def default_modules() -> list[TransformModule]:
     """
     return [
         DotProduct(),
-        Contraction(),
-        Convolution(),
-        Reduction(),
-        Elementwise(),
+        ContractionTiling(),
+        ConvolutionTiling(),
+        ReductionTiling(),
+        ElementwiseTiling(),
         ParallelDistribution(),
         Lowering(),
     ]

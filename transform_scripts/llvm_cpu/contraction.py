@@ -30,10 +30,9 @@ from mlir_sched.transform_scripts.common.extents import (
     vector_multiple,
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
-from mlir_sched.transform_scripts.module import Program
+from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Contraction as Found
-from mlir_sched.transform_scripts.structures import Loop, Loops
+from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
 
 MAX_ROWS = 24
 MAX_VECTORS_PER_ROW, MAX_UNEVEN_VECTORS = 16, 4
@@ -58,7 +57,7 @@ class Ways:
     tails: tuple[str, ...]
 
 
-class Contraction(ContractionModule):
+class ContractionTiling(ContractionModule):
     """A module that tiles a contraction with its fill and element-wise epilogues for caches and registers.
 
     Args:
@@ -77,7 +76,7 @@ class Contraction(ContractionModule):
         self.names = names
         self.ways = Ways(cache_levels, tails)
 
-    def programs(self) -> Mapping[str, Program]:
+    def programs(self) -> Mapping[str, ScheduleProgram]:
         """Return the programs by name."""
         known = {"registers": registers, "cache": cache}
         return {name: partial(known[name], ways=self.ways) for name in self.names}
@@ -113,7 +112,7 @@ class Panel:
     tile: tuple[int, ...]
 
 
-def registers(s: Schedule, mm: Found, ways: Ways) -> None:
+def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
     """Tile the root for registers, and compute all other ops, with the whole reduction, inside its register tile.
 
     After: ``for rows_c, columns_c: for rows_r, columns_r: { fill; for k step kr: contract; epilogues }``.
@@ -132,7 +131,7 @@ def registers(s: Schedule, mm: Found, ways: Ways) -> None:
     s.vectorize(*mm.ops, tail=tile.tail, then=patterns.CONTRACT)
 
 
-def cache(s: Schedule, mm: Found, ways: Ways) -> None:
+def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
     """Tile the contraction for caches, reduction included, then for registers; fill and epilogues have loops apart.
 
     After: ``fill; for k_c, rows_c, columns_c (any order): for rows_r, columns_r: for k step kr: contract; epilogues``.
@@ -160,14 +159,14 @@ def cache(s: Schedule, mm: Found, ways: Ways) -> None:
     s.vectorize(*mm.ops, tail=tile.tail, then=patterns.CONTRACT)
 
 
-def _reduce(s: Schedule, mm: Found, step: int, panel: Panel | None) -> None:
+def _reduce(s: Schedule, mm: Contraction, step: int, panel: Panel | None) -> None:
     """Tile the reduction by a step, and copy the panel, if there is one, in front of the loops over rows and steps."""
     tile_reduction(s, mm, step)
     if panel is not None:
         s.promote(mm.op, panel.operand, order=panel.order, tile=panel.tile, around=2)
 
 
-def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> ContractionTile:
+def _sample_register_tile(s: Schedule, mm: Contraction, ways: Ways) -> ContractionTile:
     """Draw the columns first, then at most as many rows as leave the accumulators in registers."""
     lanes, most = s.lanes(mm.op), int(s.target.vector_registers * ACCUMULATOR_SHARE)
     columns, rows = s.extent(mm.columns), 1 if mm.rows is None else s.extent(mm.rows)
@@ -182,7 +181,7 @@ def _sample_register_tile(s: Schedule, mm: Found, ways: Ways) -> ContractionTile
 
 
 def _draw_divisors(
-    s: Schedule, mm: Found, ways: Ways, widest: int, most: int
+    s: Schedule, mm: Contraction, ways: Ways, widest: int, most: int
 ) -> tuple[dict[Loop, int], dict[Loop, int]]:
     """Draw sizes that divide: (cache tile, register tile)."""
     lanes, powers = s.lanes(mm.op), _cache_powers(mm, ways)
@@ -207,7 +206,7 @@ def _draw_divisors(
 
 
 def _draw_vectors(
-    s: Schedule, mm: Found, ways: Ways, widest: int, most: int
+    s: Schedule, mm: Contraction, ways: Ways, widest: int, most: int
 ) -> tuple[dict[Loop, int], dict[Loop, int]]:
     """Draw register tiles of whole vectors, which may leave tails: (cache tile, register tile)."""
     lanes, columns = s.lanes(mm.op), s.extent(mm.columns)
@@ -231,7 +230,7 @@ def _in_order(loops: Loops, sizes: Mapping[Loop, int]) -> dict[Loop, int]:
     return {loop: sizes[loop] for loop in loops}
 
 
-def _cache_powers(mm: Found, ways: Ways) -> tuple[float, ...]:
+def _cache_powers(mm: Contraction, ways: Ways) -> tuple[float, ...]:
     """Return one power per cache tile to draw; it is 0 for a vector times a matrix, which reads no element twice."""
     if not ways.cache_levels:
         return ()
@@ -257,7 +256,7 @@ def _sample_tail(s: Schedule, rows: int, columns: int, lanes: int, tails: tuple[
     return s.sample_tail(ways, weights=[divides, *(TAIL_WEIGHTS[way] for way in ways)])
 
 
-def _temporary_bytes(s: Schedule, mm: Found) -> int:
+def _temporary_bytes(s: Schedule, mm: Contraction) -> int:
     """Return the size of the workgroup's tile of the contraction's result, which epilogues read from the stack."""
     if not mm.epilogues:
         return 0
@@ -266,7 +265,7 @@ def _temporary_bytes(s: Schedule, mm: Found) -> int:
 
 def _sample_panel(
     s: Schedule,
-    mm: Found,
+    mm: Contraction,
     tile: ContractionTile,
     register_order: Loops,
     reduction: tuple[int, int],
@@ -305,7 +304,7 @@ def _sample_panel(
     return Panel(operand, tuple(order), tuple(sizes.get(d, 1) for d in dims))
 
 
-def _strided_operand(mm: Found) -> int | None:
+def _strided_operand(mm: Contraction) -> int | None:
     """Return the index of the input that walks the columns with a stride; None when no input does."""
     columns = mm.position(mm.columns)
     for index, operand in enumerate(mm.op.inputs):
@@ -317,6 +316,6 @@ def _strided_operand(mm: Found) -> int | None:
     return None
 
 
-def _step_power(mm: Found) -> float:
+def _step_power(mm: Contraction) -> float:
     """Return the power of the reduction step in its chance: 1 for strided columns, transposed step by step, else 0."""
     return 0.0 if _strided_operand(mm) is None else 1.0

@@ -35,17 +35,16 @@ from mlir_sched.transform_scripts.common.extents import (
     vector_multiple,
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
-from mlir_sched.transform_scripts.module import Program, ScheduleModule
+from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import TileLoop
 from mlir_sched.transform_scripts.schedule import MAX_UNROLLED_VECTORS, Schedule
-from mlir_sched.transform_scripts.structures import Convolution as Found
-from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop
+from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops, contiguous_loop
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 4
 
 
-class Convolution(ScheduleModule):
+class ConvolutionTiling(ScheduleModule):
     """A module that tiles a convolution with its fill and element-wise epilogues for registers.
 
     Args:
@@ -58,12 +57,12 @@ class Convolution(ScheduleModule):
     def __init__(self, peel: bool = True) -> None:
         self.peel = peel
 
-    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Convolution | None:
         """Match a dispatch of [fill,] convolution [, element-wise ops on its result] that has a vector loop."""
         conv = matchers.convolution(op, dispatch)
         return conv if conv and vector_loops(conv, vector_elements(op, target)) else None
 
-    def programs(self) -> Mapping[str, Program]:
+    def programs(self) -> Mapping[str, ScheduleProgram]:
         """Return the one program."""
         return {"": partial(convolve, may_peel=self.peel)}
 
@@ -99,7 +98,7 @@ class ConvolutionTile:
     unrolled: Loops
 
 
-def convolve(s: Schedule, conv: Found, may_peel: bool) -> None:
+def convolve(s: Schedule, conv: Convolution, may_peel: bool) -> None:
     """Tile the root for registers, and compute all other ops, with the whole reduction, inside its register tile.
 
     After: ``for others: for rows, vector: { fill; for summed: for side_by_side: for unrolled: vector; epilogues }``.
@@ -116,7 +115,7 @@ def convolve(s: Schedule, conv: Found, may_peel: bool) -> None:
     s.vectorize(*conv.ops)
 
 
-def _sample_tile(s: Schedule, conv: Found, may_peel: bool) -> ConvolutionTile:
+def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionTile:
     op, lanes = conv.op, s.lanes(conv.op)
     vectors = vector_loops(conv, lanes)
     vector = s.sample_loop("vector_loop", vectors) if len(vectors) > 1 else vectors[0]
@@ -159,7 +158,7 @@ def _check_single_iterations(s: Schedule, op: LinalgOp, loops: Sequence[tuple[in
             _require_on_stack(s, op, math.prod(inner for inner, _ in loops[place:]))
 
 
-def _check_scattered_rows(s: Schedule, conv: Found, vector: Loop, sizes: Mapping[Loop, int], peeled: int) -> None:
+def _check_scattered_rows(s: Schedule, conv: Convolution, vector: Loop, sizes: Mapping[Loop, int], peeled: int) -> None:
     """Refuse a workgroup's tile above the size of the stack, where rows, not vectors, walk the contiguous dimension.
 
     IREE 3.13 does not see that such a vector and the next row touch different elements. The sums stay in a tensor,
@@ -210,7 +209,7 @@ def _sample_rows(s: Schedule, loop: Loop, tail: str) -> int:
     return s.sample_tile(name, loop, most=MAX_ROWS)
 
 
-def _sample_reductions(s: Schedule, conv: Found, vectors: int) -> tuple[Loops, Loops]:
+def _sample_reductions(s: Schedule, conv: Convolution, vectors: int) -> tuple[Loops, Loops]:
     """Choose the order of the reduction loops, and how many innermost loops are unrolled: (summed, unrolled)."""
     dims = conv.op.convolution_dims
     taps = [loop for d in dims.filter_loop if (loop := conv.loops[d]).extent > 1]
@@ -226,7 +225,7 @@ def _sample_reductions(s: Schedule, conv: Found, vectors: int) -> tuple[Loops, L
     return tuple(order[:start]), tuple(order[start:])
 
 
-def _sample_side_by_side(s: Schedule, conv: Found, vector: Loop, rows: Sequence[Loop]) -> Loops:
+def _sample_side_by_side(s: Schedule, conv: Convolution, vector: Loop, rows: Sequence[Loop]) -> Loops:
     """Choose which rows are unrolled: all rows where the vector loop would not be the vector's last dimension."""
     image, _ = conv.op.image_and_filter
     strided = [loop for loop in rows if image.step(conv.position(loop)) > 1]
@@ -238,11 +237,11 @@ def _sample_side_by_side(s: Schedule, conv: Found, vector: Loop, rows: Sequence[
     return _by_position(conv, rows if unrolled else strided)
 
 
-def _by_position(conv: Found, loops: Sequence[Loop]) -> Loops:
+def _by_position(conv: Convolution, loops: Sequence[Loop]) -> Loops:
     return tuple(sorted(loops, key=conv.position))
 
 
-def _tile_copy(s: Schedule, conv: Found, tile: ConvolutionTile, op: LinalgOp) -> None:
+def _tile_copy(s: Schedule, conv: Convolution, tile: ConvolutionTile, op: LinalgOp) -> None:
     """Tile one op of a register tile down to the code to vectorize: one row after the other, each with all its taps.
 
     In this order the value of a row passes from tap to tap. In the opposite order IREE 3.13 keeps the rows in memory.

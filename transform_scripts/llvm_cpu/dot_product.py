@@ -33,7 +33,7 @@ MIN_ROWS = 4
 
 
 @dataclass(frozen=True)
-class Found:
+class DotProductContraction:
     """A contraction that a dot-product instruction computes."""
 
     mm: Contraction
@@ -47,7 +47,7 @@ class DotProduct(ScheduleModule):
     name: ClassVar[str] = "dot_product"
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> DotProductContraction | None:
         """Match [fill,] contraction [, element-wise ops on its result] where whole instructions cover the contraction.
 
         There are then no tails. The reduction has to be contiguous in the rows' input, so that its groups lie side by
@@ -60,9 +60,9 @@ class DotProduct(ScheduleModule):
         simple = all(operand.is_projected_permutation for operand in (*op.inputs, *op.outputs))
         if not (whole and simple and _innermost(_input_with(mm, mm.rows)) == mm.position(mm.reduction)):
             return None
-        return Found(mm, mm.rows, instruction)
+        return DotProductContraction(mm, mm.rows, instruction)
 
-    def schedule(self, s: Schedule, found: Found) -> None:
+    def schedule(self, s: Schedule, found: DotProductContraction) -> None:
         """Pack the operand with the vector dimension block by block, and compute register tiles with the instruction.
 
         After: ``for columns_c: { fill; for k_c: { pack; for rows_r, columns_r: kernel over k_c }; epilogues }``.
@@ -108,7 +108,7 @@ def _innermost(operand: Operand) -> int:
     return operand.indexing_map[-1].dims[0]
 
 
-def _check_stack(s: Schedule, found: Found, packed: int, result: int) -> None:
+def _check_stack(s: Schedule, found: DotProductContraction, packed: int, result: int) -> None:
     """Refuse tiles whose temporaries exceed the stack: the packed block, and the result that epilogues read."""
     instruction = found.instruction
     size = packed * instruction.bytes + len(found.mm.epilogues) * result * instruction.result_bytes

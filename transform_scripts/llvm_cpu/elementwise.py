@@ -10,15 +10,14 @@ from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, c
 from mlir_sched.transform_scripts.common.extents import is_uneven
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Elementwise as Found
-from mlir_sched.transform_scripts.structures import Loop
+from mlir_sched.transform_scripts.structures import Elementwise, Loop
 
 MAX_VECTORS_PER_ROW, MAX_UNEVEN_VECTORS = 16, 4
 MAX_STRIDED = 16
 MAX_VECTORS = 64
 
 
-class Elementwise(ElementwiseModule):
+class ElementwiseTiling(ElementwiseModule):
     """A module that tiles element-wise ops for vectors: the result's contiguous loop, and loops contiguous in an input.
 
     Draws the order of the loops for a transposing op, which may walk either its input or its result in order.
@@ -26,12 +25,12 @@ class Elementwise(ElementwiseModule):
 
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
-    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Elementwise | None:
         """Match a dispatch of element-wise ops and fills whose vectors are read whole."""
         found = super().match(op, dispatch, target)
         return None if found is None or steps_over(found.root, found.contiguous) else found
 
-    def schedule(self, s: Schedule, found: Found) -> None:
+    def schedule(self, s: Schedule, found: Elementwise) -> None:
         """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize."""
         tile, tail = _sample_tile(s, found)
         order = tuple(tile)
@@ -44,7 +43,7 @@ class Elementwise(ElementwiseModule):
         s.vectorize(*found.ops, tail=tail)
 
 
-def _sample_tile(s: Schedule, found: Found) -> tuple[dict[Loop, int], str]:
+def _sample_tile(s: Schedule, found: Elementwise) -> tuple[dict[Loop, int], str]:
     op, width = found.root, s.lanes(found.root)
     tile: dict[Loop, int] = {}
     tail = DIVIDE

@@ -18,7 +18,7 @@ from mlir_sched.transform_scripts.common.extents import (
     powers_of_two,
 )
 from mlir_sched.transform_scripts.matchers import reduces
-from mlir_sched.transform_scripts.module import DelegatingModule, Program
+from mlir_sched.transform_scripts.module import DelegatingModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop, parallel_loops, reduction_loops
@@ -43,7 +43,7 @@ class LoweringConfig(DelegatingModule):
         fits = op.parallel_dims and not op.has_windows and all(_fits(other, op) for other in dispatch.ops)
         return op if fits else None
 
-    def programs(self) -> Mapping[str, Program]:
+    def programs(self) -> Mapping[str, ScheduleProgram]:
         """Return the one program."""
         return {"": configure}
 

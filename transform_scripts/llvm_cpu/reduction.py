@@ -32,8 +32,14 @@ from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.nest import points
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop, parallel_loops, reduction_loops
-from mlir_sched.transform_scripts.structures import Reduction as Found
+from mlir_sched.transform_scripts.structures import (
+    Loop,
+    Loops,
+    Reduction,
+    contiguous_loop,
+    parallel_loops,
+    reduction_loops,
+)
 
 MAX_ROWS = 16
 MAX_LANES_IN_VECTORS = 8
@@ -46,7 +52,7 @@ EXTREMA = ("arith.maxnumf", "arith.minnumf", "arith.maximumf", "arith.minimumf")
 RECIPROCALS = "#arith.fastmath<arcp>"
 
 
-class Reduction(ScheduleModule):
+class ReductionTiling(ScheduleModule):
     """A module that schedules a dispatch whose reductions all run along the rows of one result.
 
     Args:
@@ -60,17 +66,17 @@ class Reduction(ScheduleModule):
     def __init__(self, reciprocals: bool = True) -> None:
         self.reciprocals = reciprocals
 
-    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Reduction | None:
         """Match the first reduction of a dispatch of element-wise ops and reductions along the rows of one result."""
         del target
         return matchers.reduction(op, dispatch)
 
-    def parallel(self, found: Found, dispatch: Dispatch) -> Loops:
+    def parallel(self, found: Reduction, dispatch: Dispatch) -> Loops:
         """Return the row loops of the root."""
         del dispatch
         return found.parallel
 
-    def schedule(self, s: Schedule, found: Found) -> None:
+    def schedule(self, s: Schedule, found: Reduction) -> None:
         """Tile rows, fuse the whole dispatch into them, split every reduction into lanes, vectorize."""
         if self.reciprocals and any("arith.divf" in op.body for op in found.ops):
             s.annotate("fastmath", RECIPROCALS, on="arith.divf")
@@ -107,7 +113,7 @@ class Rows:
         tail: Tail strategy for the iterations that vectors leave over.
     """
 
-    found: Found
+    found: Reduction
     computed: tuple[LinalgOp, ...]
     tail: str
 
@@ -123,7 +129,7 @@ def _runs_along_columns(op: LinalgOp) -> bool:
     return not any(d in op.reduction_dims for expr in last for d in expr.dims)
 
 
-def _sample_inlined(s: Schedule, found: Found) -> tuple[LinalgOp, ...]:
+def _sample_inlined(s: Schedule, found: Reduction) -> tuple[LinalgOp, ...]:
     """Choose whether element-wise ops between reductions are inlined: rematerialised in each of their readers.
 
     Values that are kept take space on the stack and, where they share the result's buffer, need copies: a layer norm
@@ -135,7 +141,7 @@ def _sample_inlined(s: Schedule, found: Found) -> tuple[LinalgOp, ...]:
     return between if s.sample_yes("recompute", yes=3.0, no=1.0) else ()
 
 
-def _sample_tail(s: Schedule, found: Found, computed: Sequence[LinalgOp]) -> str:
+def _sample_tail(s: Schedule, found: Reduction, computed: Sequence[LinalgOp]) -> str:
     """Choose a tail strategy, where an extent along which vectors lie is no multiple of a vector.
 
     An extent without a divisor close to the number of elements of a vector allows few lanes, or one: a dot product of

@@ -15,25 +15,25 @@ from mlir_sched.transform_scripts.common.contraction import (
     ContractionModule,
     tile_reduction,
 )
-from mlir_sched.transform_scripts.module import Program
+from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule
-from mlir_sched.transform_scripts.structures import Contraction as Found
+from mlir_sched.transform_scripts.structures import Contraction
 
 MAX_THREAD_VECTORS = 256
 """Most multiply-add vector instructions of one thread; with more, drivers compile for seconds to minutes (lavapipe)."""
 
 
-class Contraction(ContractionModule):
+class ContractionTiling(ContractionModule):
     """A module that tiles a contraction so that each thread accumulates its tile in registers."""
 
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 
-    def programs(self) -> Mapping[str, Program]:
+    def programs(self) -> Mapping[str, ScheduleProgram]:
         """Return the one program."""
         return {"threads": threads}
 
 
-def threads(s: Schedule, mm: Found) -> None:
+def threads(s: Schedule, mm: Contraction) -> None:
     """Run the whole reduction in the tile of a thread.
 
     After: ``forall threads: { fill; for k step kr: contract; epilogues }``.

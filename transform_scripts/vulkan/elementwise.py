@@ -8,21 +8,20 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.schedule import Schedule, product
-from mlir_sched.transform_scripts.structures import Elementwise as Found
-from mlir_sched.transform_scripts.structures import parallel_loops
+from mlir_sched.transform_scripts.structures import Elementwise, parallel_loops
 
 
-class Elementwise(ElementwiseModule):
+class ElementwiseTiling(ElementwiseModule):
     """A module that vectorizes every op on the tile of a thread."""
 
     backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 
-    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Found | None:
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Elementwise | None:
         """Match a dispatch of element-wise ops and fills that reads element after element."""
         found = super().match(op, dispatch, target)
         return None if found is None or any(steps_over(op, loop) for loop in parallel_loops(op)) else found
 
-    def schedule(self, s: Schedule, found: Found) -> None:
+    def schedule(self, s: Schedule, found: Elementwise) -> None:
         """Vectorize the ops of the dispatch, which are already distributed over threads."""
         check_instructions(s, product(s.tile_of(found.root)) / s.lanes(found.root))
         s.vectorize(*found.ops)

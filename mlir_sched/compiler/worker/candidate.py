@@ -14,7 +14,7 @@ from typing import Any
 from iree.compiler import ir, passmanager
 from iree.compiler.dialects.transform import interpreter
 
-from mlir_sched.attributes import STRATEGY
+from mlir_sched.attributes import SEQUENCE
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.operations import first_function, symbol_of
@@ -82,19 +82,19 @@ def apply_script(text: str, function: Any) -> None:
     except ir.MLIRError as error:
         raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script does not parse: {error}") from None
     try:
-        interpreter.apply_named_sequence(function, _strategy(script), script)
+        interpreter.apply_named_sequence(function, _sequence(script), script)
     except (ValueError, ir.MLIRError) as error:
         raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script does not apply: {error}") from None
     transformed = first_function(module_operation)
     _require("the script removed the function" if transformed is None else why_not_applied(transformed))
 
 
-def _strategy(script: Any) -> Any:
+def _sequence(script: Any) -> Any:
     for op in script.body:
         is_sequence = op.operation.name == "transform.named_sequence"
-        if is_sequence and symbol_of(op) == STRATEGY:
+        if is_sequence and symbol_of(op) == SEQUENCE:
             return op
-    raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script has no transform.named_sequence @{STRATEGY}")
+    raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script has no transform.named_sequence @{SEQUENCE}")
 
 
 def _require(complaint: str) -> None:

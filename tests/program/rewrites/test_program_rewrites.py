@@ -251,7 +251,7 @@ def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> 
     assert applied_rewrites(model, flags, None) == {result.program.variant: 1}
     replayed = replay(tmp_path / "tuned", model)
     assert replayed.program is not None
-    assert [s.applied for s in replayed.strategies] == [d.weight for d in result.dispatches if d.symbol]
+    assert [s.applied for s in replayed.sequences] == [d.weight for d in result.dispatches if d.symbol]
 
 
 def _list(items: object) -> str:
