@@ -17,7 +17,9 @@ from mlir_sched.emission.run_result import result_of
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
-from mlir_sched.program.variants import BuiltVariant, build_variants, worth_tuning
+from mlir_sched.program.building import build_variants
+from mlir_sched.program.tunability import worth_tuning
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets import detect_target

@@ -17,8 +17,7 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets.target import LOCAL, Target

@@ -19,7 +19,7 @@ LAYERS = (
     ("targets", "compiler.worker"),
     ("tasks", "transform_scripts", "tuned_folder"),
     ("space", "database", "runner"),
-    ("library", "runner.process"),
+    ("library", "runner.worker"),
     ("program.rewrites", "program"),
     ("tuning",),
     ("emission", "doctor", "testing"),

@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.operators.peer import Peer, Prepared, Way, serve
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.process.device import LoadedProgram, LocalDevice
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.worker.device import LoadedProgram, LocalDevice
 
 
 class IreePeer(Peer):

@@ -159,8 +159,8 @@ def _multiply_adds_kernel(chains: int) -> Kernel:
 
     from mlir_sched.compiler import compile_to_bytes
     from mlir_sched.payload import TensorSpec
-    from mlir_sched.runner.process.device import LocalDevice
     from mlir_sched.runner.program import Program
+    from mlir_sched.runner.worker.device import LocalDevice
     from mlir_sched.targets.llvm_cpu import FLAGS
 
     scalar, vector = TensorSpec((), "f32"), TensorSpec((ELEMENTS,), "f32")

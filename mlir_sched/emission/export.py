@@ -22,7 +22,7 @@ from mlir_sched.emission.rivals import rivals_of
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner, RunnerOptions

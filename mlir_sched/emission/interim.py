@@ -10,7 +10,7 @@ from mlir_sched.emission.proof import Prover
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.tuning.task_search import TaskSearch

@@ -15,7 +15,7 @@ from pathlib import Path
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, compiling, tuned_dispatches
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
 from mlir_sched.library.library import TunedSequence, build_library
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
 from mlir_sched.tuned_folder.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission, replace_file
 

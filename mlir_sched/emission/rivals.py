@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant
 
 CLEARLY_SLOWER = 2.0
 """A variant that took this many times the expected time of the emitted program is not measured again."""

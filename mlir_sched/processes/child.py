@@ -60,7 +60,7 @@ class Child:
 
         Args:
             name: Name of the child in messages to the user.
-            module: The child's main program, e.g. ``mlir_sched.runner.process.server``.
+            module: The child's main program, e.g. ``mlir_sched.runner.worker.server``.
             environment: Environment variables in addition to those of this process.
             arguments: Further arguments of the program, behind the descriptors.
             python: The child's interpreter; it need not have the packages that this process needs.

@@ -19,7 +19,7 @@ def python_command(module: str, *arguments: str, python: str | Path = sys.execut
     """Return the command that runs a module as a program which can import this package.
 
     Args:
-        module: Its full name, e.g. ``mlir_sched.runner.process.server``.
+        module: Its full name, e.g. ``mlir_sched.runner.worker.server``.
         arguments: What the module finds in ``sys.argv[1:]``.
         python: The interpreter.
     """

@@ -17,8 +17,8 @@ from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.workers import run_isolated
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import LAYOUT, BuiltVariant, build_variant, time_variants
+from mlir_sched.program.building import build_variant, time_variants
+from mlir_sched.program.variant import LAYOUT, BuiltVariant, Variant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract

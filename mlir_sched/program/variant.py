@@ -1,10 +1,27 @@
-"""A variant of a program, as data."""
+"""Program variants, as data: one model under other compiler flags, or rewritten, without any script for a dispatch.
+
+A variant decides which dispatches a model has, so a variant is chosen for the program as a whole: variants with
+different dispatches are tuned (``tuning/variant_search.py``), and all variants compete with the tuned program at the
+end.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.outcome import Timing
+from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.whole_program import CompiledModel
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
+
+LAYOUT = "channels_last"
+"""The variant that is compiled right after the default: it decides the layout of a whole network."""
+FAR_FASTER = 2.0
+"""Ratio to the default from which :data:`LAYOUT` is the only other variant: the others start from the default's layout
+(MobileNet-V2 4.7 and ResNet-50 5.7 times as fast, without scripts; no other variant is above 1.4)."""
 
 
 @dataclass(frozen=True)
@@ -32,3 +49,51 @@ class Variant:
     def threads(self, threads: int) -> int:
         """Return the number of threads that the program runs on, given the number of threads of the run."""
         return 1 if self.local_sync else threads
+
+
+@dataclass(frozen=True)
+class BuiltVariant:
+    """A variant of one model, compiled and timed without scripts.
+
+    Attributes:
+        variant: Its name and flags.
+        model: The model's dispatches under its flags and :data:`~mlir_sched.tasks.TASK_FLAGS`.
+        vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes.
+        timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails.
+        untuned_flags: Compiler flags of the program as long as no dispatch has a script.
+        profile: Where its time goes without scripts; None when IREE records no profile.
+    """
+
+    variant: Variant
+    model: Model
+    vmfb: bytes
+    timing: Timing | None
+    untuned_flags: tuple[str, ...]
+    profile: ProgramProfile | None = None
+
+    def compiled(self, vmfb: bytes | None = None) -> CompiledModel:
+        """Return the program without scripts, or another program compiled from the variant, as a compiled model."""
+        return CompiledModel(self.vmfb if vmfb is None else vmfb, self.variant.local_sync)
+
+    def on(self, target: Target) -> Target:
+        """Return the target of a run with the number of threads that the variant runs on."""
+        return replace(target, cores=self.variant.threads(target.cores))
+
+
+@dataclass(frozen=True)
+class BuiltVariants:
+    """The variants of one model.
+
+    Attributes:
+        built: The variants that IREE compiles, the default first.
+        left_out: Why variants that do not compile or that cannot be timed do not compete, by name, in one short
+            sentence each.
+    """
+
+    built: tuple[BuiltVariant, ...]
+    left_out: Mapping[str, str]
+
+    def with_variant(self, built: BuiltVariant, left_out: Mapping[str, str]) -> BuiltVariants:
+        """Return the variants with one that a search has composed, unless it is there, and with further reasons."""
+        known = built.variant in [each.variant for each in self.built]
+        return BuiltVariants(self.built if known else (*self.built, built), {**self.left_out, **left_out})

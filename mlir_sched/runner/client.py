@@ -106,7 +106,7 @@ class RunnerClient:
         if self._child is not None and self._child.is_alive():
             return self._child
         self.kill()
-        child = self._child = Child("the runner process", "mlir_sched.runner.process.server", ENVIRONMENT)
+        child = self._child = Child("the runner process", "mlir_sched.runner.worker.server", ENVIRONMENT)
         self.generation += 1
         try:
             self._exchange(child, protocol.Start(self._setup, str(child.folder)), START_TIMEOUT_S)

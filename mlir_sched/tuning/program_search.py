@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from mlir_sched.database.record import StoredTask
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
-from mlir_sched.program.variants import BuiltVariant, can_tune
+from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import GradientScheduler
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.variants import BuiltVariant, can_tune
+from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.design_space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Trace

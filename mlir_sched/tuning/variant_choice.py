@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
-from mlir_sched.program.variants import Choice
+from mlir_sched.program.building import Choice
 from mlir_sched.targets.target import Target
 from mlir_sched.tuning.budget import compiling_s
 from mlir_sched.tuning.options import TuneOptions

@@ -15,7 +15,9 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from mlir_sched.program.variants import BuiltVariant, profiled, promising, worth_tuning
+from mlir_sched.program.building import profiled
+from mlir_sched.program.tunability import promising, worth_tuning
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import Part, Turn
 from mlir_sched.tuning.evaluator import Evaluator

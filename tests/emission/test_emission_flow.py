@@ -20,8 +20,7 @@ from mlir_sched.emission.finalists import Finalists, Winner, choose_finalists
 from mlir_sched.emission.proof import Proven
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace, Space

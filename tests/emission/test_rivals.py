@@ -10,8 +10,7 @@ from replayed_run import TARGET, matmul_dispatch, task_of
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.emission.rivals import expected_s, rivals_of
 from mlir_sched.outcome import Timing
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.design_space import DesignSpace, Space
 from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace

@@ -124,7 +124,7 @@ def test_the_first_signal_ends_the_search_and_the_second_one_the_run(folder: Pat
 MOMENTS: dict[str, Callable[[Run], bool]] = {
     "extraction": lambda run: run.says("compiling and timing") and run.runs("worker_main"),
     "iree-compile": lambda run: run.runs("iree-compile"),
-    "timing": lambda run: run.runs("runner.process"),
+    "timing": lambda run: run.runs("runner.worker"),
 }
 
 
@@ -138,7 +138,7 @@ def test_a_terminated_run_leaves_nothing(folder: Path, moment: str) -> None:
 
 def test_a_replay_terminated_again_and_again_leaves_nothing(folder: Path) -> None:
     run = start(folder, "replay", "tuned", "model.mlir")
-    run.wait_for(lambda run: run.runs("runner.process"))
+    run.wait_for(lambda run: run.runs("runner.worker"))
     run.children()
     run.process.terminate()
     time.sleep(0.1)

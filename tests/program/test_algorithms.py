@@ -12,8 +12,8 @@ from channels_first_networks import function, layer, padded
 from rewriting import run
 
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import BuiltVariant, build_variant, rewritten_variants
+from mlir_sched.program.building import build_variant, rewritten_variants
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
 
 SHAPES = ["16x16x32x32", "16x16x32x64"]

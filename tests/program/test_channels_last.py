@@ -12,8 +12,9 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.program.building import NO_TIME, SETTLED, Choice, build_variants
 from mlir_sched.program.rewrites import ChannelsLast
-from mlir_sched.program.variants import LAYOUT, NO_TIME, SETTLED, Choice, build_variants
+from mlir_sched.program.variant import LAYOUT
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 

@@ -14,7 +14,8 @@ from payloads import matmul
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
-from mlir_sched.program.variants import BuiltVariants, Choice, build_variants
+from mlir_sched.program.building import Choice, build_variants
+from mlir_sched.program.variant import BuiltVariants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
@@ -60,7 +61,7 @@ def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_
 
 
 def test_a_long_program_is_not_tried_there(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlir_sched.program.variants.SHORT_S", 0.0)
+    monkeypatch.setattr("mlir_sched.program.building.SHORT_S", 0.0)
     built = variants(tmp_path / "model.mlir", here, local_sync=True).built
     assert not any(b.variant.local_sync for b in built)
 

@@ -32,12 +32,12 @@ from mlir_sched.runner import (
 )
 from mlir_sched.runner.benchmark_module import Block, arguments_of, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
-from mlir_sched.runner.process.device import RemoteDevice
-from mlir_sched.runner.process.dispatch_events import DispatchClock, durations_of, seconds_per_call
-from mlir_sched.runner.process.spinning_threads import NICENESS, Threads, run_without_spinning
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import DTYPES, Check, InputKind, poison_bits
+from mlir_sched.runner.worker.device import RemoteDevice
+from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of, seconds_per_call
+from mlir_sched.runner.worker.spinning_threads import NICENESS, Threads, run_without_spinning
 
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")
 CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
@@ -284,8 +284,8 @@ def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
     block = Block(tmp_path, Program(b"", "task", (), (), True), ())
     left = iter(times)
     monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
-    monkeypatch.setattr("mlir_sched.runner.process.dispatch_events.durations_of", lambda text, calls: None)
-    monkeypatch.setattr("mlir_sched.runner.process.dispatch_events.seconds_per_call", lambda durations: next(left))
+    monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.durations_of", lambda text, calls: None)
+    monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.seconds_per_call", lambda durations: next(left))
     for _ in range(len(times) - used):
         clock.seconds(block, 1)
     assert clock.sample(block, 1) == (sample, alone)

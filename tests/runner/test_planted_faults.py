@@ -15,10 +15,10 @@ from array_device import ArrayDevice, Function
 from rule_ops import dispatch, epilogue, matmul
 
 from mlir_sched.payload import Dispatch, TensorSpec
-from mlir_sched.runner.process.workspace import Workspace
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.runner.verify import DTYPES, Array
+from mlir_sched.runner.worker.workspace import Workspace
 
 M, N, K = 48, 64, 1024
 LANES = 16

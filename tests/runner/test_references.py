@@ -10,11 +10,11 @@ from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.inputs import fan
-from mlir_sched.runner.process.workspace import Workspace
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.references import why_unverifiable
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, Rule
+from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR, MATRIX = (100,), (64, 64)
 LAYERS = 60

@@ -16,8 +16,7 @@ from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database import RecordStore
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
-from mlir_sched.program.variant import Variant
-from mlir_sched.program.variants import BuiltVariant
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.design_space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task

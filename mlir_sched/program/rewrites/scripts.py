@@ -1,4 +1,4 @@
-"""The rewrites that apply to a program, as text (the worker's side of ``program/variants.py``)."""
+"""The rewrites that apply to a program, as text (the worker's side of ``program/building.py``)."""
 
 from __future__ import annotations
 

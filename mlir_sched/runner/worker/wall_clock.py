@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir_sched.runner.process.calibration import Calibration
 from mlir_sched.runner.protocol import LONG_CALL_S
+from mlir_sched.runner.worker.calibration import Calibration
 
 MAX_WALL_OVER_CPU = 1.03
 """A sample with more wall time per CPU time was interrupted by other work."""

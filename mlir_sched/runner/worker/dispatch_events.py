@@ -19,8 +19,8 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes.exit_status import describe_exit, last_words
 from mlir_sched.processes.limits import ChildMemoryError
 from mlir_sched.runner.benchmark_module import Block
-from mlir_sched.runner.process.spinning_threads import run_without_spinning
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
+from mlir_sched.runner.worker.spinning_threads import run_without_spinning
 
 WARM_UP_CALLS = 1
 """First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""

@@ -7,12 +7,12 @@ import os
 import iree.runtime as rt
 
 from mlir_sched.runner import protocol
-from mlir_sched.runner.process.bench import Bench
-from mlir_sched.runner.process.calibration import Calibration
-from mlir_sched.runner.process.device import Device, LocalDevice
-from mlir_sched.runner.process.paired_sampling import PairSampler
-from mlir_sched.runner.process.wall_clock import Callee, WallClock, call_seconds
-from mlir_sched.runner.process.workspace import Workspace
+from mlir_sched.runner.worker.bench import Bench
+from mlir_sched.runner.worker.calibration import Calibration
+from mlir_sched.runner.worker.device import Device, LocalDevice
+from mlir_sched.runner.worker.paired_sampling import PairSampler
+from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds
+from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from mlir_sched.runner.process.calibration import Calibration
-from mlir_sched.runner.process.wall_clock import WARM_CALL_S, Callee, WallClock
+from mlir_sched.runner.worker.calibration import Calibration
+from mlir_sched.runner.worker.wall_clock import WARM_CALL_S, Callee, WallClock
 
 
 class Program:

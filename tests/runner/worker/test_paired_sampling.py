@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mlir_sched.runner.process.paired_sampling import PairSampler
-from mlir_sched.runner.process.wall_clock import call_seconds
 from mlir_sched.runner.protocol import SamplePairs
+from mlir_sched.runner.worker.paired_sampling import PairSampler
+from mlir_sched.runner.worker.wall_clock import call_seconds
 
 
 @dataclass
@@ -85,6 +85,6 @@ def test_one_call_tells_the_time_of_a_long_one(monkeypatch: pytest.MonkeyPatch) 
         nonlocal now
         now += 2.0 * calls
 
-    monkeypatch.setattr("mlir_sched.runner.process.wall_clock.time.perf_counter", lambda: now)
+    monkeypatch.setattr("mlir_sched.runner.worker.wall_clock.time.perf_counter", lambda: now)
     assert call_seconds(run, 1e-3) == 2.0
     assert now == 2.0

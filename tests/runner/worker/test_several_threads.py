@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mlir_sched.runner.process.spinning_threads import yield_to_workers
-from mlir_sched.runner.process.wall_clock import workers_delay_ns
+from mlir_sched.runner.worker.spinning_threads import yield_to_workers
+from mlir_sched.runner.worker.wall_clock import workers_delay_ns
 
 WAITED_NS = 50_000_000
 """How long the worker of a test has to wait for a core."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.inputs import alternatives, make_inputs
-from mlir_sched.runner.process.device import Device, LoadedProgram
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.references import usable_share, why_unverifiable
@@ -24,6 +23,7 @@ from mlir_sched.runner.verify import (
     poison_bits,
     poisoned,
 )
+from mlir_sched.runner.worker.device import Device, LoadedProgram
 
 
 class UnverifiableResults(RuntimeError):  # noqa: N818 - a property of the program, not an error of the tool

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from mlir_sched.runner import protocol
-from mlir_sched.runner.process.device import Device, LoadedProgram
-from mlir_sched.runner.process.workspace import UnverifiableResults, Workspace
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
+from mlir_sched.runner.worker.device import Device, LoadedProgram
+from mlir_sched.runner.worker.workspace import UnverifiableResults, Workspace
 
 KEPT_BYTES = 2**28
 """Bytes of inputs and references kept for tasks that may come back; a run has such a process per program variant."""

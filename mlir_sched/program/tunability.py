@@ -1,0 +1,77 @@
+"""The variants of a program that are worth tuning: what of them can have scripts, and how fast they are without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir_sched.program.variant import FAR_FASTER, BuiltVariant
+from mlir_sched.space.design_space import Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
+
+SAVED_S = 50e-6
+"""Most seconds per call that an untuned variant on ``local-sync`` may be slower than the fastest variant and still be
+tuned: scripts make the difference smaller, and a call of IREE's task system costs 10 to 30 us anyhow (IREE 3.13, two
+workers)."""
+TUNABLE = 0.5
+"""Least share of a variant's untuned time in dispatches that can have scripts, below which the variant is not tuned by
+time. Under IREE's data tiling most products can have none: a search that spent its time on this variant of BERT-base
+ended at 125 ms in place of 104."""
+CLEARLY_FASTER = 1.02
+"""Ratio above which a variant comes before the default: a gain that noise does not explain."""
+
+
+def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
+    """Return the variants that are worth tuning, the fastest untuned one first.
+
+    Each has a dispatch to tune; of several variants with the same dispatches only the fastest is returned. The default
+    comes before variants that are not clearly faster, and is left out where another is far faster. After the first
+    variant, rewrites come before other flags: they were found to suit the program, and IREE's own code for the ops that
+    they make may be many times slower than a script's. A variant that refines another one takes its place, and its
+    rank: without scripts it is slow. A variant in the calling thread is returned only where several threads save it
+    :data:`SAVED_S` at most.
+    """
+    ratios = {b.variant.name: b.timing.ratio for b in built if b.timing is not None}
+
+    def rank(variant: BuiltVariant) -> float:
+        known = [ratios[name] for name in (variant.variant.name, variant.variant.refines) if name in ratios]
+        ratio = max(known, default=0.0)
+        return ratio * CLEARLY_FASTER if variant is built[0] else ratio
+
+    tunable = [b for b in built if b.timing is not None and any(can_tune(t, space, target) for t in b.model.tasks)]
+    least_s = min((b.timing.median_s for b in tunable if b.timing), default=0.0)
+    tunable = [b for b in tunable if not b.variant.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)]
+    refined = {b.variant.refines for b in tunable}
+    tunable = [b for b in tunable if b.variant.name not in refined]
+    if max(map(rank, tunable), default=0.0) >= FAR_FASTER:
+        tunable = [b for b in tunable if b is not built[0]]
+    fastest: dict[tuple[object, ...], BuiltVariant] = {}
+    for variant in sorted(tunable, key=rank, reverse=True):
+        dispatches = tuple((t.dispatch or t.name, t.inputs, t.outputs, t.weight) for t in variant.model.tasks)
+        fastest.setdefault((variant.variant.local_sync, *dispatches), variant)
+    first, others = [*fastest.values()][:1], [*fastest.values()][1:]
+    return [*first, *sorted(others, key=lambda built: built.variant.rewrite is None)]
+
+
+def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | None:
+    """Return the share of a variant's untuned time, 0 to 1, in tunable dispatches; None without a profile."""
+    if built.profile is None:
+        return None
+    shares = built.profile.shares(task.name for task in built.model.tasks)
+    return sum(shares[task.name] for task in built.model.tasks if can_tune(task, space, target))
+
+
+def promising(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
+    """Return the variants but those with less than :data:`TUNABLE` of their time in tunable dispatches.
+
+    Such a variant is about as fast as it can become; it competes at the end as it is. All are returned where no variant
+    has more. A variant without a profile counts as tunable.
+    """
+    shares = [tunable_share(b, space, target) for b in built]
+    found = [b for b, share in zip(built, shares, strict=True) if share is None or share >= TUNABLE]
+    return found or list(built)
+
+
+def can_tune(task: Task, space: Space, target: Target) -> bool:
+    """Say whether the space has a program for a task."""
+    return task.dispatch is not None and bool(space.sketches(task.dispatch, target))
