@@ -192,6 +192,14 @@ class LinalgOp:
         return tuple(i for i, kind in enumerate(self.iterator_types) if kind == "reduction")
 
     @cached_property
+    def contiguous_dim(self) -> int | None:
+        """Its loop that walks the result's contiguous dimension; None for a scalar or a computed index."""
+        indexing_map = self.outputs[0].indexing_map
+        if not indexing_map or not indexing_map[-1].is_dim():
+            return None
+        return indexing_map[-1].dims[0]
+
+    @cached_property
     def has_windows(self) -> bool:
         """Whether some input is read through sums of loops, as a convolution slides a window over its image."""
         return any(expr.dims and not expr.is_dim() for operand in self.inputs for expr in operand.indexing_map)

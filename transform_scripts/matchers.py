@@ -6,7 +6,6 @@ A matcher is asked about every op of a dispatch, once per design space.
 from __future__ import annotations
 
 from mlir_sched.payload import PAD, Dispatch, LinalgOp, OpKind, producer_tiles
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop
 from mlir_sched.transform_scripts.structures import (
     Contraction,
     Convolution,
@@ -29,7 +28,7 @@ def contraction(op: LinalgOp, dispatch: Dispatch) -> Contraction | None:
     """
     if op.kind is not OpKind.CONTRACTION or dispatch.other_ops or len(dispatch.results) != 1:
         return None
-    columns, dims = innermost_output_loop(op), op.contraction_dims
+    columns, dims = op.contiguous_dim, op.contraction_dims
     fill, epilogues = fill_of(op, dispatch), dispatch.ops[op.index + 1 :]
     if columns is None or not dims.k or columns in dims.batch or op.extents[columns] == 1:
         return None

@@ -11,26 +11,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mlir_sched.errors import IllegalTraceError
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.common.extents import ACCUMULATOR_SHARE, vector_elements
-from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL, Draws
+from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
-from mlir_sched.transform_scripts.nest import Level, TiledOp, TileLoop, nest_of, numbers_of, points, tile_loops
-from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
-from mlir_sched.transform_scripts.tracked_ops import Code, TrackedOps
+from mlir_sched.transform_scripts.facts import Facts
+from mlir_sched.transform_scripts.nest import TileLoop, nest_of, numbers_of, tile_loops
+from mlir_sched.transform_scripts.structures import Loop
+from mlir_sched.transform_scripts.tracked_ops import Code
 
-MAX_UNROLLED_VECTORS = 512
-"""Most vector instructions in one unrolled tile; more only cost compile time and instruction cache."""
 _REMATERIALIZE = "iree-codegen-rematerialize-parallel-ops"
 _PARTS_OF_REDUCTIONS = ("linalg.fill", "linalg.generic", "linalg.reduce")
 """Names of the ops that a dispatch consists of once its reductions keep partial results."""
 
 
-class Schedule(Draws):
+class Schedule(Facts):
     """One run of a schedule program.
 
     Args:
@@ -41,84 +38,11 @@ class Schedule(Draws):
     """
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
-        super().__init__(recorder, emitter or Emitter())
-        self.dispatch = dispatch
-        self.target = target
-        self._ops = TrackedOps(dispatch, self._emit)
+        super().__init__(dispatch, target, recorder, emitter or Emitter())
         self._made: list[TileLoop] = []
         self._peeled: list[TileLoop] = []
         self._buffers: list[tuple[int, ...]] = []
         self._partial: dict[int, tuple[Handle, Handle]] = {}
-
-    @property
-    def nests(self) -> list[TiledOp]:
-        """The finished ops, each with its final loop nest."""
-        return self._ops.nests
-
-    # Facts ------------------------------------------------------------------------------------------------------
-
-    def extent(self, loop: Loop, op: LinalgOp | None = None) -> int:
-        """Return the number of iterations of a loop in the current tile.
-
-        Args:
-            loop: The loop.
-            op: The op whose tile is meant; by default the first op that the loop names.
-        """
-        if op is None:
-            index, position = loop.at[0]
-            return self._ops.tile(index)[position]
-        return self._ops.tile(op.index)[loop.position(op)]
-
-    def tile_of(self, op: LinalgOp) -> tuple[int, ...]:
-        """Return the current tile of an op: iterations per loop."""
-        return self._ops.tile(op.index)
-
-    def points(self, op: LinalgOp) -> int:
-        """Return how many results the current tile of an op has."""
-        return points(op, self._ops.tile(op.index))
-
-    def levels_of(self, op: LinalgOp) -> tuple[Level, ...]:
-        """Return the tiling levels around an op, outermost first."""
-        return self._ops[op].levels
-
-    def lanes(self, op: LinalgOp) -> int:
-        """Return how many elements of an op's result one vector register holds."""
-        return vector_elements(op, self.target)
-
-    # Rules ------------------------------------------------------------------------------------------------------
-
-    def require(self, legal: bool, rule: str) -> None:
-        """Refuse the trace unless a static rule holds.
-
-        Raises:
-            IllegalTraceError: The rule does not hold; ``rule`` is the message, which includes the values.
-        """
-        if not legal:
-            raise IllegalTraceError(rule)
-
-    def require_registers(
-        self, op: LinalgOp, sizes: Mapping[Loop, int], *, step: int = 1, most_vectors: int = MAX_UNROLLED_VECTORS
-    ) -> None:
-        """Refuse tiles whose accumulators do not fit the registers, or that unroll into too many instructions.
-
-        Args:
-            op: The op that accumulates.
-            sizes: Sizes of its accumulated tile by parallel loop; other loops count 1.
-            step: Reduction iterations that are unrolled.
-            most_vectors: Most vector instructions in one unrolled tile.
-
-        Raises:
-            IllegalTraceError: The tile is too large.
-        """
-        lanes, along = self.lanes(op), contiguous_loop(op, sizes)
-        counts = [math.ceil(n / lanes) if loop is along else int(n) for loop, n in sizes.items()]
-        vectors, most = math.prod(counts), int(self.target.vector_registers * ACCUMULATOR_SHARE)
-        tile = "x".join(str(int(n)) for n in sizes.values())
-        self.require(vectors <= most, f"{tile} accumulators take {vectors} registers of {most}")
-        unrolled = vectors * step
-        self.require(unrolled <= most_vectors, f"{unrolled} unrolled vectors are more than {most_vectors}")
-        self.notes["accumulator_registers"] = vectors
-        self.notes["unrolled_vectors"] = unrolled
 
     # Tiling and fusion ------------------------------------------------------------------------------------------
 
@@ -422,9 +346,6 @@ class Schedule(Draws):
             if other.index != op.index:
                 self._ops.fuse(other)
         return tile_loops(loops, op, sizes, tiled.tile)
-
-    def _settle(self) -> None:
-        self._ops.settle()
 
     def _vectorize_tiles(self, ops: Sequence[LinalgOp], *, masked: bool) -> None:
         if masked:

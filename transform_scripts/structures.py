@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TypeAlias
 
 from mlir_sched.payload import LinalgOp, OpKind
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,7 @@ def reduction_loops(op: LinalgOp) -> Loops:
 
 def contiguous_loop(op: LinalgOp, loops: Iterable[Loop]) -> Loop | None:
     """Return the loop, of some loops, that walks the contiguous dimension of an op's result; None if none does."""
-    place = (op.index, innermost_output_loop(op))
+    place = (op.index, op.contiguous_dim)
     return next((loop for loop in loops if place in loop.at), None)
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from mlir_sched.payload import LinalgOp
-from mlir_sched.transform_scripts.common.extents import innermost_output_loop, vector_elements
+from mlir_sched.transform_scripts.common.extents import vector_elements
 from mlir_sched.transform_scripts.nest import TiledOp
 from mlir_sched.transform_scripts.schedule import Schedule
 
@@ -65,7 +65,7 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
     op, target = nest.op, schedule.target
     workgroups = _workgroups(nest)
     waves = math.ceil(workgroups / target.cores)
-    contiguous = innermost_output_loop(op)
+    contiguous = op.contiguous_dim
     vector = 1 if contiguous is None else nest.tile[contiguous]
     width = vector_elements(op, target)
     volume = math.prod(nest.tile)

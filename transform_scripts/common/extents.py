@@ -37,14 +37,6 @@ def vector_elements(op: LinalgOp, target: Target) -> int:
     return target.vector_elements(element_bytes(op))
 
 
-def innermost_output_loop(op: LinalgOp) -> int | None:
-    """Return the loop that walks the result's contiguous dimension; None for a scalar or a computed index."""
-    indexing_map = op.outputs[0].indexing_map
-    if not indexing_map or not indexing_map[-1].is_dim():
-        return None
-    return indexing_map[-1].dims[0]
-
-
 ACCUMULATOR_SHARE = 0.75
 """Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
 MATH_OPS = 16

@@ -35,9 +35,10 @@ from mlir_sched.transform_scripts.common.extents import (
     vector_multiple,
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
+from mlir_sched.transform_scripts.facts import MAX_UNROLLED_VECTORS
 from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import TileLoop
-from mlir_sched.transform_scripts.schedule import MAX_UNROLLED_VECTORS, Schedule
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops, contiguous_loop
 
 MAX_ROWS = 16
