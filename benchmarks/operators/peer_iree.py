@@ -46,7 +46,10 @@ class IreePeer(Peer):
         loaded = self._device.load(Program(vmfb, program["entry"], specs, outputs, False, weights))
         buffers = [self._device.buffer(array, spec) for array, spec in zip(inputs, specs, strict=True)]
         return Way(
-            program["label"], program["detail"], loaded.bind(buffers, ()), lambda: self._first(loaded, buffers, outputs)
+            program["label"],
+            program["detail"],
+            loaded.bind([buffers], ()),
+            lambda: self._first(loaded, buffers, outputs),
         )
 
     def _first(

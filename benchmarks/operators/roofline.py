@@ -172,7 +172,8 @@ def _multiply_adds_kernel(chains: int) -> Kernel:
     _ALIVE.append(device)
     loaded = device.load(Program(vmfb, "main", (vector, scalar, scalar), (vector,), writes_into_arguments=False))
     arrays = (np.ones(ELEMENTS, np.float32), np.array(0.5, np.float32), np.array(0.5, np.float32))
-    run = loaded.bind([device.buffer(a, s) for a, s in zip(arrays, (vector, scalar, scalar), strict=True)], ())
+    buffers = [device.buffer(a, s) for a, s in zip(arrays, (vector, scalar, scalar), strict=True)]
+    run = loaded.bind([buffers], ())
     return (lambda: run(1)), 2 * chains * LENGTH * ELEMENTS
 
 

@@ -21,6 +21,9 @@ class Program:
         writes_into_arguments: True for task programs, which take one destination buffer per output after the
             inputs; False for whole models, which return new buffers.
         parameters: Files that it reads weights from.
+        constants: Positions of inputs whose elements are not in the caches when a user's program is called: between
+            two calls it reads ``reuse_bytes`` bytes of other constants. Timing takes copies of these inputs in turns.
+        reuse_bytes: Bytes; 0 when all inputs are as warm as the call before leaves them.
         local_sync: Whether it runs in the calling thread (``local-sync``) even in a runner of several threads.
     """
 
@@ -30,9 +33,19 @@ class Program:
     outputs: tuple[TensorSpec, ...]
     writes_into_arguments: bool
     parameters: tuple[ParameterFile, ...] = ()
+    constants: tuple[int, ...] = ()
+    reuse_bytes: int = 0
     local_sync: bool = False
 
 
 def program_of_task(task: Task, vmfb: bytes) -> Program:
     """Return the compiled code of a task as a program to run."""
-    return Program(vmfb, "task", task.inputs, task.outputs, writes_into_arguments=True)
+    return Program(
+        vmfb,
+        "task",
+        task.inputs,
+        task.outputs,
+        writes_into_arguments=True,
+        constants=task.constants,
+        reuse_bytes=task.reuse_bytes,
+    )

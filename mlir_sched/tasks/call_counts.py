@@ -9,6 +9,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import symbol_of
+from mlir_sched.tasks.constants import is_constant
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,15 @@ class DispatchCall:
         op: The first ``flow.dispatch`` op among these calls.
         weight: Calls per run of the model, >= 1.
         text: The entry point and the constants: differs from that of calls with other constants.
+        constants: Positions, among the tensors that the dispatch takes, of those that are constants of the program in
+            all these calls; each call may have constants of its own.
     """
 
     entry: str
     op: Any
     weight: int
     text: str
+    constants: frozenset[int]
 
 
 _UNKNOWN_COUNT = frozenset({"scf.while", "scf.if", "scf.index_switch", "scf.parallel", "scf.forall"})
@@ -98,10 +102,15 @@ def _count(
 
 def _add(op: Any, count: int, found: dict[tuple[str, str], DispatchCall]) -> None:
     entry = str(ir.SymbolRefAttr(op.attributes["entry_points"][0]).value[-1])
-    constants = ",".join(text for value in op.operands if (text := constant_value(value)) is not None)
-    key = (str(op.attributes["entry_points"][0]), constants)
-    weight = count + (found[key].weight if key in found else 0)
-    found[key] = DispatchCall(entry, found[key].op if key in found else op, weight, str(key))
+    numbers = ",".join(text for value in op.operands if (text := constant_value(value)) is not None)
+    key = (str(op.attributes["entry_points"][0]), numbers)
+    workload = next(iter(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])))
+    tensors = [value for value in list(op.operands)[workload:] if isinstance(value.type, ir.ShapedType)]
+    constants = frozenset(position for position, value in enumerate(tensors) if is_constant(value))
+    if (known := found.get(key)) is None:
+        found[key] = DispatchCall(entry, op, count, str(key), constants)
+    else:
+        found[key] = DispatchCall(entry, known.op, known.weight + count, str(key), known.constants & constants)
 
 
 def _walk(op: Any, times: int, notes: list[str]) -> Iterator[tuple[Any, int]]:

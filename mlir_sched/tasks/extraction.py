@@ -22,6 +22,7 @@ from mlir_sched.payload import Dispatch
 from mlir_sched.reasons import reason
 from mlir_sched.tasks.analysis import NotTunableError, analyse
 from mlir_sched.tasks.call_counts import DispatchCall, count_calls
+from mlir_sched.tasks.constants import reuse_bytes
 from mlir_sched.tasks.entry_points import entry_points
 from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.task import Task, task_flags
@@ -31,7 +32,13 @@ _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
 
 
 def extract_model(
-    path: str, flags: tuple[str, ...], target_key: str, library: str, at_work: str, skipped: Mapping[str, str]
+    path: str,
+    flags: tuple[str, ...],
+    target_key: str,
+    on_cpu: bool,
+    library: str,
+    at_work: str,
+    skipped: Mapping[str, str],
 ) -> Model:
     """Return the model of a file; see ``tasks.extract``.
 
@@ -39,13 +46,14 @@ def extract_model(
         path: The model's file.
         flags: Compiler flags.
         target_key: Key of the target.
+        on_cpu: Whether the target is this machine's CPU; only there constants are timed as cold as in the model.
         library: Text of a transform library that rewrites the program; empty for none.
         at_work: A file into which each dispatch's name is written first, to name the culprit of a crash.
         skipped: Dispatches to leave alone, each with the reason.
     """
     errors: list[str] = []
     with context(), ir.Location.unknown(), Compilation() as compilation:
-        module = flow_module(path, compilation, library)
+        module, reused = flow_module(path, compilation, library)
         entries = entry_points(path, module)
         calls, notes = count_calls(module)
         if not calls:
@@ -56,7 +64,7 @@ def extract_model(
                 Path(at_work).write_text(call.entry)
                 yield _task(module, call, task_flags(flags), target_key, skipped, errors)
 
-        merged = merge_equal(tasks())
+        merged = tuple(with_reuse(task, reused if on_cpu else 0) for task in merge_equal(tasks()))
         Path(at_work).write_text("")
         scopes = parameter_scopes(module)
     return Model(path, entries, merged, flags, notes, scopes=scopes, internal_errors=tuple(errors))
@@ -69,8 +77,8 @@ def parameter_scopes(module: Any) -> tuple[str, ...]:
     return tuple(sorted({found.group(1) or "" for value in values if (found := _PARAMETER.match(value))}))
 
 
-def flow_module(path: str, compilation: Compilation, library: str = "") -> Any:
-    """Return the program at the flow phase.
+def flow_module(path: str, compilation: Compilation, library: str = "") -> tuple[Any, int]:
+    """Return the program at the flow phase, and its :func:`~mlir_sched.tasks.constants.reuse_bytes`.
 
     Args:
         path: The program's file.
@@ -83,17 +91,16 @@ def flow_module(path: str, compilation: Compilation, library: str = "") -> Any:
     """
     try:
         compilation.load_file(path)
-        if not library:
-            compilation.run(START, FLOW)
-            return compilation.module()
         compilation.run(START, ABI)
         module = compilation.module()
-        apply_to_program(library, module)
+        reused = reuse_bytes(module)
+        if library:
+            apply_to_program(library, module)
         compilation.load(module)
         compilation.run(ABI, FLOW)
     except CompilerError as error:
         raise UserError(str(error).splitlines()[0]) from None
-    return module
+    return module, reused
 
 
 def apply_to_program(library: str, program: Any) -> None:
@@ -111,12 +118,24 @@ def apply_to_program(library: str, program: Any) -> None:
 
 
 def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
-    """Return the tasks, those of equal key merged into one with the sum of their weights."""
+    """Return the tasks, those of equal key merged into one with the sum of their weights and the constants of all."""
     merged: dict[str, Task] = {}
     for task in tasks:
         seen = merged.get(task.key)
-        merged[task.key] = task if seen is None else replace(seen, weight=seen.weight + task.weight)
+        if seen is None:
+            merged[task.key] = task
+        else:
+            constants = tuple(sorted({*seen.constants} & {*task.constants}))
+            merged[task.key] = replace(seen, weight=seen.weight + task.weight, constants=constants)
     return tuple(merged.values())
+
+
+def with_reuse(task: Task, reused: int) -> Task:
+    """Return a task that knows how cold its constants are, under a key that says so."""
+    if not (reused and task.constants):
+        return replace(task, constants=())
+    key = _digest(task.key, str(task.constants), str(reused))
+    return replace(task, key=key, reuse_bytes=reused)
 
 
 def _task(
@@ -137,6 +156,7 @@ def _task(
         dispatch=None,
         not_tunable="",
         flags=flags,
+        constants=tuple(sorted(call.constants)),
     )
     if call.entry in skipped:
         return replace(task, not_tunable=skipped[call.entry])
@@ -184,4 +204,8 @@ def dispatch_of(module: Any) -> Dispatch | str:
 
 
 def _key(text: str, flags: tuple[str, ...], target_key: str) -> str:
-    return hashlib.sha256("\0".join((text, target_key, *flags)).encode()).hexdigest()
+    return _digest(text, target_key, *flags)
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()

@@ -15,7 +15,7 @@ from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.processes.workers import WorkerLimits, run_isolated
 from mlir_sched.reasons import reason
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks.task import Task, task_flags
 
 TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
@@ -107,7 +107,7 @@ def extract(
     path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
     try:
-        model = _extract(flags, str(path), flags, target.key, library)
+        model = _extract(flags, str(path), flags, target.key, target.driver == LOCAL, library)
     except ChildTimeoutError as error:
         raise UserError(f"{path}: the compiler did not get to its dispatches: {error}") from None
     except ChildError as error:

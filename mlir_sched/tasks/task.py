@@ -17,8 +17,8 @@ class Task:
     """One distinct dispatch.
 
     Attributes:
-        key: Structural hash of the dispatch's code, without its name, together with target, compiler version and
-            compiler flags: measurements of tasks with equal keys are interchangeable.
+        key: Structural hash of the dispatch's code, without its name, together with target, compiler version, compiler
+            flags, ``constants`` and ``reuse_bytes``: measurements of tasks with equal keys are interchangeable.
         name: The dispatch's symbol in the model, e.g. ``main_dispatch_0_matmul_1024x1024x1024_f32``.
         weight: Calls of the dispatch in one run of the model, >= 1.
         source: The task's stand-alone program at IREE's executable-sources phase, as MLIR text. Its entry is
@@ -28,6 +28,10 @@ class Task:
         dispatch: The dispatch's ops; None when it cannot be tuned.
         not_tunable: Why the dispatch cannot be tuned; empty when it can.
         flags: The compiler flags of the task's program (target flags first), by :func:`task_flags`.
+        constants: Positions of the inputs that are constants of the model, such as weights, in all calls. Empty where
+            the constants of the whole model stay in the cache of a core.
+        reuse_bytes: Bytes of constants that the model reads between two calls with the same constants
+            (``tasks/constants.py``); 0 without ``constants``.
     """
 
     key: str
@@ -39,6 +43,8 @@ class Task:
     dispatch: Dispatch | None
     not_tunable: str
     flags: tuple[str, ...]
+    constants: tuple[int, ...] = ()
+    reuse_bytes: int = 0
 
 
 def task_flags(flags: Sequence[str]) -> tuple[str, ...]:

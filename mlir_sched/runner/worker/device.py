@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from itertools import repeat
+from itertools import cycle, islice
 from typing import Any
 
 import iree.runtime as rt
@@ -179,13 +179,18 @@ class LoadedProgram:
         self._context = context
         self._function = function
 
-    def bind(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> Callable[[int], None]:
-        """Return a function that calls the program a given number of times with these buffers and drops the results."""
+    def bind(self, inputs: Sequence[Sequence[Any]], destinations: Sequence[Any]) -> Callable[[int], None]:
+        """Return a function that calls the program a given number of times and drops the results.
+
+        Args:
+            inputs: Buffers of the inputs, one list per set of inputs; the calls take the sets in turns.
+            destinations: Buffers to write into.
+        """
         invoke, function, results = self._context.invoke, self._function, rt.VmVariantList
-        arguments = self._arguments(inputs, destinations)
+        turns = cycle([self._arguments(each, destinations) for each in inputs])
 
         def run(calls: int) -> None:
-            for _ in repeat(None, calls):
+            for arguments in islice(turns, calls):
                 invoke(function, arguments, results(1))
 
         return run

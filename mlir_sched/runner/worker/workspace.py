@@ -25,6 +25,9 @@ from mlir_sched.runner.verify import (
 )
 from mlir_sched.runner.worker.device import Device, LoadedProgram
 
+MOST_COPIES = 1024
+"""Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""
+
 
 class UnverifiableResults(RuntimeError):  # noqa: N818 - a property of the program, not an error of the tool
     """Wrong results could not be told from right ones; the message says why."""
@@ -49,11 +52,19 @@ class Case:
 
 @dataclass(frozen=True)
 class Buffers:
-    """What a workspace holds on its device: the destinations, and one list of inputs per case."""
+    """What a workspace holds on its device.
+
+    Attributes:
+        device: The device.
+        destinations: Buffers that programs write into.
+        inputs: One list of input buffers per case.
+        turns: Lists of input buffers that timed calls take in turns; empty until a program is timed.
+    """
 
     device: Device
     destinations: list[Any]
     inputs: list[list[Any]]
+    turns: list[list[Any]] = field(default_factory=list)
 
 
 class Workspace:
@@ -157,7 +168,26 @@ class Workspace:
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
         """Return a function that calls the program a given number of times on the inputs for timing."""
         buffers = self._on_device
-        return loaded.bind(buffers.inputs[self._timed], buffers.destinations)
+        if not buffers.turns:
+            buffers.turns.extend(self._turns())
+        return loaded.bind(buffers.turns, buffers.destinations)
+
+    def _turns(self) -> list[list[Any]]:
+        """Return the inputs for timing, and copies of them with constants in other places of the memory.
+
+        There are as many copies as the memory has room for between two reads of the same constants in a user's program.
+        """
+        inputs, constants = self._on_device.inputs[self._timed], self._specs.constants
+        size = sum(self._specs.inputs[position].bytes for position in constants)
+        copies = min(MOST_COPIES, self._specs.reuse_bytes // size) if size else 1
+        return [inputs, *(self._with_copied_constants(inputs) for _ in range(1, copies))]
+
+    def _with_copied_constants(self, inputs: list[Any]) -> list[Any]:
+        copied = list(inputs)
+        for position in self._specs.constants:
+            array, spec = self._cases[self._timed].inputs[position], self._specs.inputs[position]
+            copied[position] = self._on_device.device.buffer(array, spec)
+        return copied
 
     def timed_inputs(self) -> tuple[Array, ...]:
         """Return the inputs that programs are timed on: floats where there are any."""

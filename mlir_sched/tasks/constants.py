@@ -1,0 +1,62 @@
+"""The constants of a model, such as its weights: which inputs of a dispatch they are, and how long they stay in caches.
+
+A run of a model reads each of its weights once. Until the next run reads the same weights again, all others have been
+through the caches, so a dispatch of a large model finds its weights in the last cache or in memory. A dispatch that is
+timed in a loop on one set of weights finds them in the core's own cache, and may be up to twice as fast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.tasks.analysis import NotTunableError, tensor_spec
+
+LEAST_BYTES = 2**21
+"""Constants of a whole model that stay in the cache of a core, about."""
+MOST_BYTES = 2**28
+"""Constants that no cache of a core's share holds, about."""
+_CONSTANTS = ("arith.constant", "flow.tensor.constant")
+_VIEWS = ("flow.tensor.reshape", "flow.tensor.bitcast", "tensor.collapse_shape", "tensor.expand_shape", "tensor.cast")
+
+
+def reuse_bytes(module: Any) -> int:
+    """Return how many bytes of constants a program reads between two calls with the same constants.
+
+    Args:
+        module: The program after IREE's abi phase: as the user wrote it, before any rewrite.
+
+    Returns:
+        The bytes of all its constants, at most :data:`MOST_BYTES`, rounded up to a power of two, so that small changes
+        of a model do not matter; 0 for a program with less than :data:`LEAST_BYTES`.
+    """
+    size = sum(_constant_bytes(op) for op in walk(module))
+    return 0 if size < LEAST_BYTES else min(MOST_BYTES, 1 << (size - 1).bit_length())
+
+
+def is_constant(value: Any) -> bool:
+    """Say whether an operand of a dispatch, at the flow phase, is a constant of the program, or a view of one."""
+    op = producer(value)
+    while op is not None and op.name in _VIEWS:
+        op = producer(op.operands[0])
+    return op is not None and (op.name in _CONSTANTS or op.name.startswith("util.global.load"))
+
+
+def _constant_bytes(op: Any) -> int:
+    """Return the size in bytes of the tensor that an operation defines as a constant; 0 for any other operation."""
+    if op.name == "util.global":
+        type_ = ir.TypeAttr(op.attributes["type"]).value
+    elif op.name in _CONSTANTS and not _is_splat(op.attributes["value"]):
+        type_ = op.results[0].type
+    else:
+        return 0
+    try:
+        return tensor_spec(type_).bytes if isinstance(type_, ir.RankedTensorType) else 0
+    except NotTunableError:
+        return 0
+
+
+def _is_splat(value: Any) -> bool:
+    return isinstance(value, ir.DenseElementsAttr) and value.is_splat
