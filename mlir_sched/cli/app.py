@@ -33,7 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 Modules = Annotated[
     list[str] | None,
-    typer.Option(help="Transform module to put before the known ones; repeatable.", metavar="PACKAGE.MODULE:CLASS"),
+    typer.Option(help="Transform module to put before the default ones; repeatable.", metavar="PACKAGE.MODULE:CLASS"),
 ]
 
 
@@ -115,7 +115,7 @@ def tune(
     trials: Annotated[
         int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Spend about so long in all instead.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Time for the whole run, instead of --trials.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of every choice of the search.")] = 0,
     store: Annotated[
         str | None,
@@ -127,11 +127,11 @@ def tune(
     device: Annotated[
         str | None,
         typer.Option(
-            help="local-task: run on several threads in any case.", show_default="local-sync where that is faster"
+            help="local-task: always run on IREE's worker threads.", show_default="local-sync where that is faster"
         ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh/--resume", help="Start anew, or go on where an earlier run in this store ended.")
+        bool, typer.Option("--fresh/--resume", help="Ignore earlier runs, or continue where an earlier run ended.")
     ] = False,
     strategy: Annotated[str, typer.Option(help="evolutionary or random.")] = "evolutionary",
     module: Modules = None,
@@ -140,7 +140,7 @@ def tune(
 ) -> None:
     """Tune a program for this machine.
 
-    Searches fast schedules, proves them and writes a folder for iree-compile.
+    Searches for fast schedules, proves that they apply and are right, and writes a folder for iree-compile.
     """
     with command(as_json=as_json, log_folder=output) as out:
         from mlir_sched.cli.tune import run_tune
@@ -158,13 +158,13 @@ def tune(
 def inspect(
     path: Annotated[str, typer.Argument(help="A tuned folder, library, script or record store.", metavar="PATH")],
     script: Annotated[
-        bool, typer.Option("--script", help="Print the script alone; of a store, the best ones.")
+        bool, typer.Option("--script", help="Print only the script; for a store, the best scripts.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Show scripts, or a record store.
 
-    Of scripts: decisions and provenance; of a store: tasks, best candidates and failures.
+    For scripts: decisions and provenance; for a store: tasks, best candidates and failures.
     """
     with command(as_json=as_json) as out:
         from mlir_sched.cli.inspect import run_inspect
@@ -241,7 +241,7 @@ def relocate(
 def doctor(as_json: Json = False) -> None:
     """Show whether this machine can tune.
 
-    Looks at versions, target, cores and timing noise, and says what to fix; exit code 1 if it cannot tune.
+    Looks at versions, targets, cores and timing noise, and says what to fix; exit code 1 if tuning is not possible.
     """
     with command(as_json=as_json) as out:
         from mlir_sched.cli.doctor import run_doctor

@@ -42,7 +42,7 @@ def _print_compilation(result: TunedCompilation, tuned: Path) -> None:
     if result.rewrite:
         lines.append(f"the whole program is rewritten: {result.rewrite}")
     if result.output is None:
-        lines.append("nothing was written: --strict asks for every script")
+        lines.append("nothing was written: with --strict the program has to use every script")
     else:
         device = f", to run with --device={result.device}" if result.device else ""
         lines.append(f"wrote {result.output}{device}")

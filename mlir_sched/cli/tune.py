@@ -130,8 +130,8 @@ def summary_lines(result: TuneResult) -> list[str]:
     if elsewhere:
         more = f" and {len(elsewhere) - SHOWN} more" if len(elsewhere) > SHOWN else ""
         lines.append(
-            f"alone these take over {UNLIKE:g} times what they take in the program, or less than 1 / {UNLIKE:g} of it; "
-            f"the whole program's time counts: {', '.join(elsewhere[:SHOWN])}{more}"
+            f"dispatches that take over {UNLIKE:g} times, or less than 1 / {UNLIKE:g} times, as long alone as in the "
+            f"program (rely on the whole program's time): {', '.join(elsewhere[:SHOWN])}{more}"
         )
     if result.threads > 1 and program.device == LOCAL_SYNC:
         lines.append(
@@ -158,5 +158,5 @@ def failure_lines(failed: Mapping[str, int]) -> list[str]:
     """Return the lines on failed candidates, given their number by class."""
     lines = [f"failed candidates: {failures(failed)}"] if failed else []
     if ours := failed.get(FailureClass.INTERNAL_ERROR):
-        lines.append(f"{ours} of them failed by a mistake of mlir-sched; the record store has the texts; please report")
+        lines.append(f"{ours} of them hit a bug in mlir-sched; the record store has the tracebacks; please report it")
     return lines

@@ -10,9 +10,9 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 
 SAVED_S = 50e-6
-"""Most seconds per call that an untuned variant on ``local-sync`` may be slower than the fastest variant and still be
-tuned: scripts make the difference smaller, and a call of IREE's task system costs 10 to 30 us anyhow (IREE 3.13, two
-workers)."""
+"""An untuned variant on ``local-sync`` is tuned if its call takes at most this many seconds more than that of the
+fastest variant: scripts make the difference smaller, and a call of IREE's task system costs 10 to 30 us anyhow (IREE
+3.13, two workers)."""
 TUNABLE = 0.5
 """Least share of a variant's untuned time in dispatches that can have scripts, below which the variant is not tuned by
 time. Under IREE's data tiling most products can have none: a search that spent its time on this variant of BERT-base

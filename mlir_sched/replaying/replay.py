@@ -253,7 +253,7 @@ class _Replay:
             if origin.get("target_key") not in (None, self.target.key):
                 notes.append(
                     f"tuned for {origin.get('target', 'another target')} with {origin.get('versions', 'others')}; "
-                    f"this machine or compiler (iree-compiler {self.target.compiler}) is another"
+                    f"this machine or compiler (iree-compiler {self.target.compiler}) differs"
                 )
         if not self.folder.summary:
             notes.append(

@@ -109,7 +109,7 @@ def extract(
     try:
         model = _extract(flags, str(path), flags, target.key, target.driver == LOCAL, library)
     except ChildTimeoutError as error:
-        raise UserError(f"{path}: the compiler did not get to its dispatches: {error}") from None
+        raise UserError(f"{path}: the compiler took too long to form the dispatches: {error}") from None
     except ChildError as error:
         raise UserError(f"{path}: IREE cannot compile this program: {error}") from None
     require_scopes(str(path), model.scopes, parameters)

@@ -9,11 +9,11 @@ from mlir_sched.text import decisions, value
 from mlir_sched.tuned_folder.ablation import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
 from mlir_sched.tuned_folder.result import DispatchResult
 
-MEANING = """A decision is worth what it costs to give it up: the time of the fastest candidate of the search that has
-another value there, relative to the time of the script. Where other decisions differ, too, it is the cost of all of
-them. Nothing was measured for these tables: both times are those of the search, and the brackets say what their
-intervals allow. The script was chosen for its time, and its rival is the fastest of several, so that a difference of a
-few percent may be chance."""
+MEANING = """The worth of a decision is the cost of giving the decision up: the time of the fastest candidate of the
+search that has another value for the decision, relative to the time of the script. Where other decisions differ, too,
+the cost is that of all changes together. Nothing was measured for these tables: both times are from the search, and the
+brackets hold the costs that their intervals allow. The script was chosen for its time, and its rival is the fastest of
+several, so that a difference of a few percent may be chance."""
 
 NAMED = 3
 """Most decisions that are named where a candidate changes further ones; ``summary.json`` has all of them."""
