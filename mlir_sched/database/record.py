@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -38,6 +39,11 @@ def context_key(**parts: str | int) -> str:
     The parts are sorted by name, so that the order of the arguments does not matter.
     """
     return ", ".join(f"{name}={parts[name]}" for name in sorted(parts))
+
+
+def context_parts(key: str) -> dict[str, str]:
+    """Return the parts of a :func:`context_key` by name."""
+    return dict(part.split("=", 1) for part in re.split(r", (?=\w+=)", key))
 
 
 def measuring_context(target: Target, *, generation: int = 0) -> str:

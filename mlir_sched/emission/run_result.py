@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mlir_sched.database.record import describe
+from mlir_sched.database.other_machines import others_measured
+from mlir_sched.database.record import describe, measuring_context
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
@@ -52,7 +53,7 @@ def result_of(
         interrupted=found.interrupted,
         program=emission.program,
         left_out=dict(variants.left_out),
-        notes=best.built.model.notes,
+        notes=(*best.built.model.notes, *_of_other_machines(run, best)),
         dispatches=_dispatches(best, emitted, emission),
         output=None if folder is None else str(folder),
         store=run.store.name,
@@ -107,6 +108,11 @@ def _why_untuned(task: Task, search: TaskSearch | None, unsearched: Mapping[str,
     if search is not None:
         return "its design space has no legal candidate" if search.exhausted else "no candidate was tried"
     return why_unscheduled(task)
+
+
+def _of_other_machines(run: TuningRun, best: ProgramSearch) -> tuple[str, ...]:
+    keys = [task.key for task in best.tasks]
+    return others_measured(run.store, keys, measuring_context(best.target))
 
 
 def _accuracy(searches: Sequence[TaskSearch]) -> float | None:

@@ -12,6 +12,7 @@ from replayed_run import QUICK, TARGET, matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.other_machines import others_measured
 from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
@@ -146,6 +147,18 @@ def test_what_another_version_of_the_tool_measured_answers_for_nothing(
     evaluator = Outcomes()
     assert len(searched(store, evaluator).records) == len(evaluator.scripts) == TRIALS
     assert store.contexts(TASK.key)[-1] == "generation=0, threads=1, tool=9.9.9"
+
+
+def test_records_of_another_machine_are_mentioned_and_what_the_user_chose_is_not(store: RecordStore) -> None:
+    here, there = replace(TARGET, machine=MACHINE), replace(TARGET, machine=(*MACHINE[:2], ("runtime", "3.14.0")))
+    searched(store, Outcomes(), target=replace(here, cores=2))
+    assert others_measured(store, [TASK.key], measuring_context(here, generation=1)) == ()
+    searched(store, Outcomes(), target=there)
+    (text,) = others_measured(store, [TASK.key, "unknown"], measuring_context(here))
+    assert text == (
+        "the store has records of a dispatch from another machine or version (runtime 3.14.0), which are not used"
+    )
+    assert others_measured(store, ["unknown"], measuring_context(here)) == ()
 
 
 def test_a_context_names_processor_caches_runtime_threads_and_tool() -> None:
