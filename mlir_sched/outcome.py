@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mlir_sched.errors import Failure
@@ -40,6 +40,11 @@ class Timing:
     def from_json(data: Mapping[str, Any]) -> Timing:
         """Return the timing that ``to_json`` described."""
         return Timing(**data)
+
+
+def as_untuned(timing: Timing) -> Timing:
+    """Return a timing of untuned code relative to itself: every ratio is exactly 1."""
+    return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def median(timing: Timing | None) -> str:
 
 
 def speedup(timing: Timing | None) -> str:
-    """Return a speed-up with its 95 % interval, or a dash."""
+    """Return a speed-up with its 95 % interval, ``1.05x (1.03 to 1.06)``, or a dash."""
     return "-" if timing is None else f"{timing.ratio:.2f}x ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
 
 

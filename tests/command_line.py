@@ -1,5 +1,6 @@
 """The command line as tests call it, in this process or another."""
 
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,11 @@ class Ended:
         lines = self.err.splitlines()
         starts = [i for i, line in enumerate(lines) if line.startswith(("error: ", "internal error: ", "interrupted"))]
         return "\n".join(lines[starts[0] :]) if starts else ""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, in a folder."""
+    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=False)
 
 
 class Cli:

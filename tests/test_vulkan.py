@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from applied_sequences import applied_sequences
+from command_line import run
 from payloads import matmul
 from vulkan import require_vulkan
 
 from mlir_sched import RecordStore
 from mlir_sched.compiler.model import iree_compile_path
 
-COMMAND = (sys.executable, "-m", "mlir_sched.cli")
 TRIALS = 4
 
 pytestmark = pytest.mark.timeout(900)
-
-
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

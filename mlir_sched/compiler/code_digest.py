@@ -15,12 +15,11 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.attributes import APPLIED, SEQUENCE_CHOSEN
-from mlir_sched.compiler.operations import producer, symbol_of, walk
+from mlir_sched.compiler.operations import dispatch_configs, named_attributes, producer, symbol_of, walk
 
 BINDING = "hal.interface.binding.subspan"
 _CONSTANT = "arith.constant"
 _ALIGNMENT = "memref.assume_alignment"
-_DISPATCH_CONFIG = "iree_codegen.dispatch_config"
 _NAMES = frozenset({"sym_name", "function_ref", APPLIED, SEQUENCE_CHOSEN})
 _STRIDED = re.compile(r"memref<((?:(?:\d+|\?)x)*)([^<>,]+), strided<\[([\d, ]*)\](?:, offset: (?:\d+|\?))?>")
 
@@ -35,9 +34,9 @@ def code_digest(function: Any) -> str:
         function: The dispatch's ``func.func`` inside a program at the executable-configurations phase.
     """
     lines = [*_Canonical().lines(function)]
-    for op in function.parent.regions[0].blocks[0]:
-        if op.operation.name == _DISPATCH_CONFIG and _names(op.operation, function):
-            lines += _Canonical().lines(op.operation)
+    for config in dispatch_configs(function):
+        if _names(config, function):
+            lines += _Canonical().lines(config)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -130,13 +129,8 @@ def _addresses(root: Any) -> set[Any]:
 
 def _attributes(op: Any) -> str:
     """Return an op's attributes as text, without false ones: the printer drops these where false is the default."""
-    found = sorted((a.name, plain_type(str(a.attr))) for a in _named_attributes(op) if a.name not in _NAMES)
+    found = sorted((a.name, plain_type(str(a.attr))) for a in named_attributes(op) if a.name not in _NAMES)
     return ", ".join(f"{name} = {text}" for name, text in found if text != "false")
-
-
-def _named_attributes(op: Any) -> Iterator[Any]:
-    attributes = op.attributes
-    return (attributes[i] for i in range(len(attributes)))
 
 
 def _names(config: Any, function: Any) -> bool:

@@ -7,6 +7,14 @@ from typing import Any
 
 from iree.compiler import ir
 
+_DISPATCH_CONFIG = "iree_codegen.dispatch_config"
+
+
+def dispatch_configs(function: Any) -> list[Any]:
+    """Return the operations beside a dispatch's function that hold the number of workgroups."""
+    beside = (op.operation for op in function.parent.regions[0].blocks[0])
+    return [op for op in beside if op.name == _DISPATCH_CONFIG]
+
 
 def first_function(root: Any) -> Any:
     """Return the first ``func.func`` with a body at or below an operation, or None."""
@@ -22,6 +30,12 @@ def functions(root: Any) -> Iterator[Any]:
         for block in region:
             for op in block:
                 yield from functions(op.operation)
+
+
+def named_attributes(op: Any) -> Iterator[Any]:
+    """Yield the attributes of an operation with their names; the bindings iterate over the names alone."""
+    attributes = op.attributes
+    return (attributes[i] for i in range(len(attributes)))
 
 
 def producer(value: Any) -> Any:

@@ -17,7 +17,8 @@ from sqlalchemy.pool import StaticPool
 from mlir_sched.errors import UserError
 from mlir_sched.processes.held_signals import held_signals
 
-_SQLITE_MAGIC = b"SQLite format 3\0"
+SQLITE_MAGIC = b"SQLite format 3\0"
+"""First bytes of an SQLite file."""
 _WRITE = "mlir_sched_write"
 
 _ADVICE = (
@@ -100,10 +101,10 @@ def _check_file(path: Path, *, read_only: bool) -> None:
         return
     try:
         with path.open("rb") as file:
-            head = file.read(len(_SQLITE_MAGIC))
+            head = file.read(len(SQLITE_MAGIC))
     except OSError as error:
         raise UserError(f"the store {path} cannot be read: {error.strerror}") from None
-    if head and head != _SQLITE_MAGIC:
+    if head and head != SQLITE_MAGIC:
         raise UserError(f"{path} is not a record store: it is not an SQLite database; give another file")
 
 

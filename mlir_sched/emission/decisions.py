@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sched.outcome import Timing
+from mlir_sched.text import speedup
 
 PLACEMENT = 1.01
 """Ratio between programs of equal code that the addresses they are loaded at may cause; a confidence interval does not
@@ -29,7 +30,7 @@ def why_no_gain(timing: Timing) -> str:
     """
     if timing.ratio >= MIN_GAIN and timing.ratio_low > PLACEMENT:
         return ""
-    return f"no gain: the best script is {shown(timing)} as fast as the untuned code"
+    return f"no gain: the best script is {speedup(timing)} as fast as the untuned code"
 
 
 def is_disturbed(scripted: Timing, untuned: Mapping[str, Timing]) -> bool:
@@ -62,11 +63,6 @@ def plainest_of_fastest(untuned: Mapping[str, Timing], scripted: Timing | None) 
     lowest = max((timing.ratio_low for timing in worth.values()), default=0.0)
     plainest = next((name for name, timing in worth.items() if timing.ratio_high >= lowest), default)
     return None if scripted is not None and _clears(scripted, untuned) else plainest
-
-
-def shown(timing: Timing) -> str:
-    """Return a speed-up with its interval for people: ``1.05x (1.03 to 1.06)``."""
-    return f"{timing.ratio:.2f}x ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
 
 
 def _clears(timing: Timing, others: Mapping[str, Timing]) -> bool:

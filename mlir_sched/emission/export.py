@@ -9,24 +9,25 @@ figures come from another session, in a fresh process.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database.record import describe
-from mlir_sched.emission.decisions import NO_LOSS, is_disturbed, loses, plainest_of_fastest, shown
+from mlir_sched.emission.decisions import NO_LOSS, is_disturbed, loses, plainest_of_fastest
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.rivals import rivals_of
 from mlir_sched.library.library import TunedSequence
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target, iree_device
+from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import ProgramResult
 from mlir_sched.version import __version__
@@ -117,12 +118,12 @@ class _Emitter:
             return dict.fromkeys(winners, reason(str(error))), {}
         own = ratios.get(self.tuned.variant.name)
         if own is not None and timings.emitted.ratio_low < NO_LOSS * own.ratio:
-            text = f"the program was {shown(timings.emitted)} with the scripts and {shown(own)} without"
+            text = f"the program was {speedup(timings.emitted)} with the scripts and {speedup(own)} without"
             return dict.fromkeys(_lighter_half(winners), text), ratios
         if plainest_of_fastest(ratios, timings.emitted) is None:
             return {}, ratios
         rival = max(ratios, key=lambda name: ratios[name].ratio_high)
-        text = f"{shown(timings.emitted)} with scripts, {shown(ratios[rival])} without"
+        text = f"{speedup(timings.emitted)} with scripts, {speedup(ratios[rival])} without"
         why = f"it is not shown that the program with scripts is faster than the untuned variant {rival}: {text}"
         return dict.fromkeys(winners, why), ratios
 
@@ -142,7 +143,7 @@ class _Emitter:
         with Runner(self.options) as runner:
             timings = measure_program(runner, default.model, default.compiled(), programs, _compiled(proven))
         known = {built.variant.name: built.timing for built in slow if built.timing is not None}
-        return timings, {default.variant.name: _ones(timings.untuned), **timings.others, **known}
+        return timings, {default.variant.name: as_untuned(timings.untuned), **timings.others, **known}
 
     def _without_scripts(self, notes: Mapping[str, str]) -> Emission:
         """Return the emission of the untuned variant that is worth its flags; the default when none is."""
@@ -150,7 +151,7 @@ class _Emitter:
         with Runner(self.options) as runner:
             programs = {built.variant.name: built.compiled() for built in others}
             untuned, timings = measure_variants(runner, default.model, default.compiled(), programs)
-        ratios = {default.variant.name: _ones(untuned), **timings}
+        ratios = {default.variant.name: as_untuned(untuned), **timings}
         name = plainest_of_fastest(ratios, None)
         chosen = next(built for built in self.variants if built.variant.name == name)
         if chosen is not default:
@@ -167,7 +168,9 @@ class _Emitter:
             reported = self._measure_again(proven)
         except ModelCompileError as error:
             return reason(str(error))
-        return f"the program was {shown(reported.emitted)} when measured again" if loses(reported.emitted) else reported
+        if loses(reported.emitted):
+            return f"the program was {speedup(reported.emitted)} when measured again"
+        return reported
 
     def _measure_again(self, proven: Proven) -> ProgramTimings:
         """Measure a program against plain ``iree-compile`` in a process of its own."""
@@ -175,7 +178,7 @@ class _Emitter:
         for _ in range(SESSIONS):
             with Runner(self.options) as runner:
                 timings = measure_program(runner, default.model, default.compiled(), {}, _compiled(proven))
-            if not is_disturbed(timings.emitted, {default.variant.name: _ones(timings.untuned)}):
+            if not is_disturbed(timings.emitted, {default.variant.name: as_untuned(timings.untuned)}):
                 break
         return timings
 
@@ -193,11 +196,6 @@ class _Emitter:
 
 def _compiled(proven: Proven) -> CompiledModel:
     return proven.variant.compiled(proven.vmfb)
-
-
-def _ones(timing: Timing) -> Timing:
-    """Return the timing of the default relative to itself: every ratio is 1."""
-    return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)
 
 
 def _lighter_half(winners: Mapping[str, Winner]) -> list[str]:

@@ -9,7 +9,7 @@ gets two sequences. Matching is finished before the first sequence runs, because
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,14 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import EMISSION, SEQUENCE_CHOSEN
 from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
+from mlir_sched.compiler.operations import named_attributes
 from mlir_sched.errors import ScriptError
 from mlir_sched.library.matcher import append_matcher
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script import append_sequence, new_library, print_module, propagate
-from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script_form import SKETCH, script_context
 from mlir_sched.transform_scripts.script_reading import sequence_text
 
 REWRITE = "mlir_sched.rewrite"
@@ -106,8 +107,8 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
             raise ScriptError(f"the library does not parse: {error}") from error
         found: dict[str, dict[str, str]] = {}
         for op in module.body:
-            attributes = {a.name: a.attr for a in _named_attributes(op)}
-            if "mlir_sched.sketch" in attributes:
+            attributes = {a.name: a.attr for a in named_attributes(op.operation)}
+            if SKETCH in attributes:
                 found[ir.StringAttr(attributes["sym_name"]).value] = {
                     name.removeprefix("mlir_sched."): ir.StringAttr(value).value
                     for name, value in attributes.items()
@@ -120,11 +121,6 @@ def rewrite_of(library: str) -> str:
     """Return the name of the rewrite that a library makes of the whole program; empty when it makes none."""
     found = _REWRITE.search(library)
     return found[1] if found else ""
-
-
-def _named_attributes(op: Any) -> Iterator[Any]:
-    attributes = op.operation.attributes
-    return (attributes[i] for i in range(len(attributes)))
 
 
 def _matcher(symbol: str) -> str:

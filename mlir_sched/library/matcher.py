@@ -19,8 +19,8 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import structured
 
-from mlir_sched.compiler.operations import first_function, producer
-from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
+from mlir_sched.compiler.operations import first_function, named_attributes, producer
+from mlir_sched.compiler.worker.preconfiguration import prepared_module
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.transform_scripts.script import append_dag
 from mlir_sched.transform_scripts.script_form import to_attribute
@@ -48,7 +48,7 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
     """
     any_op = transform.AnyOpType.get()
     readonly = [{"transform.readonly": ir.UnitAttr.get()}]
-    payload = _prepared_module(source)  # owns the operations that the matcher is made from
+    payload = prepared_module(source)  # owns the operations that the matcher is made from
     operations = [op.operation for op in first_function(payload.operation).regions[0].blocks[0]]
     stores = [op for op in operations if op.name == STORE]
     if not stores:
@@ -125,13 +125,6 @@ def _needed_by(root: Any) -> list[Any]:
     return [*ordered]
 
 
-def _prepared_module(source: str) -> Any:
-    """Return a task's program with its dispatch as a sequence meets it (in the current context)."""
-    module = ir.Module.parse(source)
-    run_preconfiguration(first_function(module.operation))
-    return module
-
-
 def _find(name: str, within: Any, **filters: Any) -> Any:
     """Emit the search for ops with a name, and with equal ``attributes``, at or below an op."""
     attributes = filters.pop("attributes", None)
@@ -142,7 +135,7 @@ def _find(name: str, within: Any, **filters: Any) -> Any:
 
 def _find_like(op: Any, handle: Any) -> Any:
     """Emit a search at or below a handle for an op that has the name, attributes and types of ``op``."""
-    attributes = {a.name: a.attr for a in _named_attributes(op) if a.name != _SEGMENTS}
+    attributes = {a.name: a.attr for a in named_attributes(op) if a.name != _SEGMENTS}
     filters: dict[str, Any] = {}
     if len(op.results) == 1:
         filters["filter_result_type"] = ir.TypeAttr.get(op.results[0].type)
@@ -218,8 +211,3 @@ def _remap(op: Any, values: dict[Any, Any]) -> None:
         for block in region:
             for inner in block:
                 _remap(inner.operation, values)
-
-
-def _named_attributes(op: Any) -> Iterator[Any]:
-    attributes = op.attributes
-    return (attributes[i] for i in range(len(attributes)))

@@ -22,6 +22,7 @@ from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
+from mlir_sched.tuned_folder.installation import LIBRARY
 
 SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
@@ -147,7 +148,7 @@ def build_variant(path: Path, target: Target, variant: Variant, parameters: tupl
     flags, of_tasks = (*target.flags, *variant.flags), (*TASK_FLAGS, *variant.flags)
     text = build_library([], variant.rewrite) if variant.rewrite else ""
     with temporary_folder() as folder:
-        library = Path(folder) / "library.mlir" if variant.rewrite else None
+        library = Path(folder) / LIBRARY if variant.rewrite else None
         if library is not None:
             library.write_text(text)
         with compiling(path, flags, library) as compiled:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.engine import SQLITE_MAGIC
 from mlir_sched.database.record import Record, StoredTask
 from mlir_sched.errors import ScriptError
 from mlir_sched.library.library import provenance_of
@@ -16,8 +17,6 @@ from mlir_sched.sampling import Distribution
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script_reading import parse_each_trace
 from mlir_sched.tuned_folder.folder import TunedFolder, read_text, read_tuned_folder
-
-_SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _is_database(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+        return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
 
 
 def _sequences(path: str, text: str) -> tuple[SequenceView, ...]:

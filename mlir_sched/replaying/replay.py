@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, TunedDispatch, compile_to_bytes, tuned_dispatches
-from mlir_sched.emission.decisions import NO_LOSS, shown
+from mlir_sched.emission.decisions import NO_LOSS
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled, measure_program
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of
@@ -25,6 +25,7 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.text import speedup
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_each_trace, replace_sequence
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder, require_target, target_name
@@ -288,8 +289,8 @@ def _no_win(timing: Timing, other: str) -> str:
     if timing.ratio_low > 1.0:
         return ""
     if timing.ratio_high < 1.0:
-        return f"slower than {other} now: {shown(timing)}"
-    return f"not shown to be faster than {other} now: {shown(timing)}"
+        return f"slower than {other} now: {speedup(timing)}"
+    return f"not shown to be faster than {other} now: {speedup(timing)}"
 
 
 def _with_dispatches(sequence: ReplayedSequence, applied: Sequence[TunedDispatch]) -> ReplayedSequence:
@@ -311,7 +312,7 @@ def _program_problems(program: Timing, summary: Mapping[str, Any]) -> list[str]:
         problem = _no_win(program, "plain iree-compile")
         return [f"the whole program is {problem}"] if problem else []
     if program.ratio_high < NO_LOSS:
-        return [f"the whole program is slower than plain iree-compile now: {shown(program)}"]
+        return [f"the whole program is slower than plain iree-compile now: {speedup(program)}"]
     return []
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.errors import UserError
 from mlir_sched.tuned_folder.folder import refuse_other_target
+from mlir_sched.tuned_folder.installation import LIBRARY
 
 LOCK = ".lock"
 """The file that a run locks; it holds the run's process id. A file left by a killed process is no longer locked."""
@@ -31,7 +32,7 @@ def open_folder(folder: Path, target: str) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
-        library_flags(folder / "library.mlir")  # refuses a path that no flag can name
+        library_flags(folder / LIBRARY)  # refuses a path that no flag can name
         lock = _lock(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot write the output folder: {error.strerror or error}") from error

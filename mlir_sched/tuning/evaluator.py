@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
@@ -175,8 +175,3 @@ def seconds_against(outcome: Outcome, untuned: Timing) -> float | None:
     Only the ratio to the interleaved baseline is reliable, because a machine's speed may drift between rounds.
     """
     return None if outcome.timing is None else untuned.median_s / outcome.timing.ratio
-
-
-def as_untuned(timing: Timing) -> Timing:
-    """Return a timing with a ratio of exactly 1."""
-    return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)

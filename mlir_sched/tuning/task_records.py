@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, script_key
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, as_untuned
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import Evaluator, as_untuned, untuned_outcome
+from mlir_sched.tuning.evaluator import Evaluator, untuned_outcome
 
 UNTUNED_KEY = "untuned"
 """Candidate key of the untuned code in the record store."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from iree.compiler.tools import compile_str
+from iree_cases import FLAGS
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import Program, Runner, RunnerOptions
@@ -18,11 +19,6 @@ from mlir_sched.runner.rules import rule_for_model
 DISPATCHES, ROWS, WIDTH = 50, 256, 128
 TOLERANCE = 0.1
 TRIES = 3
-FLAGS = (
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-)
 X = TensorSpec((ROWS, WIDTH), "f32")
 LAYER = """
   %w{i} = arith.constant dense_resource<w{i}> : tensor<{n}x{n}xf32>

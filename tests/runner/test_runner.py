@@ -14,6 +14,7 @@ from typing import TypeAlias
 import psutil
 import pytest
 from iree.compiler.tools import compile_str
+from iree_cases import FLAGS
 from measured_programs import RULE, SOURCES, SQUARE, failure_of, only
 from rule_ops import dispatch
 from rule_ops import matmul as matmul_op
@@ -41,11 +42,6 @@ from mlir_sched.runner.race import Contender
 from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.runner.statistics import Interval
 
-TARGET = (
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-)
 ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
 VECTOR = TensorSpec((1000,), "f32")
 Compiled: TypeAlias = Callable[[str], Program]
@@ -60,7 +56,7 @@ def compiled() -> Callable[..., bytes]:
 
     def compile_program(name: str, element_type: str = "f32") -> bytes:
         if (name, element_type) not in known:
-            flags = ["--compile-from=flow"] if name == "race" else TARGET
+            flags = ["--compile-from=flow"] if name == "race" else FLAGS
             text = (SOURCES / f"{name}.mlir").read_text().replace("f32", element_type)
             if element_type.startswith("i"):
                 text = text.replace("addf", "addi").replace("subf", "subi")

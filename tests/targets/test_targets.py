@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from command_line import run
 from payloads import matmul, vector_add
 from vulkan import require_vulkan
 
@@ -22,12 +22,7 @@ from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, Lowering, ParallelDistribution
 from mlir_sched.transform_scripts.module import TransformModule
 
-COMMAND = (sys.executable, "-m", "mlir_sched.cli")
 NO_DRIVER = {"VK_DRIVER_FILES": "/nonexistent.json", "VK_ICD_FILENAMES": "/nonexistent.json"}
-
-
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

@@ -12,13 +12,12 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.attributes import APPLIED
-from mlir_sched.compiler.operations import walk
+from mlir_sched.compiler.operations import dispatch_configs, walk
 
 _LOWERING_CONFIG = "lowering_config"
 _NO_PIPELINE = "no_pipeline"
 _WORKGROUP_MAPPING = "#iree_codegen.workgroup_mapping"
 _WORKGROUP_ID = "hal.interface.workgroup.id"
-_DISPATCH_CONFIG = "iree_codegen.dispatch_config"
 _UNDECIDED_COUNT = "iree_tensor_ext.dispatch.workgroup_count_from_slice"
 
 
@@ -88,8 +87,7 @@ def _left_over(function: Any) -> str:
 def _uncounted(function: Any) -> str:
     """Return why the script does not determine the number of workgroups, or an empty string when it does."""
     names = {op.name for op in walk(function)}
-    beside = [op.operation for op in function.parent.regions[0].blocks[0] if op.operation.name == _DISPATCH_CONFIG]
-    counted = all(op.name != _UNDECIDED_COUNT for config in beside for op in walk(config))
+    counted = all(op.name != _UNDECIDED_COUNT for config in dispatch_configs(function) for op in walk(config))
     if _WORKGROUP_ID in names and not counted:
         return "the script uses workgroup ids and does not set the number of workgroups"
     return ""

@@ -20,7 +20,7 @@ from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.operations import first_function, symbol_of
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
-from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
+from mlir_sched.compiler.worker.preconfiguration import prepared_module
 from mlir_sched.compiler.worker.session import CONFIGURATIONS, END, SOURCES, Compilation, CompilerError, context, set_up
 from mlir_sched.errors import FailureClass, MlirSchedError
 
@@ -104,10 +104,8 @@ def _require(complaint: str) -> None:
 
 @lru_cache(maxsize=16)
 def _prepared(source: str) -> Any:
-    """Return the task's module in the state that a script meets."""
-    module = ir.Module.parse(source)
-    run_preconfiguration(first_function(module.operation))
-    return module
+    """Return the task's program as a script meets it; the last programs are kept."""
+    return prepared_module(source)
 
 
 def _strip_locations(module: Any) -> None:

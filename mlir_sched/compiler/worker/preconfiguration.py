@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from iree.compiler import passmanager
+from iree.compiler import ir, passmanager
+
+from mlir_sched.compiler.operations import first_function
 
 _COMMON = (
     "iree-codegen-type-propagation",
@@ -20,6 +22,13 @@ _COMMON = (
 )
 _GPU = ("iree-codegen-gpu-generalize-named-ops", *_COMMON)
 _VARIANT = "hal.executable.variant"
+
+
+def prepared_module(source: str) -> Any:
+    """Return a task's program (``Task.source``) with its dispatch as a script meets it, in the current context."""
+    module = ir.Module.parse(source)
+    run_preconfiguration(first_function(module.operation))
+    return module
 
 
 def run_preconfiguration(function: Any) -> None:

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from measured_programs import RULE
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.verify import Check, InputKind, Rule
 from mlir_sched.runner.worker import bench, workspace
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR = TensorSpec((1000,), "f32")
-RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
 NEW = 2 * len(RULE.checks)
 """Calls of a baseline that is new: its results and their repetition."""
 
