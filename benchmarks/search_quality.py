@@ -24,7 +24,7 @@ from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostMo
 from mlir_sched.sampling import Value
 from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
 from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
-from mlir_sched.search.testing import SyntheticMatmulSpace
+from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
 PANELS_PER_LINE = 3
 WORST_DRAWN = 1.1

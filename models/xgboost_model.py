@@ -19,7 +19,7 @@ _FORMAT = "mlir-sched xgboost model 1"
 class XGBoostOptions:
     """How the trees are grown.
 
-    "Measured" means chosen with searches of 200 trials over the synthetic spaces of ``search/testing.py``.
+    "Measured" means chosen with searches of 200 trials over the synthetic spaces of ``search/synthetic_space.py``.
 
     Attributes:
         members: Models in the ensemble, >= 2. Each model is fitted on all folds but one, and stopped early on the

@@ -21,8 +21,9 @@ from mlir_sched.trace import Trace
 class EvolutionaryOptions:
     """How the population is made and changed, and how suggestions are picked from it.
 
-    "Measured" means chosen with searches of 200 trials over the synthetic spaces of ``search/testing.py``; ratios are
-    geometric means of best time / best known time over 12 to 18 searches, so that differences below 0.03 mean little.
+    "Measured" means chosen with searches of 200 trials over the synthetic spaces of ``search/synthetic_space.py``;
+    ratios are geometric means of best time / best known time over 12 to 18 searches, so that differences below 0.03
+    mean little.
 
     Attributes:
         population: Traces per generation, >= 1. Source: measured, 64 trials in rounds of 8 end at 1.003 with 128 and

@@ -7,7 +7,7 @@ from mlir_sched.models import RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, Observation, RandomSearch
 from mlir_sched.search.conformance import SPACE, run_search
 from mlir_sched.search.diversity import spread_out
-from mlir_sched.search.testing import SyntheticMatmulSpace
+from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 from mlir_sched.trace import Trace
 
 SMALL = EvolutionaryOptions(population=128, generations=3)

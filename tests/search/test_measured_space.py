@@ -6,7 +6,7 @@ import pytest
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.search import RandomSearch
 from mlir_sched.search.measured_space import FORMAT, MeasuredPoint, MeasuredSpace, read_measured, write_measured
-from mlir_sched.search.testing import SyntheticMatmulSpace
+from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
 SPACE = SyntheticMatmulSpace(4, 4, 2)
 POINTS = [

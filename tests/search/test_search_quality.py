@@ -9,7 +9,7 @@ import pytest
 from folders import ROOT
 
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
-from mlir_sched.search.testing import SyntheticMatmulSpace
+from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
 SCRIPT = ROOT / "benchmarks" / "search_quality.py"
 SPACE = SyntheticMatmulSpace(4, 8, 2)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.sampling import Categorical, ComputeLocation, Distribution, PerfectTile, Permutation, PowerOfTwo, Value
+from mlir_sched.sampling import Categorical, Distribution, PerfectTile, Permutation, PowerOfTwo, Value
 from mlir_sched.trace import Decision, Recorder, Trace
 
 Decide: TypeAlias = Callable[[str, Distribution], Value]
@@ -100,7 +100,7 @@ class SyntheticMatmulSpace:
         if rows:
             return
         decide("order", Permutation(("m", "n", "k")))
-        fused_at = decide("epilogue", ComputeLocation(("block", "register")))
+        fused_at = decide("epilogue", Categorical(("block", "register")))
         if fused_at == "block" and 4 * m[0] * n[0] > STACK_BYTES:
             raise IllegalTraceError(f"a block of {m[0]} x {n[0]} does not fit into {STACK_BYTES} bytes of stack")
         volume = m[-1] * n[-1] * _number(unroll)
