@@ -233,33 +233,8 @@ class Permutation(Distribution):
         return float(sum(a > b for a, b in itertools.combinations(ranks, 2)))
 
 
-@dataclass(frozen=True)
-class ComputeLocation(Distribution):
-    """The loop a producer or consumer is fused into: one of the named places, outermost first.
-
-    No draw of the schedule makes one; stores and scripts may hold some, which are still read.
-    """
-
-    kind: ClassVar[str] = "compute_location"
-    locations: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.locations or len(set(self.locations)) != len(self.locations):
-            raise ValueError(f"locations must be distinct and at least one, but got {self.locations}")
-
-    def support(self) -> tuple[Value, ...]:
-        """Return the locations, outermost first."""
-        return self.locations
-
-    def distance(self, first: Value, second: Value) -> float:
-        """Return the number of loops between two locations; infinite for an unknown one."""
-        if first not in self.locations or second not in self.locations:
-            return math.inf
-        return float(abs(self.locations.index(str(first)) - self.locations.index(str(second))))
-
-
 DISTRIBUTIONS: Mapping[str, type[Distribution]] = {
-    cls.kind: cls for cls in (PerfectTile, Categorical, IntRange, PowerOfTwo, Permutation, ComputeLocation)
+    cls.kind: cls for cls in (PerfectTile, Categorical, IntRange, PowerOfTwo, Permutation)
 }
 """Every sampling primitive by its ``kind``."""
 

@@ -9,7 +9,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask, context_key
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.sampling import Categorical, ComputeLocation, IntRange, PerfectTile, Permutation, PowerOfTwo
+from mlir_sched.sampling import Categorical, IntRange, PerfectTile, Permutation, PowerOfTwo
 from mlir_sched.trace import Recorder, Trace
 
 TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3", "--x=ä b"))
@@ -23,7 +23,6 @@ def draw_trace(seed: int) -> Trace:
     recorder.decide("order", Permutation(("i", "j", "k")))
     recorder.decide("unroll", IntRange(1, 9, 2))
     recorder.decide("lanes", PowerOfTwo(1, 64))
-    recorder.decide("at", ComputeLocation(("root", "j")))
     return recorder.finish("contraction")
 
 

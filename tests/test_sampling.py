@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from mlir_sched.sampling import (
     DISTRIBUTIONS,
     Categorical,
-    ComputeLocation,
     Distribution,
     IntRange,
     PerfectTile,
@@ -51,7 +50,6 @@ distributions = st.one_of(
     int_ranges,
     powers,
     words.map(Permutation),
-    words.map(ComputeLocation),
 )
 foreign_values = st.one_of(
     st.integers(-99, 999), st.text("abc", max_size=2), st.lists(st.integers(0, 99), max_size=3).map(tuple)
@@ -218,7 +216,6 @@ def test_mutations_are_mostly_near_and_reach_every_value() -> None:
         {"kind": "categorical", "choices": [1, 1]},
         {"kind": "categorical", "choices": [1, 2], "choice_weights": [1.0]},
         {"kind": "permutation", "items": list("abcdefgh")},
-        {"kind": "compute_location", "locations": ["a", "a"]},
         {"kind": "categorical", "choices": 5},
         {"kind": "permutation", "items": [["a"], ["b"]]},
     ],

@@ -13,7 +13,7 @@ def samples(count: int = 200) -> list[Trace]:
 
 
 def test_every_primitive_has_a_weight() -> None:
-    assert set(MUTATION_WEIGHTS) == set(DISTRIBUTIONS)
+    assert set(DISTRIBUTIONS) <= set(MUTATION_WEIGHTS)
 
 
 def test_a_mutation_changes_one_decision_of_a_copy() -> None:
