@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome
 from mlir_sched.payload import Dispatch
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -149,26 +147,8 @@ class Record:
         return data | {
             "origin": self.origin.value,
             "trace": self.trace.to_json() if self.trace else None,
-            "outcome": outcome_to_json(self.outcome),
+            "outcome": _outcome_to_json(self.outcome),
         }
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Record:
-        """Return the record that ``to_json`` described.
-
-        Raises:
-            ValueError: The data is not a record.
-            IllegalTraceError: A value of its trace is not in its support.
-        """
-        try:
-            return Record(
-                origin=Origin(data["origin"]),
-                trace=None if data["trace"] is None else Trace.from_json(data["trace"]),
-                outcome=outcome_from_json(data["outcome"]),
-                **{name: data[name] for name in _PLAIN_FIELDS},
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a record: {error!r}") from error
 
 
 _PLAIN_FIELDS = (
@@ -184,20 +164,9 @@ _PLAIN_FIELDS = (
 )
 
 
-def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the outcome as JSON data."""
+def _outcome_to_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "timing": outcome.timing.to_json() if outcome.timing else None,
         "failure": asdict(outcome.failure) if outcome.failure else None,
         "binary_hash": outcome.binary_hash,
     }
-
-
-def outcome_from_json(data: Mapping[str, Any]) -> Outcome:
-    """Return the outcome that ``outcome_to_json`` described."""
-    timing, failure = data["timing"], data["failure"]
-    return Outcome(
-        Timing.from_json(timing) if timing else None,
-        Failure(FailureClass(failure["kind"]), failure["message"]) if failure else None,
-        data["binary_hash"],
-    )
