@@ -60,7 +60,8 @@ def page(result: TuneResult, picture: bytes) -> str:
 {_escape(program.variant)}, numbers {"checked" if program.verified else "not checked"}.{_coverage(result)}</p>
 <div class="bars">{_bars(result)}</div>
 <p>{result.trials} trials in {took}, {result.measured} measured now, seed {result.seed},
-{result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}</p>
+{result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}
+{_model_accuracy(result)}</p>
 <p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
 {failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}{_notes(result)}
 {_program_curve(result)}<h2>Best so far against trials</h2>
@@ -97,6 +98,12 @@ def estimate_text(result: TuneResult) -> str:
     off = estimated_s / measured_s - 1
     far = f"{abs(off):.1%} {'more' if off > 0 else 'less'} than the emitted program takes, {seconds(measured_s)}"
     return f"{what} The line ends at {seconds(estimated_s)}, which is {far}."
+
+
+def _model_accuracy(result: TuneResult) -> str:
+    if result.model_accuracy is None:
+        return ""
+    return f"In {result.model_accuracy:.0%} of the pairs of new candidates the cost model put the faster one first."
 
 
 def _image(alt: str, png: bytes) -> str:

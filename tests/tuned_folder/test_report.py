@@ -99,6 +99,12 @@ def test_a_run_without_estimates_has_one_picture() -> None:
     assert (both.count("data:image/png;base64,"), one.count("data:image/png;base64,")) == (2, 1)
 
 
+def test_the_page_says_how_well_the_cost_model_ordered_candidates() -> None:
+    shown = "In 84% of the pairs of new candidates the cost model put the faster one first."
+    assert shown in page(replace(RESULT, model_accuracy=0.84), b"")
+    assert "the cost model" not in page(RESULT, b"")
+
+
 def test_pictures_are_drawn_of_any_curve() -> None:
     single = replace(RESULT, curves=RESULT.curves[:1])
     dispatches = [Curve("d_0", (None, 2.0)), Curve("d_1", ())]
