@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -27,6 +28,7 @@ LAYERS = (
     ("cli",),
 )
 """Packages and files of ``mlir_sched``, the lowest first: what imports another is further down in this list."""
+LEVEL = {f"mlir_sched.{name}": number for number, names in enumerate(LAYERS) for name in names}
 
 
 def imports_of(path: Path) -> Iterator[str]:
@@ -67,21 +69,56 @@ def test_search_and_models_import_plain_data_alone(path: Path) -> None:
 
 
 def test_packages_import_downwards_only() -> None:
-    level = {f"mlir_sched.{name}": number for number, names in enumerate(LAYERS) for name in names}
-
-    def package_of(module: str) -> str:
-        return max((name for name in level if is_inside(module, name)), key=len, default=module)
-
     upward = []
-    for path in files_of("mlir_sched", "search", "models", "transform_scripts"):
-        name = name_of(path)
-        if name == "mlir_sched":
-            continue
-        assert package_of(name) in level, f"{name} is in no layer"
+    for name, path in modules():
+        assert package_of(name) in LEVEL, f"{name} is in no layer"
         ours = {package_of(other) for other in all_imports_of(path) if other.startswith("mlir_sched.")}
-        own = max(1, level[package_of(name)])  # plain data may build on plain data
-        upward += [(name, other) for other in ours - {package_of(name)} if level[other] >= own]
+        own = max(1, LEVEL[package_of(name)])  # plain data may build on plain data
+        upward += [(name, other) for other in ours - {package_of(name)} if LEVEL[other] >= own]
     assert upward == []
+
+
+def test_a_parent_names_what_its_children_run_downwards_or_in_its_own_worker_package() -> None:
+    upward, found = [], set()
+    for name, path in modules():
+        for program in programs_named_in(path):
+            found.add(program)
+            own, other = package_of(name), package_of(program.partition(":")[0])
+            if LEVEL[other] > LEVEL[own] and other != f"{own}.worker":
+                upward.append((name, program))
+    assert upward == []
+    assert {"mlir_sched.compiler.worker.main", "mlir_sched.compiler.worker.candidate:compile_candidate"} <= found
+
+
+def test_jobs_that_are_named_exist() -> None:
+    jobs = {job for _, path in modules() for job in programs_named_in(path) if ":" in job}
+    assert jobs
+    for module, _, function in (job.partition(":") for job in jobs):
+        body = ast.parse(file_of(module).read_text()).body
+        assert function in [node.name for node in body if isinstance(node, ast.FunctionDef)], f"{module}:{function}"
+
+
+def modules() -> list[tuple[str, Path]]:
+    """Return (name, file) of every module of the package."""
+    files = files_of("mlir_sched", "search", "models", "transform_scripts")
+    return [(name_of(path), path) for path in files if name_of(path) != "mlir_sched"]
+
+
+def package_of(module: str) -> str:
+    return max((name for name in LEVEL if is_inside(module, name)), key=len, default=module)
+
+
+def programs_named_in(path: Path) -> Iterator[str]:
+    """Yield the strings of a file that name what a child runs: a module, or a job as ``module:function``."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            module, colon, _ = node.value.partition(":")
+            if re.fullmatch(r"mlir_sched(\.\w+)+", module) and (colon or file_of(module).exists()):
+                yield node.value
+
+
+def file_of(module: str) -> Path:
+    return ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
 def test_transform_modules_do_not_import_the_bindings() -> None:

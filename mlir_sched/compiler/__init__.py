@@ -11,7 +11,7 @@ from mlir_sched.compiler.model import (
 from mlir_sched.compiler.pool import CompilerPool
 from mlir_sched.compiler.result import CompileResult
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch
-from mlir_sched.processes.workers import WorkerLimits
+from mlir_sched.compiler.worker_process import WorkerLimits
 
 __all__ = [
     "CompileResult",

@@ -9,10 +9,10 @@ from multiprocessing.connection import wait
 from types import TracebackType
 
 from mlir_sched.compiler.result import CompileResult, failed
+from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, candidate_limits
 from mlir_sched.errors import FailureClass
 from mlir_sched.processes.child import POLL_S, ChildCrashError
 from mlir_sched.processes.limits import ChildMemoryError, ChildTimeoutError
-from mlir_sched.processes.workers import JobError, Worker, WorkerLimits, candidate_limits
 
 _MESSAGE_CHARACTERS = 600
 _JOB = "mlir_sched.compiler.worker.candidate:compile_candidate"

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
-from mlir_sched.processes.workers import run_isolated
 from mlir_sched.program.building import build_variant, time_variants
 from mlir_sched.program.variant import LAYOUT, BuiltVariant, Variant
 from mlir_sched.runner import Runner, RunnerOptions
@@ -27,7 +27,8 @@ from mlir_sched.tasks.task import Task
 
 EXTRACTIONS = 2
 """Programs that are taken apart at the same time."""
-_SCRIPTS = "mlir_sched.program.rewrites.scripts"
+_SCRIPTS = "mlir_sched.program.rewrites.scripts:algorithm_scripts"
+_COMPOSED = "mlir_sched.program.rewrites.scripts:script_with_algorithms"
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Algorithms:
         variant = built.variant
         if LAYOUT not in (variant.name, variant.refines) or variant.local_sync:
             return ()
-        scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker("algorithm_scripts", variant.name)
+        scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker(_SCRIPTS, variant.name)
         with ThreadPoolExecutor(EXTRACTIONS) as pool:
             found = pool.map(lambda script: self._alternative(built, *script), scripts)
             return tuple(alternative for alternative in found if alternative is not None)
@@ -106,7 +107,7 @@ class Algorithms:
         Raises:
             MlirSchedError: IREE does not compile the program.
         """
-        script: RewriteScript = self._in_worker("script_with_algorithms", built.variant.name, tuple(shapes))
+        script: RewriteScript = self._in_worker(_COMPOSED, built.variant.name, tuple(shapes))
         composed = build_variant(self.path, self.target, Variant(script.name, script.flags, script), self.parameters)
         with Runner(self.options) as runner:
             (_, timed), _ = time_variants([self.default, composed], runner)
@@ -127,6 +128,5 @@ class Algorithms:
             shape, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0)
         )
 
-    def _in_worker(self, function: str, *arguments: object) -> Any:
-        job = f"{_SCRIPTS}:{function}"
+    def _in_worker(self, job: str, *arguments: object) -> Any:
         return run_isolated(self.target.flags, job, str(self.path), *arguments, limits=EXTRACTION_LIMITS)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.processes.workers import run_isolated
 from mlir_sched.program.variant import FAR_FASTER, LAYOUT, BuiltVariant, BuiltVariants, Variant
 from mlir_sched.program.whole_program import measure_programs, profile
 from mlir_sched.reasons import reason

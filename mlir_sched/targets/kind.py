@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.processes.limits import ChildError
-from mlir_sched.processes.workers import run_isolated
 from mlir_sched.targets.target import Target
 
 DEFAULT = "default"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mlir_sched.compiler.worker_process import WorkerLimits, run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import ParameterFile, require_scopes
 from mlir_sched.payload import TensorSpec
@@ -13,7 +14,6 @@ from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.processes.workers import WorkerLimits, run_isolated
 from mlir_sched.reasons import reason
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks.task import Task, task_flags

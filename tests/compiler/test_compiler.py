@@ -19,10 +19,10 @@ from machine_code import machine_code
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, compile_model
 from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.worker_process import Worker, candidate_limits
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.processes import child
 from mlir_sched.processes.limits import ChildTimeoutError
-from mlir_sched.processes.workers import Worker, candidate_limits
 from mlir_sched.tasks.task import Task
 
 
@@ -268,7 +268,7 @@ def test_a_pool_needs_a_worker() -> None:
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     program = f"""
         import time
-        from mlir_sched.processes.workers import Worker, WorkerLimits
+        from mlir_sched.compiler.worker_process import Worker, WorkerLimits
         worker = Worker({cases.FLAGS!r})
         worker.submit("time:sleep", 600)
         while not worker._ready: worker.is_done(WorkerLimits())

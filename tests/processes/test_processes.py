@@ -29,7 +29,7 @@ PLANTED = ("psutil", "queue", "numpy", "mlir_sched", "trace", "pickle", "mlir_sc
 CHILDREN = {
     "runner": "from mlir_sched.runner import Runner; print(Runner().noise(0.05).lost >= 0)",
     "worker": """
-        from mlir_sched.processes.workers import run_isolated
+        from mlir_sched.compiler.worker_process import run_isolated
         print(run_isolated((), "time:sleep", 0) is None)
     """,
     "probe": "from mlir_sched.targets.vulkan import devices; print(devices() is not None)",

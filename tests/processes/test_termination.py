@@ -115,14 +115,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_first_signal_ends_the_search_and_the_second_one_the_run(folder: Path) -> None:
     run = start(folder, *TUNE)
-    run.wait_for(lambda run: run.says(" trials, ") and run.runs("worker_main"))
+    run.wait_for(lambda run: run.says(" trials, ") and run.runs("compiler.worker.main"))
     run.process.terminate()
     run.wait_for(lambda run: run.says("emitting and measuring") and run.runs("iree-compile"))
     terminated(run)
 
 
 MOMENTS: dict[str, Callable[[Run], bool]] = {
-    "extraction": lambda run: run.says("compiling and timing") and run.runs("worker_main"),
+    "extraction": lambda run: run.says("compiling and timing") and run.runs("compiler.worker.main"),
     "iree-compile": lambda run: run.runs("iree-compile"),
     "timing": lambda run: run.runs("runner.worker"),
 }

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from mlir_sched.compiler import CompilerPool
+from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.payload import OpKind, TensorSpec
-from mlir_sched.processes.workers import run_isolated
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 

@@ -1,4 +1,4 @@
-"""Compiler work in child processes, so that a crash, a hang or a leak costs one job and not the run.
+"""The parent's side of a worker: compiler work in a child process, so that a crash or a leak costs one job alone.
 
 A worker is bound to one set of compiler flags, because many of IREE's flags are global to a process. It stays warm
 between jobs. It is not reached by Ctrl-C and ends when its parent ends, even by ``kill -9`` in the middle of a job.
@@ -57,7 +57,7 @@ class Worker:
         self.flags = flags
         self._started_s = time.monotonic()
         self._ready = False
-        self._child = Child("the compiler process", "mlir_sched.processes.worker_main")
+        self._child = Child("the compiler process", "mlir_sched.compiler.worker.main")
         self._send(flags)
 
     @property

@@ -1,4 +1,4 @@
-"""The main program of a worker process (see ``workers.py``)."""
+"""The main program of a worker process (see ``compiler/worker_process.py``)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import sys
 import traceback
 from typing import Any
 
+from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.errors import UserError
 from mlir_sched.processes.frames import read_frame, write_frame
-from mlir_sched.processes.workers import JobError
 
 
 def main() -> None:
