@@ -43,7 +43,7 @@ REFUSALS = (FailureClass.SCRIPT_ERROR, FailureClass.NOT_APPLIED, FailureClass.CO
 
 
 @dataclass(frozen=True)
-class Case:
+class SketchCase:
     """A sketch of a dispatch in which a module has a step.
 
     Attributes:
@@ -135,7 +135,7 @@ class ModuleTests(ABC):
 
 
 @cache
-def _cases(tests: type[ModuleTests]) -> tuple[Case, ...]:
+def _cases(tests: type[ModuleTests]) -> tuple[SketchCase, ...]:
     """Return every sketch of the models of a test class in which the class's module has a step."""
     made, target = tests(), detect_target(tests.target, 1)
     own = made.module().name
@@ -145,7 +145,7 @@ def _cases(tests: type[ModuleTests]) -> tuple[Case, ...]:
             assert task.dispatch is not None
             space = DesignSpace(made.space(target), task.dispatch, target)
             sketches = [sketch for sketch in space.sketches if own in space.modules_of(sketch)]
-            cases += [Case(name, task, space, sketch, tuple(_legal(space, sketch))) for sketch in sketches]
+            cases += [SketchCase(name, task, space, sketch, tuple(_legal(space, sketch))) for sketch in sketches]
     return tuple(cases)
 
 

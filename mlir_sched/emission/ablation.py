@@ -1,4 +1,4 @@
-"""What every decision of a script is worth, from the records of the search that found the script.
+"""The worth of every decision of a script, computed from the records of the search that found the script.
 
 A candidate in which one decision has another value says what giving up the decision's value costs. Candidates differ in
 several decisions as a rule, so that two are of interest: the fastest one with another value, which tells what is lost
@@ -15,7 +15,7 @@ from mlir_sched.emission.decisions import MIN_GAIN
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Value
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.tuned_folder.ablation import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
 
 Changes: TypeAlias = dict[str, Value | None]
 

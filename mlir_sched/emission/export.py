@@ -43,13 +43,13 @@ class Emission:
     Attributes:
         program: The end-to-end result.
         winners: The scripts in the emitted program, by task key.
-        notes: Why the other tasks stay as they are, by task key.
+        reasons: Why the other tasks stay as they are, by task key.
         files: The files to put into the tuned folder (``installation.install``).
     """
 
     program: ProgramResult
     winners: Mapping[str, Winner]
-    notes: Mapping[str, str]
+    reasons: Mapping[str, str]
     files: EmittedFiles
 
 
@@ -88,11 +88,11 @@ class _Emitter:
 
     def run(self) -> Emission:
         """Decide what is emitted, and measure the figures to report."""
-        winners, notes = dict(self.finalists.winners), dict(self.finalists.notes)
+        winners, reasons = dict(self.finalists.winners), dict(self.finalists.reasons)
         while winners:
             sequences = {key: _sequence(winner, self.target) for key, winner in winners.items()}
             proven = self.prover.prove(self.tuned, sequences)
-            notes |= proven.dropped
+            reasons |= proven.dropped
             winners = {key: winner for key, winner in winners.items() if key in proven.sequences}
             if not winners:
                 break
@@ -100,11 +100,11 @@ class _Emitter:
             if not rejected:
                 reported = self._report(proven)
                 if not isinstance(reported, str):
-                    return Emission(self._result(reported, ratios, self.tuned), winners, notes, proven.files)
+                    return Emission(self._result(reported, ratios, self.tuned), winners, reasons, proven.files)
                 rejected = dict.fromkeys(winners, reported)
-            notes |= rejected
+            reasons |= rejected
             winners = {key: winner for key, winner in winners.items() if key not in rejected}
-        return self._without_scripts(notes)
+        return self._without_scripts(reasons)
 
     def _rejected(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[dict[str, str], Mapping[str, Timing]]:
         """Return why scripts are dropped, by task key, and the timings of all variants in the deciding session.
@@ -145,7 +145,7 @@ class _Emitter:
         known = {built.variant.name: built.timing for built in slow if built.timing is not None}
         return timings, {default.variant.name: as_untuned(timings.untuned), **timings.others, **known}
 
-    def _without_scripts(self, notes: Mapping[str, str]) -> Emission:
+    def _without_scripts(self, reasons: Mapping[str, str]) -> Emission:
         """Return the emission of the untuned variant that is worth its flags; the default when none is."""
         default, *others = self.variants
         with Runner(self.options) as runner:
@@ -158,9 +158,9 @@ class _Emitter:
             proven = self.prover.prove(chosen, {})
             reported = self._report(proven)
             if not isinstance(reported, str):
-                return Emission(self._result(reported, ratios, chosen), {}, notes, proven.files)
+                return Emission(self._result(reported, ratios, chosen), {}, reasons, proven.files)
         proven = self.prover.prove(default, {})
-        return Emission(self._result(self._measure_again(proven), ratios, default), {}, notes, proven.files)
+        return Emission(self._result(self._measure_again(proven), ratios, default), {}, reasons, proven.files)
 
     def _report(self, proven: Proven) -> ProgramTimings | str:
         """Return the figures to report for a program, or why it is not emitted after a second measurement."""

@@ -69,7 +69,7 @@ class Finalists:
     """Winners by task key, and why the other tasks have none."""
 
     winners: Mapping[str, Winner] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, seconds: float = math.inf) -> Finalists:
@@ -167,8 +167,8 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     if not valid:
         return "the finalists failed when repeated"
     timing, best = max(valid, key=lambda found: found[0].ratio)
-    if note := why_no_gain(timing):
-        return note
+    if why := why_no_gain(timing):
+        return why
     return _Choice(search, records[best], scripts[best], entry.symbol, (compiled[0], compiled[best + 1]))
 
 
@@ -177,8 +177,8 @@ def _take(entry: _Entry, pool: CompilerPool) -> _Choice | str:
     records, scripts = _scripts(entry.search, entry.symbol, 1)
     if not records:
         return NONE_VALID
-    if note := why_no_gain(_timing(records[0])):
-        return note
+    if why := why_no_gain(_timing(records[0])):
+        return why
     return _Choice(
         entry.search, records[0], scripts[0], entry.symbol, compile_scripts(entry.search.task, scripts, pool)
     )

@@ -102,7 +102,7 @@ def _dispatch(
 
 
 def _why_untuned(task: Task, search: TaskSearch | None, unsearched: Mapping[str, str], emission: Emission) -> str:
-    known = emission.notes.get(task.key) or unsearched.get(task.key)
+    known = emission.reasons.get(task.key) or unsearched.get(task.key)
     if known:
         return known
     if search is not None:

@@ -26,7 +26,7 @@ from mlir_sched.tuned_folder.installation import LIBRARY
 
 SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
-NO_TIME = "no time was left to compile it"
+NO_TIME_TO_COMPILE = "no time was left to compile it"
 """Why a variant is left out of a run with a short time budget."""
 SETTLED = "the program is far faster with channels_last"
 """Why variants other than :data:`LAYOUT` and its refinements are not compiled then."""
@@ -110,7 +110,7 @@ def _build_all(
     built, left_out = list[BuiltVariant](), dict[str, str]()
     for variant in variants:
         if not choice.wants(variant.name):
-            left_out[variant.name] = NO_TIME
+            left_out[variant.name] = NO_TIME_TO_COMPILE
             continue
         try:
             built.append(build_variant(path, target, variant, parameters))

@@ -21,7 +21,7 @@ from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.runner.benchmark_module import Block, find_tools, write_elements
+from mlir_sched.runner.benchmark_module import ProgramFiles, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Check
@@ -106,7 +106,7 @@ def profile_program(program: Program, check: Check, *, driver: str, threads: int
         arrays = make_inputs(program.inputs, check)
         files = tuple(write_elements(folder / f"argument{i}.bin", array) for i, array in enumerate(arrays))
         _run(
-            benchmark, *_device_flags(driver, threads), *Block(module, program, files).flags(),
+            benchmark, *_device_flags(driver, threads), *ProgramFiles(module, program, files).flags(),
             f"--benchmark_min_time={calls}x", f"--device_profiling_output={record}",
         )  # fmt: skip
         listing = _run(reader, "dispatch", "--format=jsonl", "--dispatch_events", str(record))

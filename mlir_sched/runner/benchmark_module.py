@@ -15,7 +15,7 @@ from mlir_sched.runner.verify import Array, dtype_of
 
 
 @dataclass(frozen=True)
-class Block:
+class ProgramFiles:
     """A program with all its arguments in files: what one process needs to run it.
 
     Attributes:

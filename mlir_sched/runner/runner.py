@@ -84,7 +84,7 @@ class Runner:
         self._task: protocol.Prepare | None = None
         self._prepared = protocol.Prepared(0.0, 0.0, None)
         self._loaded: dict[int, int] = {}
-        self._batch = 0
+        self._measurements = 0
         self._hopeless: set[int] = set()
 
     def measure(
@@ -108,7 +108,7 @@ class Runner:
         failures = self._check_all(baseline, candidates, rule)
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: Contender(i + 1, candidates[i], once=i + 1 in self._hopeless) for i in right}
-        race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._batch)
+        race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._measurements)
         race.run(list(contenders.values()), decide=decide)
         for contender in contenders.values():
             contender.failure = contender.failure or self._check_once_more(contender)
@@ -165,7 +165,7 @@ class Runner:
     def _check_all(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> dict[int, Failure]:
         """Return the failures of the candidates that are not right, by index of the candidate."""
         self._task = protocol.Prepare(baseline, rule)
-        self._batch += 1
+        self._measurements += 1
         self._hopeless = set()
         self._prepare()
         return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}

@@ -207,7 +207,7 @@ class DesignSpace:
         return self._remembered(*self.run(trace.sketch, Recorder(trace.values, rng)))
 
     def check(self, trace: Trace) -> Schedule:
-        """Replay the trace exactly and return the finished schedule.
+        """Run the schedule program with the very decisions of a trace and return the finished schedule.
 
         Raises:
             IllegalTraceError: A decision does not fit or a rule is broken; the message says which.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from mlir_sched.text import decisions, value
-from mlir_sched.tuned_folder.ablation import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
 from mlir_sched.tuned_folder.result import DispatchResult
 
 MEANING = """The worth of a decision is the cost of giving the decision up: the time of the fastest candidate of the

@@ -10,7 +10,7 @@ from typing import Any
 from mlir_sched.outcome import Timing
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions
-from mlir_sched.tuned_folder.ablation import Ablation
+from mlir_sched.tuned_folder.decision_worth import Ablation
 from mlir_sched.tuned_folder.program_curve import ProgramCurve
 
 SUMMARY_VERSION = 1

@@ -21,7 +21,7 @@ the whole program. Finalists need 2 s per task; where they need more, fewer task
 MobileNet-V2 and ResNet-50, on a slow machine, 0.55 and 0.63 times, and 0.8 and 3.5 s."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
-ALGORITHMS = 1 / 2
+ALGORITHMS_SHARE = 1 / 2
 """Share of what is left, when one program is chosen, that is spent on its tasks together with those of its other
 algorithms; then the algorithms are chosen."""
 ALGORITHMS_COST = 4
@@ -209,8 +209,8 @@ class Budget:
             now_s: Seconds on the run's clock.
         """
         if self.trials is None:
-            return Part(self.round_size, None, now_s + ALGORITHMS * max(0.0, self.seconds - now_s))
-        return Part(self.round_size, own + int(ALGORITHMS * (self.trials - own - elsewhere)))
+            return Part(self.round_size, None, now_s + ALGORITHMS_SHARE * max(0.0, self.seconds - now_s))
+        return Part(self.round_size, own + int(ALGORITHMS_SHARE * (self.trials - own - elsewhere)))
 
     def finalists_s(self, spent_s: float) -> float:
         """Return the seconds that the finalists may take after ``spent_s`` seconds on the run's clock.

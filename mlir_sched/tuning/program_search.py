@@ -31,7 +31,7 @@ from mlir_sched.tuning.tuning_run import TuningRun
 
 NOISE = 0.05
 """Relative difference between a program's time and the sum of its dispatches' times that is taken for noise."""
-NO_TIME = "no time was left to measure it"
+NO_TIME_TO_MEASURE = "no time was left to measure it"
 """Why a dispatch stays untuned in a short run by time."""
 
 
@@ -147,7 +147,7 @@ class ProgramSearch:
 
     def unsearched(self) -> dict[str, str]:
         """Return why tasks are not searched, by key."""
-        return self.untunable | dict.fromkeys(self.waiting, NO_TIME)
+        return self.untunable | dict.fromkeys(self.waiting, NO_TIME_TO_MEASURE)
 
     def expected_s(self) -> float:
         """Return the seconds that the program is expected to take with the best scripts so far.

@@ -11,7 +11,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Categorical, IntRange, Value
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.tuned_folder.ablation import Ablation, DecisionWorth, Verdict
+from mlir_sched.tuned_folder.decision_worth import Ablation, DecisionWorth, Verdict
 
 CHOICES = {"unroll": IntRange(1, 8), "order": Categorical(("rows", "columns")), "tail": Categorical(("mask",))}
 

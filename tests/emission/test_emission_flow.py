@@ -140,7 +140,7 @@ def test_what_the_search_showed_to_gain_nothing_is_not_measured_again(
     sessions = Sessions([])
     monkeypatch.setitem(globals(), "SEARCHED", timing(1.01))
     found = finalists_of(sessions, traces, monkeypatch)
-    assert list(found.notes.values()) == [
+    assert list(found.reasons.values()) == [
         "no gain: the best script is 1.01x (1.01 to 1.01) as fast as the untuned code"
     ]
     assert not sessions.compiled
@@ -204,7 +204,7 @@ def test_a_gain_that_is_not_certain_or_not_seen_again_is_none(
     sessions = Sessions([[timing(1.0), decided], [reported] if reported else []])
     found = finalists_of(sessions, traces, monkeypatch)
     assert not found.winners
-    assert list(found.notes.values()) == [note]
+    assert list(found.reasons.values()) == [note]
 
 
 # The whole program
@@ -293,7 +293,7 @@ def test_scripts_that_are_not_faster_when_measured_again_are_not_emitted(emitted
     assert not emission.winners
     assert emission.program.variant == "default"
     assert emission.program.tuned.ratio == 1.0
-    assert set(emission.notes.values()) == {"the program was 0.98x (0.98 to 0.98) when measured again"}
+    assert set(emission.reasons.values()) == {"the program was 0.98x (0.98 to 0.98) when measured again"}
 
 
 def test_a_disturbed_session_does_not_decide(emitted: Any) -> None:
@@ -327,8 +327,8 @@ def test_the_half_that_saves_least_goes_first_where_scripts_slow_the_program(emi
     ]
     emission = emitted(Program(sessions), WINNERS)
     assert list(emission.winners) == ["b", "c"]
-    assert set(emission.notes) == {"a", "d"}
-    assert "with the scripts and 1.00x" in emission.notes["a"]
+    assert set(emission.reasons) == {"a", "d"}
+    assert "with the scripts and 1.00x" in emission.reasons["a"]
 
 
 @pytest.mark.parametrize(("again", "variant", "ratio"), [(timing(1.05), "O3", 1.05), (timing(0.97), "default", 1.0)])

@@ -12,7 +12,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.building import NO_TIME, SETTLED, Choice, build_variants
+from mlir_sched.program.building import NO_TIME_TO_COMPILE, SETTLED, Choice, build_variants
 from mlir_sched.program.rewrites import ChannelsLast
 from mlir_sched.program.variant import LAYOUT
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
@@ -93,4 +93,4 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
         variants = build_variants(model, here, runner, (), choice)
     assert choice.asked[:2] == [LAYOUT, "settles"]
     assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
-    assert set(variants.left_out.values()) == {NO_TIME}
+    assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}

@@ -30,7 +30,7 @@ from mlir_sched.runner import (
     SampleOptions,
     TimeoutOptions,
 )
-from mlir_sched.runner.benchmark_module import Block, arguments_of, find_tools, write_elements
+from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.rules import rule_for_model
@@ -116,8 +116,8 @@ def test_dispatches_of_a_whole_program_add_up(runner: Runner) -> None:
     model = Program(vmfb, "main", (SQUARE,), (SQUARE,), False)
     assert only(runner, model, model, rule_for_model((SQUARE,))).failure is None
     with tempfile.TemporaryDirectory() as folder:
-        clock, block = on_vulkan(Path(folder), model)
-        clock.seconds(block, 4)
+        clock, files = on_vulkan(Path(folder), model)
+        clock.seconds(files, 4)
         listing = subprocess.run(
             [find_tools()[1], "dispatch", "--format=jsonl", "--dispatch_events", f"{folder}/record"],
             capture_output=True,
@@ -236,12 +236,12 @@ def test_unusable_events_are_a_run_error(rows: list[str], explanation: str) -> N
     assert failed.value.failure.kind == FailureClass.RUN_ERROR
 
 
-def on_vulkan(folder: Path, program: Program) -> tuple[DispatchClock, Block]:
+def on_vulkan(folder: Path, program: Program) -> tuple[DispatchClock, ProgramFiles]:
     (folder / "module").write_bytes(program.vmfb)
     arrays = make_inputs(arguments_of(program), Check(InputKind.RANDOM, 1))
     files = tuple(write_elements(folder / f"argument{i}", array) for i, array in enumerate(arrays))
     clock = DispatchClock(DeviceSetup("vulkan", *find_tools()), folder / "record")
-    return clock, Block(folder / "module", program, files)
+    return clock, ProgramFiles(folder / "module", program, files)
 
 
 def fake(folder: Path, body: str) -> str:
@@ -264,7 +264,7 @@ def test_failing_benchmark_program_is_a_failure(
 ) -> None:
     clock = DispatchClock(DeviceSetup("vulkan", fake(tmp_path, body), "profile"), tmp_path / "record")
     with pytest.raises(RequestFailed) as failed:
-        clock.sample(Block(tmp_path / "module", Program(b"", "task", (), (), True), ()), 3)
+        clock.sample(ProgramFiles(tmp_path / "module", Program(b"", "task", (), (), True), ()), 3)
     assert failed.value.failure.kind == kind
     assert explanation in failed.value.failure.message
 
@@ -281,14 +281,14 @@ def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: list[float], sample: float, alone: bool, used: int
 ) -> None:
     clock = DispatchClock(DeviceSetup("vulkan", "", ""), tmp_path)
-    block = Block(tmp_path, Program(b"", "task", (), (), True), ())
+    files = ProgramFiles(tmp_path, Program(b"", "task", (), (), True), ())
     left = iter(times)
     monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
     monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.durations_of", lambda text, calls: None)
     monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.seconds_per_call", lambda durations: next(left))
     for _ in range(len(times) - used):
-        clock.seconds(block, 1)
-    assert clock.sample(block, 1) == (sample, alone)
+        clock.seconds(files, 1)
+    assert clock.sample(files, 1) == (sample, alone)
     assert not list(left)
 
 

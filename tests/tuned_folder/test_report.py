@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from mlir_sched.outcome import Timing
 from mlir_sched.sampling import Value
-from mlir_sched.tuned_folder.ablation import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
 from mlir_sched.tuned_folder.ablation_section import ablation_section
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.program_curve import Estimate, ProgramCurve
 from mlir_sched.tuned_folder.report import estimate_text, page

@@ -20,7 +20,7 @@ from mlir_sched.tuned_folder.program_curve import ProgramCurve
 from mlir_sched.tuning.budget import Part
 from mlir_sched.tuning.exchange import finds_of
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.program_search import NO_TIME, ProgramSearch
+from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.variant_choice import VariantChoice
 
@@ -111,7 +111,7 @@ def test_by_time_half_is_for_the_untuned_code_of_what_matters_most_and_the_rest_
 ) -> None:
     early, late = by_time(tmp_path, 12.0, 60.0)
     assert early[0] == {"heavy"}
-    assert set(early[1].values()) == {NO_TIME}
+    assert set(early[1].values()) == {NO_TIME_TO_MEASURE}
     assert late == (set(SHAPES), {})
 
 

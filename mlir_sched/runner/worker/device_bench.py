@@ -8,7 +8,7 @@ from pathlib import Path
 import iree.runtime as rt
 
 from mlir_sched.runner import protocol
-from mlir_sched.runner.benchmark_module import Block, arguments_of, write_elements
+from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, write_elements
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import poisoned
 from mlir_sched.runner.worker.bench import Bench
@@ -66,22 +66,22 @@ class DeviceBench(Bench):
         """Return device seconds per call in one short process, which is run once per program."""
         if handle not in self._rough_s:
             self._close()
-            self._rough_s[handle] = self._clock.seconds(self._block(handle), ROUGH_CALLS)
+            self._rough_s[handle] = self._clock.seconds(self._files(handle), ROUGH_CALLS)
         return self._rough_s[handle]
 
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline in turns."""
         self._close()
-        return self._sampler.pairs(self._block(protocol.BASELINE), self._block(request.handle), request)
+        return self._sampler.pairs(self._files(protocol.BASELINE), self._files(request.handle), request)
 
-    def _block(self, handle: int) -> Block:
+    def _files(self, handle: int) -> ProgramFiles:
         """Return a program with its files; each file is written on first use."""
         module, program = self._module_of(handle), self._programs[handle]
         if not module.exists():
             module.write_bytes(program.vmfb)
         if not self._arguments:
             self._arguments = self._write_arguments(program)
-        return Block(module, program, self._arguments)
+        return ProgramFiles(module, program, self._arguments)
 
     def _write_arguments(self, program: Program) -> tuple[Path, ...]:
         inputs = self._ready().timed_inputs()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes.exit_status import describe_exit, last_words
 from mlir_sched.processes.limits import ChildMemoryError
-from mlir_sched.runner.benchmark_module import Block
+from mlir_sched.runner.benchmark_module import ProgramFiles
 from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
 from mlir_sched.runner.worker.spinning_threads import run_without_spinning
 
@@ -63,7 +63,7 @@ class DispatchClock:
     def settle(self) -> None:
         """Do nothing: only the samples themselves tell whether a device is quiet."""
 
-    def sample(self, program: Block, calls: int) -> tuple[float, bool]:
+    def sample(self, program: ProgramFiles, calls: int) -> tuple[float, bool]:
         """Return device seconds per call in the fastest of a few processes, and whether it is near the program's best.
 
         Raises:
@@ -78,7 +78,7 @@ class DispatchClock:
                 break
         return seconds, seconds <= DISTURBED * min(runs)
 
-    def seconds(self, program: Block, calls: int) -> float:
+    def seconds(self, program: ProgramFiles, calls: int) -> float:
         """Return device seconds per call, summed over its dispatches, from ``calls`` calls in one process.
 
         Raises:
@@ -95,7 +95,7 @@ class DispatchClock:
         """Return True: only the samples themselves tell whether a device is quiet."""
         return True
 
-    def _recording(self, program: Block, calls: int) -> list[str]:
+    def _recording(self, program: ProgramFiles, calls: int) -> list[str]:
         return [
             f"--device={self._setup.driver}",
             *program.flags(),

@@ -1,4 +1,4 @@
-"""Why the script of a dispatch won: what every decision of it is worth, read from the candidates that were measured."""
+"""An emitted script beside the other candidates of its search, as plain data of the summary and the report."""
 
 from __future__ import annotations
 
