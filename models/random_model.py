@@ -29,24 +29,40 @@ class RandomModel(CostModel):
         return self._fitted
 
     def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Check the arguments, and learn nothing."""
+        """Check the arguments, and learn nothing.
+
+        Raises:
+            ValueError: The arrays do not fit together, or a value is out of range.
+        """
         check_rows(features, throughput, groups)
         self._fitted = len(features) > 0
 
     def predict(self, features: FloatArray) -> NDArray[np.float64]:
-        """Return one random score per row."""
+        """Return one random score per row.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
         if not self._fitted:
             raise RuntimeError("the model is not fitted")
         return self._rng.random(len(features))
 
     def save(self, path: Path) -> None:
-        """Write the seed."""
+        """Write the seed.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
         if not self._fitted:
             raise RuntimeError("the model is not fitted")
         path.write_text(json.dumps({"model": "random", "seed": self._seed}))
 
     def load(self, path: Path) -> None:
-        """Read the seed and restart the sequence of scores."""
+        """Read the seed and restart the sequence of scores.
+
+        Raises:
+            ValueError: The file is not a model of this kind.
+        """
         data = json.loads(path.read_text())
         if not isinstance(data, dict) or data.get("model") != "random":
             raise ValueError(f"{path} is not a random model")

@@ -69,7 +69,11 @@ class XGBoostModel(CostModel):
         return bool(self._members)
 
     def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Fit every member anew; with too few rows, or with equal throughputs, the model becomes unfitted."""
+        """Fit every member anew; with too few rows, or with equal throughputs, the model becomes unfitted.
+
+        Raises:
+            ValueError: The arrays do not fit together, or a value is out of range.
+        """
         check_rows(features, throughput, groups)
         self._members = []
         if len(features) < self._options.min_rows or float(np.ptp(throughput)) == 0.0:
@@ -80,7 +84,11 @@ class XGBoostModel(CostModel):
         ]
 
     def predict(self, features: FloatArray) -> NDArray[np.float64]:
-        """Return the mean score of the members."""
+        """Return the mean score of the members.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
         return self.predict_with_spread(features)[0]
 
     def predict_with_spread(self, features: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -96,7 +104,11 @@ class XGBoostModel(CostModel):
         return scores.mean(axis=0), scores.std(axis=0)
 
     def save(self, path: Path) -> None:
-        """Write all members into one JSON file, atomically."""
+        """Write all members into one JSON file, atomically.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
         if not self._members:
             raise RuntimeError("the model is not fitted")
         members = [json.loads(bytes(member.save_raw("json"))) for member in self._members]
@@ -105,7 +117,11 @@ class XGBoostModel(CostModel):
         partial.replace(path)
 
     def load(self, path: Path) -> None:
-        """Read all members; of the options, only ``threads`` matters before the next fit."""
+        """Read all members; of the options, only ``threads`` matters before the next fit.
+
+        Raises:
+            ValueError: The file is not a model of this kind.
+        """
         import xgboost
 
         try:

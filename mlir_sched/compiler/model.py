@@ -138,7 +138,11 @@ def rewrites_in(text: str) -> dict[str, int]:
 
 
 def iree_compile_path() -> Path:
-    """Return the ``iree-compile`` program of the installed compiler package."""
+    """Return the ``iree-compile`` program of the installed compiler package.
+
+    Raises:
+        UserError: The package is missing, lacks the program, or has another version than this package needs.
+    """
     compiler_version()
     package = importlib.util.find_spec("iree.compiler")
     for folder in package.submodule_search_locations or () if package else ():

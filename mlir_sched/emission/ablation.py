@@ -101,7 +101,7 @@ def _alternative(changes: Changes, timing: Timing, own: Timing, *, same_code: bo
 
 
 def _fastest(alternatives: Iterable[Alternative]) -> Alternative | None:
-    """Return the fastest alternative, of equal ones that with fewest changes; one of equal code comes first."""
+    """Return the alternative with the script's own code, else the fastest; of equal ones that with fewest changes."""
     return min(alternatives, key=_rank, default=None)
 
 

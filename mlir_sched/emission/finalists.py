@@ -66,7 +66,12 @@ class Winner:
 
 @dataclass(frozen=True)
 class Finalists:
-    """Winners by task key, and why the other tasks have none."""
+    """The result of the finalists' measurement.
+
+    Attributes:
+        winners: The scripts to emit, by task key.
+        reasons: Why the other tasks have none, by task key.
+    """
 
     winners: Mapping[str, Winner] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -75,8 +80,9 @@ class Finalists:
 def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, seconds: float = math.inf) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
-    Tasks that take little of the program's time have one finalist, which is measured only to be reported, and briefly.
-    So it is with the tasks for which ``seconds`` leave no time; those that take most come first.
+    The tasks that take most of the program's time come first. A task that takes little has one finalist, which is
+    measured briefly and only to be reported. Once ``seconds`` leave no time for a choice, all further tasks are treated
+    in this way.
 
     Args:
         searches: The tasks' searches.
@@ -192,7 +198,7 @@ def _timing(record: Record) -> Timing:
 
 
 def _reported(chosen: Mapping[str, _Choice | str], options: RunnerOptions) -> dict[str, Winner | str]:
-    """Measure the chosen scripts once more, in a fresh process; reasons why there is none stay as they are."""
+    """Measure the chosen scripts once more, in a fresh process. A reason in place of a script is kept."""
     with Runner(options) as runner:
         return {key: choice if isinstance(choice, str) else _report(choice, runner) for key, choice in chosen.items()}
 

@@ -69,7 +69,8 @@ def build_variants(
         local_sync: Whether programs may run in the calling thread when the target has several threads.
 
     Raises:
-        UserError: The default variant cannot be compiled or run.
+        ModelCompileError: IREE does not compile the default variant.
+        UserError: The file is no program that can be tuned, or the default variant cannot be run or checked.
     """
     choice = choice or Choice()
     default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
@@ -126,7 +127,12 @@ def _distinct(built: Sequence[BuiltVariant]) -> list[BuiltVariant]:
 
 
 def rewritten_variants(path: Path, target: Target) -> list[Variant]:
-    """Return one variant per rewrite that applies to the program."""
+    """Return one variant per rewrite that applies to the program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+        ChildError: The compiler crashes on the program, or needs too much time or memory.
+    """
     if not target_kind(target.name).rewrites:
         return []
     job = "mlir_sched.program.rewrites.scripts:rewrite_scripts"
@@ -144,7 +150,12 @@ def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
 
 
 def build_variant(path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]) -> BuiltVariant:
-    """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed."""
+    """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed.
+
+    Raises:
+        ModelCompileError: IREE does not compile the program, or the variant's rewrite left no trace in it.
+        UserError: The file is no program that can be tuned.
+    """
     flags, of_tasks = (*target.flags, *variant.flags), (*TASK_FLAGS, *variant.flags)
     text = build_library([], variant.rewrite) if variant.rewrite else ""
     with temporary_folder() as folder:
@@ -175,7 +186,15 @@ def _in_calling_thread(built: BuiltVariant) -> BuiltVariant:
 
 
 def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
-    """Return the variants with their times, and why some could not be timed, by name."""
+    """Return the variants with their times, and why some could not be timed, by name.
+
+    Args:
+        built: The variants, the default first.
+        runner: Times the programs.
+
+    Raises:
+        UserError: The default variant cannot be run, or its numbers cannot be checked.
+    """
     default, *others = built
     try:
         timing, results = measure_programs(runner, default.model, default.compiled(), [b.compiled() for b in others])

@@ -37,6 +37,11 @@ class Space:
     """
 
     def __init__(self, modules: Sequence[TransformModule]) -> None:
+        """Make a space of modules, in their order.
+
+        Raises:
+            UserError: Two modules have the same name.
+        """
         names = [module.name for module in modules]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
@@ -72,7 +77,15 @@ class Space:
         return self
 
     def insert(self, module: TransformModule, *, before: str | None = None, after: str | None = None) -> Space:
-        """Return a space with one more module, by default at the front."""
+        """Return a space with one more module, by default at the front.
+
+        Args:
+            module: The module to insert.
+            before, after: Name of the module that it is put before or after; one of the two at most.
+
+        Raises:
+            UserError: The space lacks the named module, has one of the same name, or both positions are given.
+        """
         if before is not None and after is not None:
             raise UserError("give either before or after, not both")
         position = 0
@@ -83,12 +96,20 @@ class Space:
         return Space([*self.modules[:position], module, *self.modules[position:]])
 
     def replace(self, name: str, module: TransformModule) -> Space:
-        """Return a space with another module in the place of the named one."""
+        """Return a space with another module in the place of the named one.
+
+        Raises:
+            UserError: The space lacks the named module, or another one has the new module's name.
+        """
         position = self._position(name)
         return Space([*self.modules[:position], module, *self.modules[position + 1 :]])
 
     def remove(self, name: str) -> Space:
-        """Return a space without the named module."""
+        """Return a space without the named module.
+
+        Raises:
+            UserError: The space lacks the named module.
+        """
         position = self._position(name)
         return Space([*self.modules[:position], *self.modules[position + 1 :]])
 

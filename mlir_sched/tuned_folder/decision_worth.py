@@ -10,16 +10,16 @@ from mlir_sched.sampling import Value
 
 
 class Verdict(StrEnum):
-    """How a candidate compares with the script, those that say most for the script first."""
+    """How a candidate compares with the script. The verdict that says most for the script comes first."""
 
     SLOWER = "slower"
-    """Its time is longer, and its interval apart from the script's."""
+    """The candidate takes longer than the script, and the two intervals do not overlap."""
     UNCLEAR = "may be as fast"
-    """Its time is longer, but the intervals overlap."""
+    """The candidate takes longer than the script, but the two intervals overlap."""
     AS_FAST = "as fast"
-    """Its time is not longer by as much as would be worth a script."""
+    """The difference in time is smaller than the least gain for which a script is used."""
     SAME_CODE = "the same code"
-    """It compiles to the same code as the script."""
+    """The candidate compiles to the same code as the script."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ PERCENTILE = 10.0
 very minimum is luck."""
 
 PROCESSES = 3
-"""Most processes of a sample, of which the fastest counts; also the fewest that make a program's best time known. Where
-a driver computes on the CPU, its threads may share a core for the whole life of a process, which doubles the time."""
+"""Most processes of a sample; the fastest process counts. The best time of a program is known after as many processes.
+One process is too few: where a driver computes on the CPU, its threads may share a core as long as the process lives,
+which doubles the time."""
 
 NEAR_BEST = 1.15
 """A process within this factor of the program's best time ends a sample."""
