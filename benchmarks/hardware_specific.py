@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from mlir_sched.pipeline import tune
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.result import TuneResult

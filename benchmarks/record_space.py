@@ -21,7 +21,8 @@ from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
 from mlir_sched.search import GivenTraces
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
 from mlir_sched.tuning.evaluator import CompileAndRun, seconds_against

@@ -20,7 +20,8 @@ import numpy as np
 
 from mlir_sched.database import RecordStore
 from mlir_sched.pipeline import tune
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
 from mlir_sched.tuning.options import TuneOptions

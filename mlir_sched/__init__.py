@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from mlir_sched.pipeline import tune
     from mlir_sched.replaying.replay import ReplayResult, replay
     from mlir_sched.search import EvolutionaryOptions
-    from mlir_sched.space.design_space import DesignSpace, Space
+    from mlir_sched.space.design_space import DesignSpace
+    from mlir_sched.space.space import Space
     from mlir_sched.targets import detect_target
     from mlir_sched.targets.target import Target
     from mlir_sched.trace import Decision, Trace
@@ -87,7 +88,8 @@ _EXPORTS = {
     "pipeline": ("tune",),
     "replaying.replay": ("ReplayResult", "replay"),
     "search": ("EvolutionaryOptions",),
-    "space.design_space": ("DesignSpace", "Space"),
+    "space.design_space": ("DesignSpace",),
+    "space.space": ("Space",),
     "targets": ("detect_target",),
     "targets.target": ("Target",),
     "trace": ("Decision", "Trace"),

@@ -21,7 +21,7 @@ from mlir_sched.program.building import build_variants
 from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.unscheduled import why_unscheduled

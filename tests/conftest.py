@@ -14,7 +14,8 @@ from fixed_targets import FIXED, FIXED_VULKAN, design_spaces
 from folders import ROOT, TESTS
 from payloads import PAYLOADS, Payload
 
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract

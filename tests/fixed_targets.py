@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from payloads import Payload
 
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets import vulkan
 from mlir_sched.targets.target import LOCAL, GpuLimits, Target
 from mlir_sched.tasks.task import Task

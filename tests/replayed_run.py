@@ -19,7 +19,7 @@ from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, 
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.search import EvolutionaryOptions
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task

@@ -10,7 +10,7 @@ import pytest
 from folders import ROOT
 
 from mlir_sched.program.tunability import can_tune
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.transform_scripts.llvm_cpu import ContractionTiling, ConvolutionTiling
 from mlir_sched.transform_scripts.module import TransformModule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sched.program.variant import FAR_FASTER, BuiltVariant
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 

@@ -1,158 +1,29 @@
-"""Design spaces: an ordered list of transform modules, and what that list spans for one task and target."""
+"""Design spaces: what a list of transform modules spans for one dispatch and target."""
 
 from __future__ import annotations
 
-import importlib
-import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from importlib.metadata import entry_points
 from typing import TypeVar
 
 import numpy as np
 
-from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
+from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.payload import Dispatch
 from mlir_sched.space.features import COUNT, featurise
+from mlir_sched.space.module_errors import module_errors
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.module import Sketch, TransformModule
+from mlir_sched.transform_scripts.module import Sketch
 from mlir_sched.transform_scripts.schedule import Schedule
 
-ENTRY_POINTS = "mlir_sched.transform_modules"
-"""Entry-point group through which other distributions register transform modules (a class or a factory)."""
 SAMPLE_ATTEMPTS = 64
 KEPT = 20_000
 """Maximum number of feature rows (6 MB), and of repaired traces, that a design space remembers: sequences ask for the
 features of traces that they just drew, and evolution makes the same child again and again."""
 T = TypeVar("T")
-
-
-class Space:
-    """An ordered list of transform modules; immutable, so every change returns a new space.
-
-    Modules are asked in order. A module that schedules a whole dispatch should stand before the modules that
-    distribute and lower it; :meth:`insert` puts it there by default.
-    """
-
-    def __init__(self, modules: Sequence[TransformModule]) -> None:
-        """Make a space of modules, in their order.
-
-        Raises:
-            UserError: Two modules have the same name.
-        """
-        names = [module.name for module in modules]
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        if doubled:
-            raise UserError(f"two transform modules are named {doubled[0]!r}; give each a name of its own")
-        self.modules = tuple(modules)
-
-    @staticmethod
-    def default(target: Target) -> Space:
-        """Return the space for a target: registered modules first, then the backend's own.
-
-        Raises:
-            UserError: The backend has no modules, or a registered module cannot be loaded.
-        """
-        package = f"mlir_sched.transform_scripts.{target.name.replace('-', '_')}"
-        try:
-            backend = importlib.import_module(package)
-        except ModuleNotFoundError as error:
-            raise UserError(f"there are no transform modules for the target {target.name!r}") from error
-        return Space([*registered_modules(target), *backend.default_modules()])
-
-    def for_target(self, target: Target) -> Space:
-        """Return this space if every module of it can be used for a target.
-
-        Raises:
-            UserError: A module cannot be used; the message names its stage.
-        """
-        for module in self.modules:
-            if not module.is_for(target):
-                raise UserError(
-                    f"the transform module {module.name!r} cannot be used for the target {target.name}: its stage "
-                    f"{module.stage.name.lower()!r} is for {', '.join(module.backends)} only"
-                )
-        return self
-
-    def insert(self, module: TransformModule, *, before: str | None = None, after: str | None = None) -> Space:
-        """Return a space with one more module, by default at the front.
-
-        Args:
-            module: The module to insert.
-            before, after: Name of the module that it is put before or after; one of the two at most.
-
-        Raises:
-            UserError: The space lacks the named module, has one of the same name, or both positions are given.
-        """
-        if before is not None and after is not None:
-            raise UserError("give either before or after, not both")
-        position = 0
-        if before is not None:
-            position = self._position(before)
-        elif after is not None:
-            position = self._position(after) + 1
-        return Space([*self.modules[:position], module, *self.modules[position:]])
-
-    def replace(self, name: str, module: TransformModule) -> Space:
-        """Return a space with another module in the place of the named one.
-
-        Raises:
-            UserError: The space lacks the named module, or another one has the new module's name.
-        """
-        position = self._position(name)
-        return Space([*self.modules[:position], module, *self.modules[position + 1 :]])
-
-    def remove(self, name: str) -> Space:
-        """Return a space without the named module.
-
-        Raises:
-            UserError: The space lacks the named module.
-        """
-        position = self._position(name)
-        return Space([*self.modules[:position], *self.modules[position + 1 :]])
-
-    def sketches(self, dispatch: Dispatch, target: Target) -> tuple[Sketch, ...]:
-        """Return the complete sketches that the modules make for a dispatch; empty when no module can schedule it.
-
-        Raises:
-            UserError: A module that is not ours raised.
-        """
-        sketches = [Sketch()]
-        for module in self.modules:
-            if not module.is_for(target):
-                continue
-            with _blame(module.name, type(module).__module__):
-                for op in dispatch.ops:
-                    sketches = [new for old in sketches for new in module.extend(old, op, dispatch, target)]
-        return tuple(sketch for sketch in sketches if sketch.complete)
-
-    def _position(self, name: str) -> int:
-        names = [module.name for module in self.modules]
-        if name not in names:
-            raise UserError(f"the space has no transform module {name!r}; it has {', '.join(names)}")
-        return names.index(name)
-
-
-def registered_modules(target: Target) -> Iterator[TransformModule]:
-    """Yield the modules that installed distributions register for a target, ordered by entry-point name.
-
-    Raises:
-        UserError: A module cannot be loaded or is not a transform module.
-    """
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-        try:
-            module = entry.load()()
-        except Exception as error:
-            raise UserError(
-                f"the transform module {entry.name!r} ({entry.value}) cannot be loaded: {error!r}; "
-                "mend or uninstall the distribution that registers it"
-            ) from error
-        if not isinstance(module, TransformModule):
-            raise UserError(f"{entry.value}, registered as {entry.name!r}, does not make a TransformModule")
-        if module.is_for(target):
-            yield module
 
 
 class DesignSpace:
@@ -303,7 +174,7 @@ class DesignSpace:
             raise IllegalTraceError(f"the space has no sketch {name!r}; it has {', '.join(self._sketches) or 'none'}")
         schedule = Schedule(self.dispatch, self.target, recorder, emitter)
         for step in sketch.ordered_steps():
-            with _blame(step.module, self._origin[step.module]):
+            with module_errors(step.module, self._origin[step.module]):
                 step.run(schedule)
         return recorder.finish(name), schedule
 
@@ -311,22 +182,3 @@ class DesignSpace:
 def _halved(kept: dict[str, T]) -> dict[str, T]:
     """Return a cache, without its older half when it holds :data:`KEPT` entries."""
     return dict(list(kept.items())[KEPT // 2 :]) if len(kept) >= KEPT else kept
-
-
-class _blame:  # noqa: N801 - reads as a statement
-    """Turn the exception of a module that is not ours into a user error that names the module and the line."""
-
-    def __init__(self, module: str, python_module: str) -> None:
-        self._module, self._ours = module, python_module.startswith("mlir_sched.")
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if self._ours or not isinstance(error, Exception) or isinstance(error, MlirSchedError):
-            return
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        raise UserError(
-            f"the transform module {self._module!r} raised {type(error).__name__}: {error} "
-            f"({frame.filename}:{frame.lineno}); mend it or leave it out"
-        ) from error

@@ -13,7 +13,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.budget import Budget

@@ -13,7 +13,8 @@ from benchmarks.shapes import SHAPES, Shape
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.sampling import Value
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task

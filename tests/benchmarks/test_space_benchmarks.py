@@ -37,7 +37,8 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.verify import Rule
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, LoweringConfig

@@ -16,7 +16,8 @@ from mlir_sched.database.other_machines import others_measured
 from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions

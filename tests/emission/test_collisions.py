@@ -18,7 +18,8 @@ from mlir_sched.errors import ScriptError
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.library.matcher import STORE
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task

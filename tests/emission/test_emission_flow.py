@@ -23,7 +23,8 @@ from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RunnerOptions, RunResult
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace

@@ -14,7 +14,8 @@ from mlir_sched.emission.interim import interim_times
 from mlir_sched.program.building import build_variants
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace

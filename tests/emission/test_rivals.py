@@ -11,7 +11,8 @@ from mlir_sched.emission.finalists import Winner
 from mlir_sched.emission.rivals import expected_s, rivals_of
 from mlir_sched.outcome import Timing
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
 

@@ -14,9 +14,10 @@ from payloads import PAYLOADS, Payload, matmul
 
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.space import design_space as space_module
-from mlir_sched.space.design_space import ENTRY_POINTS, DesignSpace, Space
+from mlir_sched.space import space as space_module
+from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.features import COUNT
+from mlir_sched.space.space import ENTRY_POINTS, Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule

@@ -12,7 +12,7 @@ from folders import ROOT
 from payloads import PAYLOADS, Payload, dot_products, independent_ops
 from vulkan import require_vulkan
 
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.testing import ModuleTests

@@ -15,7 +15,8 @@ from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.runner.exactness import FULL_RANGE
 from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder

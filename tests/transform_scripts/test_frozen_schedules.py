@@ -20,7 +20,8 @@ from folders import TESTS
 from payloads import PAYLOADS, Payload
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace

@@ -13,7 +13,8 @@ from payloads import Payload, matmul, vector_add
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError, UserError
 from mlir_sched.sampling import Value
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts import llvm_cpu

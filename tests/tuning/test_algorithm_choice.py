@@ -17,7 +17,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.algorithm_choice import NOT_FASTER, NOT_MEASURED, OTHERS, AlgorithmChoice

@@ -18,7 +18,7 @@ from mlir_sched.payload import Dispatch
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.space.design_space import Space
+from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.options import TuneOptions

@@ -1,0 +1,142 @@
+"""Spaces: ordered lists of transform modules, those that other distributions register among them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from importlib.metadata import entry_points
+
+from mlir_sched.errors import UserError
+from mlir_sched.payload import Dispatch
+from mlir_sched.space.module_errors import module_errors
+from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts.module import Sketch, TransformModule
+
+ENTRY_POINTS = "mlir_sched.transform_modules"
+"""Entry-point group through which other distributions register transform modules (a class or a factory)."""
+
+
+class Space:
+    """An ordered list of transform modules; immutable, so every change returns a new space.
+
+    Modules are asked in order. A module that schedules a whole dispatch should stand before the modules that
+    distribute and lower it; :meth:`insert` puts it there by default.
+    """
+
+    def __init__(self, modules: Sequence[TransformModule]) -> None:
+        """Make a space of modules, in their order.
+
+        Raises:
+            UserError: Two modules have the same name.
+        """
+        names = [module.name for module in modules]
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise UserError(f"two transform modules are named {doubled[0]!r}; give each a name of its own")
+        self.modules = tuple(modules)
+
+    @staticmethod
+    def default(target: Target) -> Space:
+        """Return the space for a target: registered modules first, then the backend's own.
+
+        Raises:
+            UserError: The backend has no modules, or a registered module cannot be loaded.
+        """
+        package = f"mlir_sched.transform_scripts.{target.name.replace('-', '_')}"
+        try:
+            backend = importlib.import_module(package)
+        except ModuleNotFoundError as error:
+            raise UserError(f"there are no transform modules for the target {target.name!r}") from error
+        return Space([*registered_modules(target), *backend.default_modules()])
+
+    def for_target(self, target: Target) -> Space:
+        """Return this space if every module of it can be used for a target.
+
+        Raises:
+            UserError: A module cannot be used; the message names its stage.
+        """
+        for module in self.modules:
+            if not module.is_for(target):
+                raise UserError(
+                    f"the transform module {module.name!r} cannot be used for the target {target.name}: its stage "
+                    f"{module.stage.name.lower()!r} is for {', '.join(module.backends)} only"
+                )
+        return self
+
+    def insert(self, module: TransformModule, *, before: str | None = None, after: str | None = None) -> Space:
+        """Return a space with one more module, by default at the front.
+
+        Args:
+            module: The module to insert.
+            before, after: Name of the module that it is put before or after; one of the two at most.
+
+        Raises:
+            UserError: The space lacks the named module, has one of the same name, or both positions are given.
+        """
+        if before is not None and after is not None:
+            raise UserError("give either before or after, not both")
+        position = 0
+        if before is not None:
+            position = self._position(before)
+        elif after is not None:
+            position = self._position(after) + 1
+        return Space([*self.modules[:position], module, *self.modules[position:]])
+
+    def replace(self, name: str, module: TransformModule) -> Space:
+        """Return a space with another module in the place of the named one.
+
+        Raises:
+            UserError: The space lacks the named module, or another one has the new module's name.
+        """
+        position = self._position(name)
+        return Space([*self.modules[:position], module, *self.modules[position + 1 :]])
+
+    def remove(self, name: str) -> Space:
+        """Return a space without the named module.
+
+        Raises:
+            UserError: The space lacks the named module.
+        """
+        position = self._position(name)
+        return Space([*self.modules[:position], *self.modules[position + 1 :]])
+
+    def sketches(self, dispatch: Dispatch, target: Target) -> tuple[Sketch, ...]:
+        """Return the complete sketches that the modules make for a dispatch; empty when no module can schedule it.
+
+        Raises:
+            UserError: A module that is not ours raised.
+        """
+        sketches = [Sketch()]
+        for module in self.modules:
+            if not module.is_for(target):
+                continue
+            with module_errors(module.name, type(module).__module__):
+                for op in dispatch.ops:
+                    sketches = [new for old in sketches for new in module.extend(old, op, dispatch, target)]
+        return tuple(sketch for sketch in sketches if sketch.complete)
+
+    def _position(self, name: str) -> int:
+        names = [module.name for module in self.modules]
+        if name not in names:
+            raise UserError(f"the space has no transform module {name!r}; it has {', '.join(names)}")
+        return names.index(name)
+
+
+def registered_modules(target: Target) -> Iterator[TransformModule]:
+    """Yield the modules that installed distributions register for a target, ordered by entry-point name.
+
+    Raises:
+        UserError: A module cannot be loaded or is not a transform module.
+    """
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+        try:
+            module = entry.load()()
+        except Exception as error:
+            raise UserError(
+                f"the transform module {entry.name!r} ({entry.value}) cannot be loaded: {error!r}; "
+                "mend or uninstall the distribution that registers it"
+            ) from error
+        if not isinstance(module, TransformModule):
+            raise UserError(f"{entry.value}, registered as {entry.name!r}, does not make a TransformModule")
+        if module.is_for(target):
+            yield module
