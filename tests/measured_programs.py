@@ -1,5 +1,7 @@
 """One candidate measured by the runner, for tests: the sources of programs, their shape and rule, and the result."""
 
+from pathlib import Path
+
 from folders import DATA
 
 from mlir_sched.errors import Failure
@@ -20,3 +22,11 @@ def only(runner: Runner, baseline: Program, candidate: Program, rule: Rule = RUL
 def failure_of(result: RunResult) -> Failure:
     assert result.failure is not None
     return result.failure
+
+
+def fake_program(folder: Path, body: str) -> str:
+    """Return the path of a program that stands for one of IREE's."""
+    path = folder / "fake"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)

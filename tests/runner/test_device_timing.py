@@ -1,6 +1,5 @@
 """The runner on a HAL device: checked there, timed by its timestamps. Fakes stand in for IREE's programs in places."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,14 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 from folders import TESTS
 from iree.compiler.tools import compile_str
-from measured_programs import RULE, SOURCES, SQUARE, failure_of, only
+from measured_programs import RULE, SOURCES, SQUARE, failure_of, fake_program, only
 from vulkan import require_vulkan
 
 from mlir_sched.errors import FailureClass
@@ -32,12 +30,11 @@ from mlir_sched.runner import (
 )
 from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
-from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
+from mlir_sched.runner.protocol import DeviceSetup
 from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import DTYPES, Check, InputKind, poison_bits
 from mlir_sched.runner.worker.device import RemoteDevice
-from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of, seconds_per_call
-from mlir_sched.runner.worker.spinning_threads import NICENESS, Threads, run_without_spinning
+from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of
 
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")
 CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
@@ -199,43 +196,6 @@ def write_and_read(element_type: str) -> None:
     os._exit(0 if right else 1)
 
 
-def event(number: int, key: str = "a", duration_ns: int = 1000, **changes: Any) -> str:
-    row = {"type": "dispatch_event", "event_id": number, "key": key, "duration_ns": duration_ns, "valid": True}
-    return json.dumps(row | changes)
-
-
-def listing(*lines: str) -> bytes:
-    return "\n".join((*lines, json.dumps({"type": "dispatch_summary"}))).encode()
-
-
-def test_events_are_durations_by_call_and_dispatch_in_order() -> None:
-    rows = [event(4, "b", 40), event(1, "a", 10), event(2, "b", 20), event(3, "a", 30)]
-    assert durations_of(listing(*rows), 2) == pytest.approx(np.array([[10e-9, 20e-9], [30e-9, 40e-9]]))
-
-
-def test_time_of_a_call_is_the_low_percentile_of_each_dispatch_without_the_first_call() -> None:
-    durations = np.ones((12, 2))
-    durations[0] = 0.001
-    durations[1:, 1] = np.arange(10, 21)
-    assert seconds_per_call(durations) == pytest.approx(1 + 11)
-
-
-@pytest.mark.parametrize(
-    ("rows", "explanation"),
-    [
-        ([], "no timestamps"),
-        ([event(1), event(2), event(3)], "2 equal calls made 3 dispatches"),
-        ([event(1), event(2, valid=False)], "not valid"),
-        ([event(1), event(2, duration_ns=0)], "not valid"),
-        ([event(1, "a"), event(2, "b")], "equal calls made different dispatches: a, b"),
-    ],
-)
-def test_unusable_events_are_a_run_error(rows: list[str], explanation: str) -> None:
-    with pytest.raises(RequestFailed, match=explanation) as failed:
-        durations_of(listing(*rows), 2)
-    assert failed.value.failure.kind == FailureClass.RUN_ERROR
-
-
 def on_vulkan(folder: Path, program: Program) -> tuple[DispatchClock, ProgramFiles]:
     (folder / "module").write_bytes(program.vmfb)
     arrays = make_inputs(arguments_of(program), Check(InputKind.RANDOM, 1))
@@ -244,59 +204,11 @@ def on_vulkan(folder: Path, program: Program) -> tuple[DispatchClock, ProgramFil
     return clock, ProgramFiles(folder / "module", program, files)
 
 
-def fake(folder: Path, body: str) -> str:
-    """Return the path of a program that stands for one of IREE's."""
-    path = folder / "fake"
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-@pytest.mark.parametrize(
-    ("body", "kind", "explanation"),
-    [
-        ("kill -SEGV $$", FailureClass.RUN_CRASH, "SIGSEGV"),
-        ("echo out of memory >&2; exit 1", FailureClass.RUN_ERROR, "exit code 1; it said: out of memory"),
-    ],
-)
-def test_failing_benchmark_program_is_a_failure(
-    tmp_path: Path, body: str, kind: FailureClass, explanation: str
-) -> None:
-    clock = DispatchClock(DeviceSetup("vulkan", fake(tmp_path, body), "profile"), tmp_path / "record")
-    with pytest.raises(RequestFailed) as failed:
-        clock.sample(ProgramFiles(tmp_path / "module", Program(b"", "task", (), (), True), ()), 3)
-    assert failed.value.failure.kind == kind
-    assert explanation in failed.value.failure.message
-
-
-@pytest.mark.parametrize(
-    ("times", "sample", "alone", "used"),
-    [
-        ([2.0, 1.0, 1.1], 1.0, True, 3),  # nothing is known of it
-        ([1.0, 1.0, 1.0, 2.0, 1.1], 1.1, True, 2),
-        ([1.0, 1.0, 1.0, 2.0, 1.4, 1.5], 1.4, False, 3),
-    ],
-)
-def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: list[float], sample: float, alone: bool, used: int
-) -> None:
-    clock = DispatchClock(DeviceSetup("vulkan", "", ""), tmp_path)
-    files = ProgramFiles(tmp_path, Program(b"", "task", (), (), True), ())
-    left = iter(times)
-    monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
-    monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.durations_of", lambda text, calls: None)
-    monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.seconds_per_call", lambda durations: next(left))
-    for _ in range(len(times) - used):
-        clock.seconds(files, 1)
-    assert clock.sample(files, 1) == (sample, alone)
-    assert not list(left)
-
-
 def hanging_when_timed(folder: Path, counter: Path, after: int) -> str:
     """Return a benchmark program that hangs from so many runs on."""
     real, _ = find_tools()
     body = f'echo >> {counter}; [ $(wc -l < {counter}) -gt {after} ] && exec sleep 1000; exec {real} "$@"'
-    return fake(folder, body)
+    return fake_program(folder, body)
 
 
 def test_benchmark_program_that_hangs_is_a_timeout_and_is_killed(
@@ -362,35 +274,3 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-LOOP = "import threading, time; threading.Thread(target=lambda: [None for _ in iter(int, 1)]).start(); time.sleep(60)"
-WORK = """
-import threading, time
-def work():
-    while True:
-        time.sleep(0.01)
-        sum(range(50000))
-threading.Thread(target=work).start()
-time.sleep(60)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not tell who waits for a core")
-@pytest.mark.parametrize(("program", "expected"), [(LOOP, True), (WORK, False)])
-def test_thread_that_spins_from_the_start_is_demoted(program: str, expected: bool) -> None:
-    with subprocess.Popen([sys.executable, "-c", program]) as process:
-        threads = Threads(process.pid)
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:
-            threads.demote_spinning()
-            time.sleep(0.005)
-        others = [t.id for t in psutil.Process(process.pid).threads() if t.id != process.pid]
-        demoted = [os.getpriority(os.PRIO_PROCESS, thread) == NICENESS for thread in others]
-        process.kill()
-    assert demoted == [expected]
-
-
-def test_output_and_exit_code_of_a_program_are_kept() -> None:
-    ended = run_without_spinning(["/bin/sh", "-c", "sleep 0.02; echo said; echo wrong >&2; exit 3"])
-    assert (ended.code, ended.output, ended.errors) == (3, b"said\n", b"wrong\n")

@@ -1,4 +1,4 @@
-"""Program rewrites: what they find, and what iree-compile makes of them."""
+"""Transposed convolutions: which ones are found, and what iree-compile makes of them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 from folders import ROOT
 from iree.compiler import ir
-from iree_cases import FLAGS
 from rewriting import abi, applies, compiled_to, library_for, run, write
 
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites import SingleDispatch, TransposedConvolution
+from mlir_sched.program.rewrites import TransposedConvolution
 from mlir_sched.program.rewrites.axis import Axis, Block
 from mlir_sched.program.rewrites.input_dilation import find_sites
 from mlir_sched.transform_scripts.script_form import script_context
 
-NORM = (ROOT / "benchmarks" / "models" / "norm.mlir").read_text()
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
 
 
@@ -216,29 +214,6 @@ def test_program_that_does_not_match_is_an_error(change: tuple[str, str], tmp_pa
 def test_split_without_products_to_leave_out_does_not_apply(name: str, tmp_path: Path) -> None:
     split = LARGEST_SPLIT.get(name, 0) + 1
     assert not applies(TransposedConvolution(split), write(tmp_path, CASES[name].text()))
-
-
-def test_single_dispatch_computes_the_same(tmp_path: Path) -> None:
-    model = write(tmp_path, NORM)
-    flags = library_for(SingleDispatch(), model, tmp_path)
-    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"single_dispatch": 1}
-    assert compiled_to(model, FLAGS, "flow").count("flow.executable private") == 2
-    assert compiled_to(model, flags, "flow").count("flow.executable private") == 1
-    values = np.random.default_rng(0).standard_normal((1, 256, 256), np.float32)
-    np.testing.assert_allclose(run(compile_to_bytes(model, flags), [values], "norm"), [np.linalg.norm(values)], 1e-5)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        NORM.replace("256x256", "2048x1024"),
-        NORM + "func.func @same(%x: tensor<1xf32>) -> tensor<1xf32> { return %x : tensor<1xf32> }",
-        (ROOT / "benchmarks" / "models" / "softmax.mlir").read_text(),
-    ],
-    ids=["large", "two functions", "no full reduction"],
-)
-def test_a_program_that_gains_nothing_as_one_dispatch_is_left(text: str, tmp_path: Path) -> None:
-    assert not applies(SingleDispatch(), write(tmp_path, text))
 
 
 def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> None:

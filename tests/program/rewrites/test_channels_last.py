@@ -12,11 +12,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.building import NO_TIME_TO_COMPILE, SETTLED, Choice, build_variants
 from mlir_sched.program.rewrites import ChannelsLast
-from mlir_sched.program.variant import LAYOUT
-from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
-from mlir_sched.targets.target import Target
 
 
 @pytest.fixture(scope="module")
@@ -58,39 +54,3 @@ def test_a_single_convolution_stays_channels_first(tmp_path: Path) -> None:
     one = layer(0, "conv_2d_nchw_fchw", "%image", ("1x4x20x20", "16x4x3x3", "1x16x18x18"), 1)
     text = function("1x4x20x20", one, "%out0", "1x16x18x18")
     assert not applies(ChannelsLast(), write(tmp_path, text))
-
-
-class Told(Choice):
-    """A choice that is told what the layout settles, and remembers what it was asked."""
-
-    def __init__(self, *, settled: bool) -> None:
-        self.settled = settled
-        self.asked: list[str] = []
-
-    def wants(self, name: str) -> bool:
-        self.asked.append(name)
-        return name in (LAYOUT, "O3")
-
-    def settles(self, ratio: float) -> bool:
-        assert ratio > 0
-        self.asked.append("settles")
-        return self.settled
-
-
-def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> None:
-    choice = Told(settled=True)
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(model, here, runner, (), choice)
-    assert choice.asked == [LAYOUT, "settles"]
-    assert [built.variant.name for built in variants.built] == ["default", LAYOUT]
-    assert set(variants.left_out.values()) == {SETTLED}
-    assert {"O3", "data-tiling", "contiguous_filters"} <= variants.left_out.keys()
-
-
-def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, here: Target) -> None:
-    choice = Told(settled=False)
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(model, here, runner, (), choice)
-    assert choice.asked[:2] == [LAYOUT, "settles"]
-    assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
-    assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}

@@ -1,0 +1,55 @@
+"""Program variants are compiled and timed in an order: the layout first, which may settle that no other one follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from channels_first_networks import network
+from rewriting import write
+
+from mlir_sched.program.building import NO_TIME_TO_COMPILE, SETTLED, Choice, build_variants
+from mlir_sched.program.variant import LAYOUT
+from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
+from mlir_sched.targets.target import Target
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("building"), network())
+
+
+class Told(Choice):
+    """A choice that is told what the layout settles, and remembers what it was asked."""
+
+    def __init__(self, *, settled: bool) -> None:
+        self.settled = settled
+        self.asked: list[str] = []
+
+    def wants(self, name: str) -> bool:
+        self.asked.append(name)
+        return name in (LAYOUT, "O3")
+
+    def settles(self, ratio: float) -> bool:
+        assert ratio > 0
+        self.asked.append("settles")
+        return self.settled
+
+
+def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> None:
+    choice = Told(settled=True)
+    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
+        variants = build_variants(model, here, runner, (), choice)
+    assert choice.asked == [LAYOUT, "settles"]
+    assert [built.variant.name for built in variants.built] == ["default", LAYOUT]
+    assert set(variants.left_out.values()) == {SETTLED}
+    assert {"O3", "data-tiling", "contiguous_filters"} <= variants.left_out.keys()
+
+
+def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, here: Target) -> None:
+    choice = Told(settled=False)
+    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
+        variants = build_variants(model, here, runner, (), choice)
+    assert choice.asked[:2] == [LAYOUT, "settles"]
+    assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
+    assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}
