@@ -23,6 +23,14 @@ class ScriptError(MlirSchedError):
     """A transform script cannot be parsed, is not the one its decisions produce, or does not apply."""
 
 
+class ScheduleError(Exception):
+    """A schedule program calls a verb that cannot follow the verbs before it: a mistake of the module's author.
+
+    It is no :class:`MlirSchedError`: as any other exception of a module, it becomes a :class:`UserError` with the
+    module's name and the line where the module called the verb.
+    """
+
+
 class FailureClass(StrEnum):
     """Why a candidate has no valid measurement; the value is what the record store keeps.
 

@@ -16,6 +16,10 @@ Handle: TypeAlias = Any
 """A transform-dialect value (``None`` where no ops are built)."""
 
 
+Place: TypeAlias = Any
+"""A place between two ops of the script (``None`` where no ops are built)."""
+
+
 class Sampled(int):
     """A sampled number: an ``int`` that remembers its decision, so that it prints as a parameter of the script.
 
@@ -160,5 +164,15 @@ class Emitter:
             replaces_function: Whether the op's only result replaces the function's handle; if not, it has no result.
         """
 
-    def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
-        """Annotate a handle (None: the function) with an attribute in MLIR syntax, or with a unit attribute."""
+    def annotate(self, target: Handle | None, name: str, attribute: str | None, *, at: Place | None = None) -> None:
+        """Annotate a handle (None: the function) with an attribute in MLIR syntax, or with a unit attribute.
+
+        Args:
+            target: The handle.
+            name: The attribute's name.
+            attribute: The attribute in MLIR syntax; None for a unit attribute.
+            at: Where the op stands; by default behind all ops so far.
+        """
+
+    def place(self) -> Place:
+        """Return the place behind the ops so far, where :meth:`annotate` may put an op later."""

@@ -64,8 +64,8 @@ class TileLoop:
 
     @property
     def rest(self) -> int:
-        """Number of iterations that whole steps leave over."""
-        return self.extent % self.size
+        """Number of iterations that whole steps leave over; 0 where the first step covers all."""
+        return self.extent % self.size if self.size < self.extent else 0
 
 
 def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:

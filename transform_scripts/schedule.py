@@ -11,12 +11,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from mlir_sched.errors import ScheduleError
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
-from mlir_sched.transform_scripts.emitter import Emitter, Handle
+from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.facts import Facts
 from mlir_sched.transform_scripts.nest import TileLoop, nest_of, numbers_of, tile_loops
 from mlir_sched.transform_scripts.structures import Loop
@@ -41,8 +42,8 @@ class Schedule(Facts):
         super().__init__(dispatch, target, recorder, emitter or Emitter())
         self._made: list[TileLoop] = []
         self._peeled: list[TileLoop] = []
+        self._gone: list[TileLoop] = []
         self._buffers: list[tuple[int, ...]] = []
-        self._partial: dict[int, tuple[Handle, Handle]] = {}
 
     # Tiling and fusion ------------------------------------------------------------------------------------------
 
@@ -59,7 +60,8 @@ class Schedule(Facts):
             mapping: One mapping attribute per size, outermost first.
             over: ``workgroup`` or ``thread``.
         """
-        numbers, tiled = numbers_of(op, sizes), self._ops.found(op)
+        tiled = self._ops.found(op)
+        numbers = self._numbers_of(op, sizes)
         handle, forall = self._emit.tile_using_forall(tiled.handle, numbers, mapping)
         self._ops.update(tiled.tiled(handle, over, numbers))
         return TileLoop(forall)
@@ -94,12 +96,13 @@ class Schedule(Facts):
         if not isinstance(fuse, bool) and made:
             made[-1] = self.fuse(*fuse, into=made[-1])
         if fuse:
-            self._ops.end_handles()
+            self._ops.end_handles(kept=op)
             self._ops.code = Code.UNTIDY
         return tuple(made)
 
     def fuse(self, *ops: LinalgOp, into: TileLoop) -> TileLoop:
         """Compute ops inside a loop of their consumer, the last op first; return the loop with its new handle."""
+        self._check_loops(into)
         loop = into
         for op in reversed(ops):
             handle, new = self._emit.fuse_into_containing_op(self._ops.found(op).handle, loop.handle)
@@ -125,8 +128,7 @@ class Schedule(Facts):
         _, partial, combine, handle = self._emit.tile_reduction_using_for(tiled.handle, numbers)
         uneven = next((loop for loop, size in sizes.items() if self.extent(loop, op) % size), None)
         extent, size = (1, 1) if uneven is None else (self.extent(uneven, op), int(sizes[uneven]))
-        self._ops.update(tiled.tiled(partial, "lanes", numbers))
-        self._partial[op.index] = partial, combine
+        self._ops.split(tiled.tiled(partial, "lanes", numbers), combine)
         made = TileLoop(handle, uneven, extent, size)
         self._made.append(made)
         return made
@@ -139,10 +141,11 @@ class Schedule(Facts):
         """
         if not ops:
             return
+        self._ops.check_code()
         self._ops.mark()
         self._ops.tidy()
-        self._emit.run_pass(_REMATERIALIZE)
         self._ops.end_handles()
+        self._emit.run_pass(_REMATERIALIZE)
         self._ops.remove(ops)
 
     # Buffers ----------------------------------------------------------------------------------------------------
@@ -190,48 +193,68 @@ class Schedule(Facts):
         self._ops.clean_up()
         tiled, _ = self._emit.tile_using_for(self._emit.match_ops(["linalg.transpose"]), copy)
         self._emit.vectorize(tiled)
-        self._ops.update(self._ops[op].held(packed))
+        self._ops.rename(self._ops[op].held(packed))
 
     def read_padding_in_place(self) -> None:
         """Read a padded tensor in place instead of a padded copy, each vector on the condition that it is not padding.
 
         A tile of 1 along the padded dimensions lies wholly inside the tensor or wholly outside. Most conditions fold,
-        or hold for a whole row. Only :meth:`fold_unit_dims` may follow.
+        or hold for a whole row. Of the verbs on ops and loops only :meth:`fold_unit_dims` may follow.
         """
+        self._ops.check_code()
         self._emit.apply_patterns(*patterns.MERGE_SLICES)
         self._emit.run_pass("iree-codegen-fuse-tensor-pad-with-consumer")
         self._ops.clean_up()
         self._emit.run_pass("iree-codegen-vectorize-tensor-pad")
+        self._ops.close_code(Code.PADDING_READ)
 
     # Tails, unrolling, vectors ----------------------------------------------------------------------------------
 
     def peel(self) -> None:
-        """Peel the last iterations off every loop whose step does not divide its extent, inner loops first."""
-        self._ops.mark()
-        self._peeled = [loop for loop in self._made if loop.rest]
-        for loop in reversed(self._peeled):  # peeling an outer loop invalidates the handles of the loops inside
-            self._emit.peel(loop.handle)
+        """Peel the last iterations off every loop whose step does not divide its extent, inner loops first.
+
+        The code is then cleaned up, as after a :meth:`tile` that fuses. From here on verbs act on all copies of an op
+        at once, and :meth:`extent` and :meth:`tile_of` say what full tiles have; :meth:`copies` tells the copies apart.
+        """
+        self._ops.check_code()
+        if any(loop.rest for loop in self._made):
+            self._ops.settle()
+            self._peel()
+            self._ops.code = Code.UNTIDY
 
     def copies(self, *ops: LinalgOp) -> Iterator[LinalgOp]:
-        """Yield ops once per copy of their tile that :meth:`peel` made, tails first; the full tiles come last.
+        """Peel, and yield ops once per copy of their tile that this makes, tails first; the full tiles come last.
 
-        Until the next op is yielded, the schedule's verbs act on the copy that was yielded.
+        The ops have to be inside all loops that :meth:`peel` peels. Until the next op is yielded, the schedule's verbs
+        act on the copy that was yielded, and refuse every other op. Afterwards only verbs that act on all code of the
+        function may follow, as :meth:`fold_unit_dims` does.
         """
+        self._ops.check_code()
+        self._peel()
         for copy in self._ops.copies(ops, self._peeled):
             yield copy.op
 
     def unroll(self, *loops: TileLoop) -> None:
-        """Unroll loops completely, the last loop first."""
+        """Unroll loops completely, the last loop first; from here on verbs act on all copies of an op at once."""
+        if not loops:
+            return
+        self._check_loops(*loops)
+        self._ops.settle()
+        self._ops.multiply()
         for loop in reversed(loops):
             self._emit.unroll(loop.handle, loop.extent // loop.size)
+        self._drop(loops)
 
     def fold_unit_dims(self) -> None:
-        """Drop unit dimensions from all ops of the function; afterwards these can only be vectorized, all together."""
+        """Drop unit dimensions from all ops of the function; afterwards these can only be vectorized, all together.
+
+        Other verbs on ops and loops refuse to follow, and so does :meth:`vectorize` of some of the ops.
+        """
         self._emit.run_pass("linalg-generalize-named-ops")  # a fill has unit dimensions to fold, too
         self._ops.clean_up()
         self._emit.apply_patterns(*patterns.FOLD_UNIT_DIMS)
         self._emit.cse()
-        self._ops.code = Code.FOLDED
+        self._ops.close_code(Code.FOLDED)
 
     def vectorize(self, *ops: LinalgOp, tail: str = DIVIDE, then: Sequence[str] = ()) -> None:
         """Vectorize the tiles of ops, and the copies into the buffers that were made for the ops.
@@ -244,16 +267,13 @@ class Schedule(Facts):
 
         Raises:
             IllegalTraceError: Fills of unlike tiles are to be masked; they are vectorized all at once.
+            ScheduleError: Unit dimensions are folded, and these are not all ops.
         """
         self._ops.settle()
-        peeled = tail == PEEL and any(loop.rest for loop in self._made)
         if self._ops.code is Code.FOLDED:
-            self._emit.vectorize(self._emit.match_ops(["linalg.generic"]))
-        elif peeled:
-            self.peel()
-            self._ops.clean_up()
-            names = _PARTS_OF_REDUCTIONS if self._partial else sorted({op.name for op in ops})
-            self._emit.vectorize(self._emit.match_ops(names))
+            self._vectorize_folded(ops)
+        elif tail == PEEL and any(loop.rest for loop in self._made):
+            self._vectorize_peeled(ops)
         else:
             self._vectorize_tiles(ops, masked=tail == MASK)
         for op in ops:
@@ -269,6 +289,7 @@ class Schedule(Facts):
             op: The op.
             function: As in :meth:`~mlir_sched.transform_scripts.emitter.Emitter.replace_by_function`.
         """
+        self._ops.check(op)
         self._ops.clean_up()
         self._emit.replace_by_function(self._emit.match_ops(["linalg.generic"]), function)
         self._ops.finish(self._ops[op])
@@ -284,8 +305,8 @@ class Schedule(Facts):
     def run_pass(self, name: str) -> None:
         """Run one of the compiler's passes on the function; ops are found again at their next use."""
         self._ops.mark()
-        self._emit.run_pass(name)
         self._ops.end_handles()
+        self._emit.run_pass(name)
 
     def annotate(self, name: str, attribute: str, *, on: LinalgOp | str | None = None) -> None:
         """Annotate an op, all ops of a name, or the function with an attribute in MLIR syntax."""
@@ -302,15 +323,27 @@ class Schedule(Facts):
         on: TileLoop | None = None,
         attributes: Mapping[str, str] | None = None,
         replaces_function: bool = False,
+        ends_handles: bool = False,
     ) -> None:
         """Emit an op of the transform dialect that has no method here, on a loop or, by default, on the function.
+
+        The schedule cannot know which handles the op ends. An op that replaces the function's handle ends all handles
+        of ops and loops; any other is taken to end none, unless ``ends_handles`` says that it does. Ops are then found
+        again at their next use, all copies of them; loops are not.
 
         Args:
             name: The op's full name.
             on: The loop that is the op's operand.
             attributes: The op's attributes in MLIR syntax.
             replaces_function: Whether the op's only result replaces the function's handle; if not, it has no result.
+            ends_handles: Whether the op copies, moves or replaces ops of the dispatch.
         """
+        if on is not None:
+            self._check_loops(on)
+        if ends_handles:
+            self._ops.settle()
+        if ends_handles or replaces_function:
+            self._ops.multiply()
         target = None if on is None else on.handle
         self._emit.op(name, target, attributes=attributes, replaces_function=replaces_function)
 
@@ -331,15 +364,54 @@ class Schedule(Facts):
 
     # Helpers ----------------------------------------------------------------------------------------------------
 
+    def _numbers_of(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
+        """Return one size per loop of an op that was found; none of them is a parameter where the op has copies."""
+        numbers = numbers_of(op, sizes)
+        return [*map(int, numbers)] if self._ops.is_copied(op) else numbers
+
+    def _check_loops(self, *loops: TileLoop) -> None:
+        """Refuse loops that are not there any more.
+
+        Raises:
+            ScheduleError: A loop was peeled or unrolled, or the code has no loops that can be changed.
+        """
+        self._ops.check_code()
+        for loop in loops:
+            if loop in self._gone:
+                name = "a loop" if loop.loop is None else f"the loop {loop.loop.name}"
+                raise ScheduleError(f"{name} was peeled or unrolled before; no verb can change it any more")
+
+    def _drop(self, loops: Sequence[TileLoop]) -> None:
+        self._gone += loops
+        self._made = [loop for loop in self._made if loop not in loops]
+
+    def _peel(self) -> None:
+        uneven = [loop for loop in self._made if loop.rest]
+        if not uneven:
+            return
+        self._ops.mark()
+        self._ops.multiply()
+        for loop in reversed(uneven):  # peeling an outer loop invalidates the handles of the loops inside
+            self._emit.peel(loop.handle)
+        self._drop(uneven)
+        self._peeled = uneven
+
+    def _mask_sizes(self, op: LinalgOp) -> tuple[int, ...]:
+        tile = self._ops.tile(op.index)
+        return tuple(map(int, tile)) if self._ops.is_copied(op) else tile
+
     def _tile(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
-        numbers, tiled = numbers_of(op, sizes), self._ops.found(op)
+        tiled = self._ops.found(op)
+        numbers = self._numbers_of(op, sizes)
         handle, loops = self._emit.tile_using_for(tiled.handle, numbers)
         self._ops.update(tiled.tiled(handle, "loop", numbers))
         return tile_loops(loops, op, sizes, tiled.tile)
 
     def _fuse_producers(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
         """Tile an op and fuse its producers greedily, which invalidates the producers' handles."""
-        numbers, tiled = numbers_of(op, sizes), self._ops[op]
+        tiled = self._ops.kept(op)
+        numbers = self._numbers_of(op, sizes)
+        self._ops.end_handles(kept=op)
         handle, loops = self._emit.fuse(tiled.handle, numbers)
         self._ops.update(tiled.tiled(handle, "loop", numbers))
         for other in reversed(self.dispatch.ops):
@@ -347,16 +419,31 @@ class Schedule(Facts):
                 self._ops.fuse(other)
         return tile_loops(loops, op, sizes, tiled.tile)
 
+    def _vectorize_folded(self, ops: Sequence[LinalgOp]) -> None:
+        left = [op.name for op in self._ops.unfinished if op not in ops]
+        if left:
+            raise ScheduleError(f"{self._ops.rule}; {', '.join(left)} would be left")
+        self._emit.vectorize(self._emit.match_ops(["linalg.generic"]))
+
+    def _vectorize_peeled(self, ops: Sequence[LinalgOp]) -> None:
+        for op in ops:
+            self._ops.check(op)
+        self._peel()
+        self._peeled = []
+        self._ops.clean_up()
+        names = _PARTS_OF_REDUCTIONS if self._ops.has_partial_results else sorted({op.name for op in ops})
+        self._emit.vectorize(self._emit.match_ops(names))
+
     def _vectorize_tiles(self, ops: Sequence[LinalgOp], *, masked: bool) -> None:
+        self._ops.check_code()
         if masked:
             self._ops.clean_up()
         for op in ops:
-            if op.index in self._partial:
-                for handle in self._partial[op.index]:
-                    self._emit.vectorize(handle)
-            elif op.kind is not OpKind.FILL:
-                tiled = self._ops.found(op)
-                self._emit.vectorize(tiled.handle, tiled.tile if masked else ())
+            if op.kind is not OpKind.FILL:
+                parts = self._ops.parts(op)
+                sizes = self._mask_sizes(op) if masked and len(parts) == 1 else ()
+                for handle in parts:
+                    self._emit.vectorize(handle, sizes)
         fills = [op for op in ops if op.kind is OpKind.FILL]
         if masked:
             tiles = sorted({self._ops[fill].tile for fill in fills})

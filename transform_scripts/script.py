@@ -17,7 +17,7 @@ from iree.compiler.dialects.transform import structured
 
 from mlir_sched.attributes import APPLIED, SEQUENCE
 from mlir_sched.trace import Decision
-from mlir_sched.transform_scripts.emitter import Emitter, Handle, Sampled
+from mlir_sched.transform_scripts.emitter import Emitter, Handle, Place, Sampled
 from mlir_sched.transform_scripts.script_form import (
     DISTRIBUTION,
     ELEMENT,
@@ -331,13 +331,20 @@ class ScriptEmitter(Emitter):
         if replaces_function:
             self._function = op.result
 
-    def annotate(self, target: Handle | None, name: str, attribute: str | None) -> None:
+    def annotate(self, target: Handle | None, name: str, attribute: str | None, *, at: Place | None = None) -> None:
         """Emit ``transform.annotate``."""
-        param = None
-        if attribute is not None:
-            with ir.Location.name("value"):
-                param = transform.ParamConstantOp(transform.AnyParamType.get(), ir.Attribute.parse(attribute)).result
-        transform.AnnotateOp(self._function if target is None else target, name, param=param)
+        with ir.InsertionPoint.current if at is None else ir.InsertionPoint.after(at):
+            param = None
+            if attribute is not None:
+                with ir.Location.name("value"):
+                    value = ir.Attribute.parse(attribute)
+                    param = transform.ParamConstantOp(transform.AnyParamType.get(), value).result
+            transform.AnnotateOp(self._function if target is None else target, name, param=param)
+
+    def place(self) -> Place:
+        """Return the last op of the sequence."""
+        operations = ir.InsertionPoint.current.block.operations
+        return operations[len(operations) - 1]
 
 
 def _describe_static(op: ir.Operation, attribute: str, numbers: Sequence[int]) -> None:

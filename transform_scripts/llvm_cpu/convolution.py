@@ -107,7 +107,6 @@ def convolve(s: Schedule, conv: Convolution, may_peel: bool) -> None:
     tile = _sample_tile(s, conv, may_peel)
     s.tile(conv.root, {loop: 1 for loop in tile.sizes if loop not in tile.order}, fuse=True)
     s.tile(conv.root, tile.sizes, order=tile.order, fuse=True)
-    s.peel()
     for op in s.copies(*conv.ops):
         _tile_copy(s, conv, tile, op)
     if s.dispatch.other_ops:
