@@ -267,11 +267,11 @@ class Schedule(Facts):
 
         Raises:
             IllegalTraceError: Fills of unlike tiles are to be masked; they are vectorized all at once.
-            ScheduleError: Unit dimensions are folded, and these are not all ops.
+            ScheduleError: Unit dimensions are folded, and these are not all ops, or tails are still to be peeled.
         """
         self._ops.settle()
         if self._ops.code is Code.FOLDED:
-            self._vectorize_folded(ops)
+            self._vectorize_folded(ops, tail)
         elif tail == PEEL and any(loop.rest for loop in self._made):
             self._vectorize_peeled(ops)
         else:
@@ -419,7 +419,9 @@ class Schedule(Facts):
                 self._ops.fuse(other)
         return tile_loops(loops, op, sizes, tiled.tile)
 
-    def _vectorize_folded(self, ops: Sequence[LinalgOp]) -> None:
+    def _vectorize_folded(self, ops: Sequence[LinalgOp], tail: str) -> None:
+        if tail == PEEL and any(loop.rest for loop in self._made):
+            raise ScheduleError(f"{self._ops.rule}; peel() has to come before")
         left = [op.name for op in self._ops.unfinished if op not in ops]
         if left:
             raise ScheduleError(f"{self._ops.rule}; {', '.join(left)} would be left")

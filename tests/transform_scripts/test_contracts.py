@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from convolution_payloads import CONVOLUTIONS
 from folders import ROOT
-from payloads import PAYLOADS, Payload, dot_products, independent_ops
+from payloads import PAYLOADS, Payload, dot_products, every_other_pixel, independent_ops
 from vulkan import require_vulkan
 
 from mlir_sched.space.space import Space
@@ -74,7 +74,10 @@ class TestReduction(OnPayloads):
 
 
 class TestElementwise(OnPayloads):
-    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*ELEMENTWISE, *EDGES)}
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        **{name: PAYLOADS[name] for name in (*ELEMENTWISE, *EDGES)},
+        "every_other_pixel_uneven": every_other_pixel(6, 6, 41),
+    }
     candidates = 5
 
     def module(self) -> TransformModule:

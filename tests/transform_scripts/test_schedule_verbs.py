@@ -283,6 +283,14 @@ def test_folded_ops_are_vectorized_all_together() -> None:
     assert emitter.take()[-2:] == ["h1 = match linalg.generic", "vectorize h1"]
 
 
+def test_tails_are_peeled_before_unit_dimensions_are_folded() -> None:
+    s, _, mm = started()
+    s.tile(mm.op, {mm.tiled[0]: 3})
+    s.fold_unit_dims()
+    with pytest.raises(ScheduleError, match=r"peel\(\) has to come before"):
+        s.vectorize(*mm.ops, tail="peel")
+
+
 def test_loops_that_are_gone_are_refused() -> None:
     s, _, mm = started()
     loops = s.tile(mm.op, {mm.tiled[0]: 3, mm.tiled[1]: 4})

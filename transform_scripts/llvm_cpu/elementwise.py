@@ -39,6 +39,8 @@ class ElementwiseTiling(ElementwiseModule):
         *_, innermost = s.tile(found.root, tile, order=order)
         s.fuse_rest(found.root, innermost)
         if any(steps_over(found.root, loop) for loop in found.loops):
+            if tail == PEEL:
+                s.peel()
             s.fold_unit_dims()  # what is left is read element after element
         s.vectorize(*found.ops, tail=tail)
 
