@@ -126,6 +126,14 @@ def test_transform_modules_do_not_import_the_bindings() -> None:
     assert users == ["script.py", "script_form.py", "script_reading.py"]
 
 
+def test_the_schedule_language_imports_no_transform_modules() -> None:
+    root = "mlir_sched.transform_scripts"
+    modules = [f"{root}.{folder.name}" for folder in (ROOT / "transform_scripts").iterdir() if folder.is_dir()]
+    assert {f"{root}.{name}" for name in ("common", "llvm_cpu", "vulkan")} <= set(modules)
+    language = [(path, other) for path in (ROOT / "transform_scripts").glob("*.py") for other in all_imports_of(path)]
+    assert [(p.name, i) for p, i in language if any(is_inside(i, module) for module in modules)] == []
+
+
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_data_needs_no_iree(name: str) -> None:
     found = [path for path in files_of("mlir_sched") if path.stem == name and path.parent.name == "mlir_sched"]

@@ -16,8 +16,8 @@ from mlir_sched.sampling import (
     PowerOfTwo,
 )
 from mlir_sched.trace import Decision, Recorder
-from mlir_sched.transform_scripts.common.extents import is_uneven, powers_of_two, vector_multiple
 from mlir_sched.transform_scripts.emitter import Emitter, Sampled
+from mlir_sched.transform_scripts.extents import is_uneven, powers_of_two, vector_multiple
 from mlir_sched.transform_scripts.structures import Loop, Loops
 
 DIVIDE, PEEL, MASK = "divisor", "peel", "mask"

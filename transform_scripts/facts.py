@@ -9,9 +9,9 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
-from mlir_sched.transform_scripts.common.extents import ACCUMULATOR_SHARE, vector_elements
 from mlir_sched.transform_scripts.draws import Draws
 from mlir_sched.transform_scripts.emitter import Emitter
+from mlir_sched.transform_scripts.extents import ACCUMULATOR_SHARE, vector_elements
 from mlir_sched.transform_scripts.nest import Level, TiledOp, points
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
 from mlir_sched.transform_scripts.tracked_ops import TrackedOps

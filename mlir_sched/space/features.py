@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from mlir_sched.payload import LinalgOp
-from mlir_sched.transform_scripts.common.extents import vector_elements
+from mlir_sched.transform_scripts.extents import vector_elements
 from mlir_sched.transform_scripts.nest import TiledOp
 from mlir_sched.transform_scripts.schedule import Schedule
 

@@ -1,1 +1,1 @@
-"""Transform modules that every backend uses."""
+"""Parts of transform modules that name no target: whole modules, bases of modules, choices of loops."""

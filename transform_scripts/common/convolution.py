@@ -1,4 +1,4 @@
-"""Convolutions on every target: the choice of loops for the register tile."""
+"""The choice of loops for the register tile of a convolution, by their roles and not by a target."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.extents import MAX_INSTRUCTIONS, instructions
+from mlir_sched.transform_scripts.extents import MAX_INSTRUCTIONS, instructions
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Elementwise, Loop

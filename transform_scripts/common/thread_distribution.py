@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
-from mlir_sched.transform_scripts.common.extents import vector_multiple
+from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.nest import Level
 from mlir_sched.transform_scripts.schedule import Schedule, product

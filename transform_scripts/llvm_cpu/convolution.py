@@ -27,14 +27,14 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.convolution import row_loops, vector_loops
-from mlir_sched.transform_scripts.common.extents import (
+from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
+from mlir_sched.transform_scripts.extents import (
     ACCUMULATOR_SHARE,
     element_bytes,
     is_uneven,
     vector_elements,
     vector_multiple,
 )
-from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.facts import MAX_UNROLLED_VECTORS
 from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import TileLoop

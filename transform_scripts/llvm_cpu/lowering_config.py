@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.common.extents import (
+from mlir_sched.transform_scripts.extents import (
     ACCUMULATOR_SHARE,
     element_bytes,
     floor_power_of_two,

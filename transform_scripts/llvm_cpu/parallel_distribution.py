@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mlir_sched.payload import OpKind
-from mlir_sched.transform_scripts.common.extents import vector_multiple
+from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop

@@ -21,13 +21,13 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
-from mlir_sched.transform_scripts.common.extents import (
+from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
+from mlir_sched.transform_scripts.extents import (
     MAX_INSTRUCTIONS,
     element_bytes,
     instructions,
     is_uneven,
 )
-from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.nest import points

@@ -1,4 +1,4 @@
-"""Small facts about loop extents that several modules need."""
+"""Small facts about loop extents and vectors, which the schedule, the features and several modules need."""
 
 from __future__ import annotations
 
