@@ -20,7 +20,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.convolution import row_loops, vector_loops
+from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.llvm_cpu import convolution
 from mlir_sched.transform_scripts.llvm_cpu.convolution import chunk
 from mlir_sched.transform_scripts.structures import Convolution, Loops
@@ -85,7 +85,7 @@ def test_a_pooling_is_a_convolution_without_a_filter(space_for: SpaceFor) -> Non
     assert space.sketches == ("convolution",)
     conv = matched(space.dispatch)
     assert positions(conv, vector_loops(conv, 16)) == (2,)  # loops h w c i j: the channels
-    assert positions(conv, row_loops(conv, conv.loops[2])) == (1, 0)
+    assert positions(conv, sharing_loops(conv, conv.loops[2])) == (1, 0)
 
 
 def test_a_channel_count_without_good_divisors_is_mostly_peeled(space_for: SpaceFor) -> None:
@@ -121,7 +121,7 @@ def test_vector_and_rows_follow_from_the_roles(
 ) -> None:
     conv = matched(space_for(CONVOLUTIONS[name]).dispatch)
     assert positions(conv, vector_loops(conv, 16)) == vectors
-    assert positions(conv, row_loops(conv, conv.loops[vectors[0]])) == rows
+    assert positions(conv, sharing_loops(conv, conv.loops[vectors[0]])) == rows
 
 
 def test_vectors_are_powers_of_two_or_less_than_a_register() -> None:

@@ -26,7 +26,7 @@ def vector_loops(conv: Convolution, lanes: int) -> Loops:
     return (*along, *others[:2])
 
 
-def row_loops(conv: Convolution, vector: Loop) -> Loops:
+def sharing_loops(conv: Convolution, vector: Loop) -> Loops:
     """Return the loops whose iterations share the loads of a vector loop, the best first.
 
     A channel loop shares the image, an image loop the filter; groups and phases share nothing.

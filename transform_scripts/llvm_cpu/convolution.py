@@ -26,7 +26,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.convolution import row_loops, vector_loops
+from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import (
     ACCUMULATOR_SHARE,
@@ -122,7 +122,7 @@ def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionT
     multiple = vector_multiple(vector.extent, lanes)
     fits = s.extent(vector) % multiple == 0
     s.require(fits, f"the workgroup's {s.extent(vector)} do not hold vectors of {multiple}")
-    rows = [loop for loop in row_loops(conv, vector) if s.extent(loop) > 1][:2]
+    rows = [loop for loop in sharing_loops(conv, vector) if s.extent(loop) > 1][:2]
     sizes = {loop: 1 for loop in conv.parallel if loop.extent > 1}
     tail = _sample_tail(s, s.extent(vector), [s.extent(loop) for loop in rows], lanes) if may_peel else DIVIDE
     sizes[vector] = s.sample_vector_tile("vector", vector, lanes, tail, most=MAX_VECTORS_PER_ROW)
