@@ -37,12 +37,8 @@ def vector_elements(op: LinalgOp, target: Target) -> int:
     return target.vector_elements(element_bytes(op))
 
 
-ACCUMULATOR_SHARE = 0.75
-"""Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
 MATH_OPS = 16
 """About how many vector instructions one ``math`` function takes: a polynomial of degree 5 to 8 with its reduction."""
-MAX_INSTRUCTIONS = 512
-"""Most vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves L1."""
 
 
 def instructions(op: LinalgOp, vectors: float) -> int:

@@ -1,9 +1,9 @@
-"""What a schedule program can ask while it runs: facts of the code that it has made so far, and static rules."""
+"""Facts of the code that a schedule program has made so far, and static rules that several modules share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -11,13 +11,17 @@ from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts.draws import Draws
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.extents import ACCUMULATOR_SHARE, vector_elements
+from mlir_sched.transform_scripts.extents import instructions, vector_elements
 from mlir_sched.transform_scripts.nest import Level, TiledOp, points
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
 from mlir_sched.transform_scripts.tracked_ops import TrackedOps
 
+ACCUMULATOR_SHARE = 0.75
+"""Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
 MAX_UNROLLED_VECTORS = 512
 """Most vector instructions in one unrolled tile; more only cost compile time and instruction cache."""
+MAX_INSTRUCTIONS = 512
+"""Most vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves L1."""
 
 
 class Facts(Draws):
@@ -71,6 +75,15 @@ class Facts(Draws):
         """Return how many elements of an op's result one vector register holds."""
         return vector_elements(op, self.target)
 
+    @property
+    def max_accumulators(self) -> int:
+        """Number of vector registers that may hold accumulators."""
+        return int(self.target.vector_registers * ACCUMULATOR_SHARE)
+
+    def fits_stack(self, size: int) -> bool:
+        """Say whether temporaries of a size in bytes fit the stack of a workgroup, if the target bounds it."""
+        return not self.target.stack_bytes or size <= self.target.stack_bytes
+
     # Rules ------------------------------------------------------------------------------------------------------
 
     def require(self, legal: bool, rule: str) -> None:
@@ -97,14 +110,57 @@ class Facts(Draws):
             IllegalTraceError: The tile is too large.
         """
         lanes, along = self.lanes(op), contiguous_loop(op, sizes)
-        counts = [math.ceil(n / lanes) if loop is along else int(n) for loop, n in sizes.items()]
-        vectors, most = math.prod(counts), int(self.target.vector_registers * ACCUMULATOR_SHARE)
-        tile = "x".join(str(int(n)) for n in sizes.values())
-        self.require(vectors <= most, f"{tile} accumulators take {vectors} registers of {most}")
-        unrolled = vectors * step
-        self.require(unrolled <= most_vectors, f"{unrolled} unrolled vectors are more than {most_vectors}")
-        self.notes["accumulator_registers"] = vectors
-        self.notes["unrolled_vectors"] = unrolled
+        vectors = math.prod(math.ceil(n / lanes) if loop is along else int(n) for loop, n in sizes.items())
+        self.require_accumulators(vectors, [*sizes.values()])
+        self.require_unrolled(vectors * step, most_vectors)
+        self.notes["unrolled_vectors"] = vectors * step
+
+    def require_accumulators(self, registers: int, tile: Sequence[int]) -> None:
+        """Refuse a tile whose accumulators take more registers than :attr:`max_accumulators`; note their number.
+
+        Raises:
+            IllegalTraceError: They take more; the message names the sizes of the tile.
+        """
+        most = self.max_accumulators
+        if registers > most:
+            raise IllegalTraceError(f"{'x'.join(map(str, tile))} accumulators take {registers} registers of {most}")
+        self.notes["accumulator_registers"] = registers
+
+    def require_unrolled(self, vectors: int, most: int = MAX_UNROLLED_VECTORS) -> None:
+        """Refuse a tile that unrolls into too many vector instructions.
+
+        Raises:
+            IllegalTraceError: There are more than ``most``.
+        """
+        if vectors > most:
+            raise IllegalTraceError(f"{vectors} unrolled vectors are more than {most}")
+
+    def require_instructions(self, vectors: float, *ops: LinalgOp) -> None:
+        """Refuse a tile whose straight-line code is too long.
+
+        Args:
+            vectors: Vectors of the tile.
+            ops: The ops that are computed in it.
+
+        Raises:
+            IllegalTraceError: There are more than :data:`MAX_INSTRUCTIONS`.
+        """
+        count = sum(instructions(op, vectors) for op in ops)
+        if count > MAX_INSTRUCTIONS:
+            raise IllegalTraceError(f"{count} vector instructions in a tile are more than {MAX_INSTRUCTIONS}")
+
+    def require_stack(self, size: int, what: str = "temporaries") -> None:
+        """Refuse values that do not fit the stack of one workgroup.
+
+        Args:
+            size: Their size in bytes.
+            what: The values, in the plural.
+
+        Raises:
+            IllegalTraceError: They are larger.
+        """
+        if not self.fits_stack(size):
+            raise IllegalTraceError(f"{what} take {size} bytes of the {self.target.stack_bytes} on the stack")
 
     def _settle(self) -> None:
         self._ops.settle()

@@ -129,7 +129,7 @@ def test_vectors_are_powers_of_two_or_less_than_a_register() -> None:
 
 
 REFUSED: list[tuple[str, dict[str, Value], str]] = [
-    ("2d_bias_relu", {"vector": (32,), "rows_0": (16,), "rows_1": (1,)}, "32 accumulators are more than 24 registers"),
+    ("2d_bias_relu", {"vector": (32,), "rows_0": (16,), "rows_1": (1,)}, "accumulators take 32 registers of 24"),
     ("2d_bias_relu", {"vector": (24,)}, "not in the support"),
     ("2d_odd", {"tail": "peel", "vector": 24}, "not in the support"),
 ]
@@ -173,14 +173,14 @@ UNEVEN_ACROSS: dict[str, Value] = {
 @pytest.mark.parametrize(
     ("payload", "values", "rule"),
     [
-        (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("2", "1", "0")}, "a part of 51376 bytes"),
+        (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("2", "1", "0")}, "parts of the result take 51376"),
         (HALVES, ONE_ITERATION | {"workgroup_0": (13,), "order": ("1", "0", "2")}, ""),
         (HALVES, ONE_ITERATION | {"workgroup_0": (26,), "order": ("2", "1", "0")}, ""),
-        (SCATTERED, ACROSS | {"rows_2": (2,)}, "a part of 36864 bytes"),
+        (SCATTERED, ACROSS | {"rows_2": (2,)}, "parts of the result take 36864"),
         (SCATTERED, ACROSS | {"rows_2": (1,)}, ""),
         (SCATTERED, ACROSS | {"rows_2": (2,), "workgroup_1": (24,)}, ""),
         (IN_PLACE, ACROSS | {"rows_2": (2,)}, ""),
-        (UNEVEN, UNEVEN_ACROSS | {"rows_2": (9,)}, "a part of 47520 bytes"),
+        (UNEVEN, UNEVEN_ACROSS | {"rows_2": (9,)}, "parts of the result take 47520"),
         (UNEVEN, UNEVEN_ACROSS | {"rows_2": (1,)}, ""),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(
         return space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])
 
     if rule:
-        with pytest.raises(IllegalTraceError, match=f"{rule} is above 32768"):
+        with pytest.raises(IllegalTraceError, match=f"{rule} bytes of the 32768"):
             script()
         monkeypatch.setattr(convolution, "_require_on_stack", lambda *_: None)
     with CompilerPool(task.flags) as pool:

@@ -7,7 +7,6 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.extents import MAX_INSTRUCTIONS, instructions
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Elementwise, Loop
@@ -31,7 +30,6 @@ def steps_over(op: LinalgOp, loop: Loop) -> bool:
 
 
 def check_instructions(s: Schedule, vectors: float) -> None:
-    """Refuse tiles of ``vectors`` vectors if their code would be too long."""
-    count = sum(instructions(op, vectors) for op in s.dispatch.ops)
-    s.require(count <= MAX_INSTRUCTIONS, f"a tile of {count} vector instructions is above {MAX_INSTRUCTIONS}")
+    """Refuse tiles of ``vectors`` vectors of the whole dispatch if their code would be too long; note their number."""
+    s.require_instructions(vectors, *s.dispatch.ops)
     s.notes["unrolled_vectors"] = vectors

@@ -25,7 +25,6 @@ from mlir_sched.transform_scripts.common.contraction import (
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.extents import (
-    ACCUMULATOR_SHARE,
     element_bytes,
     floor_power_of_two,
     vector_multiple,
@@ -136,8 +135,8 @@ def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
 
     After: ``fill; for k_c, rows_c, columns_c (any order): for rows_r, columns_r: for k step kr: contract; epilogues``.
     """
-    temporary, most = _temporary_bytes(s, mm), s.target.stack_bytes
-    s.require(temporary <= most, f"a temporary of {temporary} bytes is above {most}")
+    temporary = _temporary_bytes(s, mm)
+    s.require_stack(temporary)
     tile = _sample_register_tile(s, mm, ways)
     powers = (*_cache_powers(mm, ways), _step_power(mm))
     *blocks, step = s.sample_tiles("reduction", mm.reduction, len(powers), most=MAX_REDUCTION_STEP, powers=powers)
@@ -168,7 +167,7 @@ def _reduce(s: Schedule, mm: Contraction, step: int, panel: Panel | None) -> Non
 
 def _sample_register_tile(s: Schedule, mm: Contraction, ways: Ways) -> ContractionTile:
     """Draw the columns first, then at most as many rows as leave the accumulators in registers."""
-    lanes, most = s.lanes(mm.op), int(s.target.vector_registers * ACCUMULATOR_SHARE)
+    lanes, most = s.lanes(mm.op), s.max_accumulators
     columns, rows = s.extent(mm.columns), 1 if mm.rows is None else s.extent(mm.rows)
     tail = _sample_tail(s, rows, columns, lanes, ways.tails)
     widest = floor_power_of_two(min(MAX_VECTORS_PER_ROW, max(1, most // min(rows, FEW_ROWS))))
@@ -292,7 +291,7 @@ def _sample_panel(
     depth, step = reduction
     tensor, columns = mm.op.inputs[operand].tensor, tile.register[mm.columns]
     needed = depth * columns * tensor.bytes // tensor.elements
-    if step == depth or needed + reserved_bytes > s.target.stack_bytes:
+    if step == depth or not s.fits_stack(needed + reserved_bytes):
         return None
     if s.sample_choice("columns_operand", ("in_place", "panel"), weights=(1.0, 4.0)) == "in_place":
         return None

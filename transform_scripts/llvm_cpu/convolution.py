@@ -29,7 +29,6 @@ from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import (
-    ACCUMULATOR_SHARE,
     element_bytes,
     is_uneven,
     vector_elements,
@@ -130,9 +129,7 @@ def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionT
         sizes[loop] = _sample_rows(s, loop, tail)
     whole = chunk(sizes[vector], lanes)
     registers = math.prod(sizes[loop] for loop in rows) * math.ceil(sizes[vector] / min(whole, lanes))
-    most = int(s.target.vector_registers * ACCUMULATOR_SHARE)
-    s.require(registers <= most, f"{registers} accumulators are more than {most} registers")
-    s.notes["accumulator_registers"] = registers
+    s.require_accumulators(registers, [*sizes.values()])
     order = s.sample_order("order", (*rows, vector)) if rows else (vector,)
     _check_single_iterations(s, op, [(s.extent(loop), sizes[loop]) for loop in order])
     peeled = sum(s.extent(loop) % size != 0 for loop, size in sizes.items())
@@ -180,9 +177,9 @@ def _check_scattered_rows(s: Schedule, conv: Convolution, vector: Loop, sizes: M
 
 def _require_on_stack(s: Schedule, op: LinalgOp, elements: int, copies: int = 1) -> None:
     """Refuse copies of a part of the result above the stack's size; one copy of the whole result is no temporary."""
-    part, most = elements * element_bytes(op), s.target.stack_bytes
-    fits = copies * part <= most or (copies == 1 and part == op.outputs[0].tensor.bytes)
-    s.require(fits, f"a part of {copies * part} bytes is above {most}")
+    part = elements * element_bytes(op)
+    if copies > 1 or part != op.outputs[0].tensor.bytes:
+        s.require_stack(copies * part, "parts of the result")
 
 
 def _sample_tail(s: Schedule, vector: int, rows: Sequence[int], lanes: int) -> str:

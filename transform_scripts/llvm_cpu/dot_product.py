@@ -112,7 +112,7 @@ def _check_stack(s: Schedule, found: DotProductContraction, packed: int, result:
     """Refuse tiles whose temporaries exceed the stack: the packed block, and the result that epilogues read."""
     instruction = found.instruction
     size = packed * instruction.bytes + len(found.mm.epilogues) * result * instruction.result_bytes
-    s.require(size <= s.target.stack_bytes, f"temporaries of {size} bytes are above {s.target.stack_bytes}")
+    s.require_stack(size)
 
 
 def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) -> None:

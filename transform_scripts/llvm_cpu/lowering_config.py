@@ -12,7 +12,6 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.extents import (
-    ACCUMULATOR_SHARE,
     element_bytes,
     floor_power_of_two,
     powers_of_two,
@@ -63,7 +62,7 @@ def configure(s: Schedule, op: LinalgOp) -> None:
 
     Register tiles are drawn first, from sizes that keep the results in registers, with chances in proportion to size.
     """
-    lanes, free = s.lanes(op), int(s.target.vector_registers * ACCUMULATOR_SHARE)
+    lanes, free = s.lanes(op), s.max_accumulators
     loops = [loop for loop in parallel_loops(op) if loop.extent > 1]
     vector = contiguous_loop(op, loops)
     registers: dict[Loop, int] = {}

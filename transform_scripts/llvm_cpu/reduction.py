@@ -23,7 +23,6 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import (
-    MAX_INSTRUCTIONS,
     element_bytes,
     instructions,
     is_uneven,
@@ -230,7 +229,7 @@ def _sample_lanes(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, name: str) 
     count = s.points(op)
     registers = count * max(1, lanes // width)
     s.require(registers <= 2 * s.target.vector_registers, f"{count} rows x {lanes} lanes take {registers} registers")
-    _check_instructions(s, op, registers)
+    s.require_instructions(registers, op)
     s.notes["accumulator_registers"] = registers
     return lanes
 
@@ -246,7 +245,7 @@ def _tile_columns(s: Schedule, rows: Rows, op: LinalgOp) -> None:
         loop = along or columns[-1]
         size = _sample_columns(s, rows, op, loop, contiguous=along is not None)
         s.tile(op, {**dict.fromkeys(columns, 1), loop: size})
-    _check_instructions(s, op, s.points(op) / s.lanes(op))
+    s.require_instructions(s.points(op) / s.lanes(op), op)
 
 
 def _sample_columns(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, *, contiguous: bool) -> int:
@@ -254,12 +253,6 @@ def _sample_columns(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, *, contig
     if not contiguous:
         return s.sample_tile(name, loop, most=MAX_ROWS)
     return s.sample_vector_tile(name, loop, s.lanes(op), rows.tail, most=MAX_COLUMNS_IN_VECTORS)
-
-
-def _check_instructions(s: Schedule, op: LinalgOp, vectors: float) -> None:
-    """Refuse a tile whose straight-line code is too long."""
-    count = instructions(op, vectors)
-    s.require(count <= MAX_INSTRUCTIONS, f"{count} vector instructions in a tile are more than {MAX_INSTRUCTIONS}")
 
 
 def _check_temporaries(s: Schedule, rows: Rows) -> None:
@@ -270,7 +263,7 @@ def _check_temporaries(s: Schedule, rows: Rows) -> None:
     if any(_shares_buffer(op, root) for op in between):
         workgroup = s.levels_of(root)[0].tile
         total += points(root, workgroup) * element_bytes(root) if workgroup != s.tile_of(root) else 0
-    s.require(total <= s.target.stack_bytes, f"temporaries of {total} bytes are above {s.target.stack_bytes}")
+    s.require_stack(total)
 
 
 def _shares_buffer(op: LinalgOp, root: LinalgOp) -> bool:

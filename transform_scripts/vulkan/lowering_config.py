@@ -56,5 +56,5 @@ def _sample_reduction(s: Schedule, op: LinalgOp, thread: Mapping[Loop, int]) -> 
     *outer, innermost = reduction_loops(op)
     step = s.sample_tile("reduction_step", innermost, most=MAX_REDUCTION_STEP)
     unrolled = product([*thread.values(), step]) // s.target.vector_elements(4)
-    s.require(unrolled <= MAX_THREAD_VECTORS, f"{unrolled} unrolled vectors are more than {MAX_THREAD_VECTORS}")
+    s.require_unrolled(unrolled, MAX_THREAD_VECTORS)
     return {**dict.fromkeys(outer, 1), innermost: step}
