@@ -94,6 +94,16 @@ class Operand:
         return tuple(sorted({dim for expr in self.indexing_map for dim in expr.dims}))
 
     @cached_property
+    def loops(self) -> tuple[int, ...]:
+        """The loop that walks each of its dimensions, in the order of the dimensions, each of which has to have one."""
+        return tuple(expr.dims[0] for expr in self.indexing_map)
+
+    def swapped(self, first: int, second: int) -> tuple[int, ...]:
+        """Return the order of its dimensions in which two of them change places."""
+        places = {first: second, second: first}
+        return tuple(places.get(dim, dim) for dim in range(len(self.indexing_map)))
+
+    @cached_property
     def steps(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Per dimension, the loops it depends on, each with how far one iteration moves along it."""
         return tuple(tuple((dim, abs(expr.coefficients[dim])) for dim in expr.dims) for expr in self.indexing_map)

@@ -151,8 +151,7 @@ def walked_by(
     """Return, per loop of an op, the (op index, position) pairs of op, fill and epilogues that walk the loop."""
     maps: list[tuple[int, dict[int, int]]] = [(op.index, {d: d for d in range(len(op.extents))})]
     if fill is not None:
-        result = [expr.dims[0] for expr in op.outputs[0].indexing_map]
-        maps.append((fill.index, dict(zip(result, fill.parallel_dims, strict=True))))
+        maps.append((fill.index, dict(zip(op.outputs[0].loops, fill.parallel_dims, strict=True))))
     maps += [(epilogue.index, corresponding_loops(op, epilogue, dispatch)) for epilogue in epilogues]
     return [
         tuple((index, walks[position]) for index, walks in maps if position in walks)

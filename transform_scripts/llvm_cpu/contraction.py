@@ -295,12 +295,10 @@ def _sample_panel(
         return None
     if s.sample_choice("columns_operand", ("in_place", "panel"), weights=(1.0, 4.0)) == "in_place":
         return None
-    dims = [expr.dims[0] for expr in mm.op.inputs[operand].indexing_map]
-    at = dims.index(mm.position(mm.columns))
-    order = list(range(len(dims)))
-    order[at], order[-1] = order[-1], order[at]
+    loops = mm.op.inputs[operand].loops
+    order = mm.op.inputs[operand].swapped(loops.index(mm.position(mm.columns)), len(loops) - 1)
     sizes = {mm.position(mm.columns): columns, mm.position(mm.reduction): step}
-    return Panel(operand, tuple(order), tuple(sizes.get(d, 1) for d in dims))
+    return Panel(operand, order, tuple(sizes.get(loop, 1) for loop in loops))
 
 
 def _strided_operand(mm: Contraction) -> int | None:
@@ -309,8 +307,7 @@ def _strided_operand(mm: Contraction) -> int | None:
     for index, operand in enumerate(mm.op.inputs):
         if not all(expr.is_dim() for expr in operand.indexing_map):
             continue
-        dims = [expr.dims[0] for expr in operand.indexing_map]
-        if columns in dims and dims[-1] != columns:
+        if columns in operand.loops and operand.loops[-1] != columns:
             return index
     return None
 

@@ -19,7 +19,13 @@ from mlir_sched.payload import Dispatch, LinalgOp, Operand
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.contraction import by_one
-from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import INSTRUCTIONS, LANES, Instruction, kernel
+from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import (
+    INSTRUCTIONS,
+    LANES,
+    Instruction,
+    kernel,
+    packed_order,
+)
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop
@@ -58,7 +64,7 @@ class DotProduct(ScheduleModule):
             return None
         whole = mm.columns.extent % LANES == 0 and mm.reduction.extent % instruction.group == 0
         simple = all(operand.is_projected_permutation for operand in (*op.inputs, *op.outputs))
-        if not (whole and simple and _innermost(_input_with(mm, mm.rows)) == mm.position(mm.reduction)):
+        if not (whole and simple and _input_with(mm, mm.rows).loops[-1] == mm.position(mm.reduction)):
             return None
         return DotProductContraction(mm, mm.rows, instruction)
 
@@ -104,10 +110,6 @@ def _input_with(mm: Contraction, loop: Loop) -> Operand:
     return next(operand for operand in mm.op.inputs if mm.position(loop) in operand.dims)
 
 
-def _innermost(operand: Operand) -> int:
-    return operand.indexing_map[-1].dims[0]
-
-
 def _check_stack(s: Schedule, found: DotProductContraction, packed: int, result: int) -> None:
     """Refuse tiles whose temporaries exceed the stack: the packed block, and the result that epilogues read."""
     instruction = found.instruction
@@ -128,16 +130,11 @@ def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) ->
 def _pack(s: Schedule, mm: Contraction, instruction: Instruction) -> None:
     """Make groups of the reduction innermost: in a copy of the columns' operand, and in a view of the other operand."""
     operand, columns = _input_with(mm, mm.columns), mm.position(mm.columns)
-    dims = [expr.dims[0] for expr in operand.indexing_map]
-    row, column = dims.index(mm.position(mm.reduction)), dims.index(columns)
-    order = list(range(len(dims)))
-    if row > column:
-        order[row], order[column] = column, row
-        dims[row], dims[column] = dims[column], dims[row]
+    order = packed_order(operand, mm.position(mm.reduction), columns)
     s.pack(
         mm.op,
         {mm.reduction: instruction.group},
         operand=mm.op.inputs.index(operand),
         order=order,
-        copy=[LANES if loop == columns else 1 for loop in dims],
+        copy=[LANES if operand.loops[dim] == columns else 1 for dim in order],
     )

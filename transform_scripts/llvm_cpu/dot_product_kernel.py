@@ -84,6 +84,17 @@ def kernel(mm: Contraction, tile: Sequence[int], instruction: Instruction) -> st
     return text.replace("@kernel", f"@{instruction.feature}_{digest}", 1)
 
 
+def packed_order(operand: Operand, reduction: int, columns: int) -> tuple[int, ...]:
+    """Return the order of an operand's dimensions in the packed copy: the reduction stands before the vector dimension.
+
+    Args:
+        operand: The operand that both loops walk.
+        reduction, columns: Positions of the loops.
+    """
+    row, column = operand.loops.index(reduction), operand.loops.index(columns)
+    return operand.swapped(row, column) if row > column else tuple(range(len(operand.loops)))
+
+
 class _Kernel:
     def __init__(self, mm: Contraction, tile: Sequence[int], instruction: Instruction) -> None:
         op, columns, reduction = mm.op, mm.position(mm.columns), mm.position(mm.reduction)
@@ -96,14 +107,12 @@ class _Kernel:
         extents = dict(enumerate(tile)) | {reduction: self.groups}
         self.arguments: list[str] = []
         for operand in op.inputs:
-            dims = _dims(operand)
+            dims = operand.loops
             if columns in dims:
                 self.vector_argument = len(self.arguments)
-                row, column = dims.index(reduction), dims.index(columns)
-                if row > column:
-                    dims[row], dims[column] = dims[column], dims[row]
+                dims = tuple(dims[dim] for dim in packed_order(operand, reduction, columns))
             self.arguments.append(_tensor([*(extents[d] for d in dims), group], kind))
-        self.out_shape = [extents[d] for d in _dims(op.outputs[0])]
+        self.out_shape = [extents[d] for d in op.outputs[0].loops]
         self.out = _tensor(self.out_shape, self.result)
         self.accumulator = f"vector<{LANES}x{self.result}>"
         self.wide = f"vector<{LANES * group}x{kind}>"
@@ -222,12 +231,8 @@ class _Kernel:
         )
 
 
-def _dims(operand: Operand) -> list[int]:
-    return [expr.dims[0] for expr in operand.indexing_map]
-
-
 def _rows_first(mm: Contraction) -> bool:
-    dims = _dims(mm.op.outputs[0])
+    dims = mm.op.outputs[0].loops
     return mm.rows is None or dims.index(mm.position(mm.rows)) < dims.index(mm.position(mm.columns))
 
 
