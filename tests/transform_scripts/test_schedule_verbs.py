@@ -13,7 +13,8 @@ from recording_emitter import RecordingEmitter
 
 from mlir_sched.errors import ScheduleError, UserError
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.space.design_space import DesignSpace, Space
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import matchers
