@@ -144,10 +144,10 @@ class TrackedOps:
             raise ScheduleError(f"{op.name}, op {op.index} of the dispatch, {self._closed[op.index]}")
 
     def check_code(self) -> None:
-        """Refuse to look up ops or loops where the code has none of the dispatch any more.
+        """Refuse to look up ops and loops where padding is read in place or unit dimensions are folded.
 
         Raises:
-            ScheduleError: Padding is read in place, or unit dimensions are folded.
+            ScheduleError: It is so; the message says which verbs may follow.
         """
         if self.rule:
             raise ScheduleError(self.rule)
@@ -249,10 +249,10 @@ class TrackedOps:
         self._ops[op.index] = TiledOp(handle, op, levels[-1].tile if levels else tiled.tile, levels)
 
     def end_handles(self, kept: LinalgOp | None = None) -> None:
-        """Note that the next op of the script ends all handles.
+        """Note that all handles end at this place of the script.
 
         Args:
-            kept: The op that keeps its handle, but has to be found again after the next clean-up.
+            kept: The op that keeps its handle until the next clean-up.
         """
         self._kept = None if kept is None else kept.index
         if not self._by_marks:
@@ -264,7 +264,7 @@ class TrackedOps:
                 self._lost.setdefault(position, (place, op.handle))
 
     def multiply(self) -> None:
-        """Note that the next op of the script ends all handles, and copies ops."""
+        """Note that all handles end at this place of the script, because ops are copied."""
         self._by_marks = True
         self.end_handles()
 
