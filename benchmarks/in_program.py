@@ -25,8 +25,8 @@ from mlir_sched.parameters import parameter_files
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.whole_program import profile
 from mlir_sched.runner import Program, Runner, RunnerOptions
+from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
-from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model, extract
@@ -102,7 +102,7 @@ def _row(runner: Runner, task: Task, cold: Program) -> Row:
 
 def _seconds(runner: Runner, task: Task, program: Program) -> float:
     assert task.dispatch is not None
-    timing, _ = runner.measure(program, [program], rule_for_dispatch(task.dispatch))
+    timing, _ = runner.measure(program, [program], checks_for_dispatch(task.dispatch))
     return timing.median_s
 
 

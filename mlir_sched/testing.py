@@ -24,8 +24,8 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
-from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
@@ -184,8 +184,8 @@ def check_candidates(
     untuned = compiled.pop(0)
     assert untuned.vmfb is not None, untuned.failure
     programs = {i: program_of_task(task, vmfb) for i, r in sorted(compiled.items()) if (vmfb := r.vmfb) is not None}
-    rule = rule_for_dispatch(task.dispatch)
-    checked = runner.check(program_of_task(task, untuned.vmfb), list(programs.values()), rule)
+    checks = checks_for_dispatch(task.dispatch)
+    checked = runner.check(program_of_task(task, untuned.vmfb), list(programs.values()), checks)
     failures = {index: result.failure for index, result in compiled.items()} | dict(zip(programs, checked, strict=True))
     return [failures[index] for index in range(1, len(traces) + 1)]
 

@@ -1,4 +1,4 @@
-"""One candidate measured by the runner, for tests: the sources of programs, their shape and rule, and the result."""
+"""One candidate measured by the runner, for tests: the sources of programs, their shape and checks, and the result."""
 
 from pathlib import Path
 
@@ -7,15 +7,15 @@ from folders import DATA
 from mlir_sched.errors import Failure
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import Program, Runner, RunResult
-from mlir_sched.runner.verify import Check, InputKind, Rule
+from mlir_sched.runner.verify import Check, Checks, InputKind
 
 SOURCES = DATA / "runner"
 SQUARE = TensorSpec((64, 64), "f32")
-RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
+CHECKS = (Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5))
 
 
-def only(runner: Runner, baseline: Program, candidate: Program, rule: Rule = RULE) -> RunResult:
-    _, (result,) = runner.measure(baseline, [candidate], rule)
+def only(runner: Runner, baseline: Program, candidate: Program, checks: Checks = CHECKS) -> RunResult:
+    _, (result,) = runner.measure(baseline, [candidate], checks)
     return result
 
 

@@ -24,8 +24,8 @@ from benchmarks.operators.tuning import Tuning
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.references import why_unverifiable
-from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import Array, Check, InputKind, compare, dtype_of
 from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device
 from mlir_sched.tuning.options import TuneOptions
@@ -236,8 +236,8 @@ def load_result(path: Path, spec: TensorSpec) -> Array:
 
 def check_of(built: Built) -> Check:
     """Return the check of a whole program on random numbers."""
-    rule = rule_for_model(built.entry.outputs, integer_ranges=built.entry.integer_ranges or None)
-    return next(check for check in rule.checks if check.kind == InputKind.RANDOM)
+    checks = checks_for_model(built.entry.outputs, integer_ranges=built.entry.integer_ranges or None)
+    return next(check for check in checks if check.kind == InputKind.RANDOM)
 
 
 def difference(reference: Array, result: Array, built: Built) -> str | None:

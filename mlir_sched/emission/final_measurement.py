@@ -10,8 +10,8 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
-from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 
@@ -61,8 +61,8 @@ def measure_compiled(
     if untuned.vmfb is None:
         raise BaselineError(f"the untuned code of {task.name} cannot be compiled alone: {untuned.failure}")
     programs = {i: program_of_task(task, vmfb) for i in chosen if (vmfb := scripts[i].vmfb) is not None}
-    rule = rule_for_dispatch(task.dispatch)
-    timing, measured = runner.measure(program_of_task(task, untuned.vmfb), list(programs.values()), rule)
+    checks = checks_for_dispatch(task.dispatch)
+    timing, measured = runner.measure(program_of_task(task, untuned.vmfb), list(programs.values()), checks)
     by_index = dict(zip(programs, measured, strict=True))
     return timing, [by_index.get(i) or RunResult(None, scripts[i].failure) for i in chosen]
 

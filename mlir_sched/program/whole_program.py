@@ -9,9 +9,9 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Timing
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.rules import rule_for_model
-from mlir_sched.runner.verify import Rule
+from mlir_sched.runner.verify import Checks
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, Model
 
@@ -67,7 +67,7 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
             [
                 profile_program(
                     _program(model, entry, CompiledModel(vmfb)),
-                    _rule(model, entry).checks[0],
+                    _checks(model, entry)[0],
                     driver=target.driver,
                     threads=target.cores,
                     call_s=call_s,
@@ -113,7 +113,7 @@ def _measure_entry(
 ) -> tuple[Timing, tuple[RunResult, ...]]:
     programs = [_program(model, entry, compiled) for compiled in others]
     try:
-        return runner.measure(_program(model, entry, baseline), programs, _rule(model, entry))
+        return runner.measure(_program(model, entry, baseline), programs, _checks(model, entry))
     except BaselineError as error:
         raise type(error)(f"@{entry.name}: {error}" if len(model.entries) > 1 else str(error)) from error
 
@@ -130,9 +130,9 @@ def _program(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Progra
     )
 
 
-def _rule(model: Model, entry: EntryPoint) -> Rule:
+def _checks(model: Model, entry: EntryPoint) -> Checks:
     dispatches = [task.dispatch for task in model.tasks if task.dispatch]
-    return rule_for_model(entry.outputs, dispatches, integer_ranges=entry.integer_ranges or None)
+    return checks_for_model(entry.outputs, dispatches, integer_ranges=entry.integer_ranges or None)
 
 
 def _combined(results: Sequence[RunResult]) -> RunResult:

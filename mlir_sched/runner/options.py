@@ -59,7 +59,7 @@ class RacingOptions:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The options of the numeric checks, besides the rule of the program.
+    """The options of the numeric checks, besides the checks of the program.
 
     Attributes:
         data_race_threads: Where programs are timed on one thread, candidates are also checked on this many threads, or

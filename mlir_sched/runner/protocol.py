@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from mlir_sched.errors import Failure
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Rule
+from mlir_sched.runner.verify import Checks
 
 BASELINE = 0
 """Handle of the baseline program."""
@@ -68,7 +68,7 @@ class Prepare:
     """Forget all programs, load the baseline and compute the references of each check. Reply: Prepared."""
 
     baseline: Program
-    rule: Rule
+    checks: Checks
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,11 @@ class Drop:
 
 @dataclass(frozen=True)
 class Verify:
-    """Run one check of the rule on a loaded program. Reply: None when right, else a message.
+    """Run one check on a loaded program. Reply: None when right, else a message.
 
     Attributes:
         handle: The program.
-        check: Index of the check in the rule.
+        check: Index of the check among those of the task.
         races: Whether to run on all race cores instead of the cores of timing.
     """
 

@@ -19,7 +19,7 @@ from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
-from mlir_sched.runner.verify import Rule
+from mlir_sched.runner.verify import Checks
 
 LOADED_BYTES_PER_S = 20e6
 """Lowest rate of handing a program to the process, in bytes per second; 400 MB of weights take about 2 s."""
@@ -42,7 +42,7 @@ class RunResult:
     Attributes:
         timing: Summary of its samples.
         failure: Why the program is not right.
-        verified: Whether it passed every check of the rule. A hopeless program is timed without its remaining checks;
+        verified: Whether it passed every check. A hopeless program is timed without its remaining checks;
             its ratio is at most 1 / ``CheckOptions.hopeless_factor``.
     """
 
@@ -88,15 +88,15 @@ class Runner:
         self._hopeless: set[int] = set()
 
     def measure(
-        self, baseline: Program, candidates: Sequence[Program], rule: Rule, *, decide: bool = True
+        self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, decide: bool = True
     ) -> tuple[Timing, tuple[RunResult, ...]]:
         """Check every candidate against the baseline's results, then time the right ones against its times.
 
         Args:
             baseline: The program that is right by definition.
             candidates: Programs that take and make the same tensors as the baseline.
-            rule: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot win,
-                is timed without its remaining checks (:attr:`CheckOptions.hopeless_factor`).
+            checks: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot
+                win, is timed without its remaining checks (:attr:`CheckOptions.hopeless_factor`).
             decide: Whether to spend the time budget that clear losers left on ranking the near-ties for the best.
 
         Returns:
@@ -105,7 +105,7 @@ class Runner:
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        failures = self._check_all(baseline, candidates, rule)
+        failures = self._check_all(baseline, candidates, checks)
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: Contender(i + 1, candidates[i], once=i + 1 in self._hopeless) for i in right}
         race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._measurements)
@@ -123,16 +123,16 @@ class Runner:
         pairs = [pair for c in (*contenders.values(), own) for pair in c.pairs]
         return baseline_timing(pairs), results
 
-    def check(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> tuple[Failure | None, ...]:
+    def check(self, baseline: Program, candidates: Sequence[Program], checks: Checks) -> tuple[Failure | None, ...]:
         """Check every candidate against the baseline's results without timing; return None for each right candidate.
 
         Args:
-            baseline, candidates, rule: As in :meth:`measure`.
+            baseline, candidates, checks: As in :meth:`measure`.
 
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        failures = self._check_all(baseline, candidates, rule)
+        failures = self._check_all(baseline, candidates, checks)
         self._release(len(candidates))
         return tuple(failures.get(i) for i in range(len(candidates)))
 
@@ -162,9 +162,9 @@ class Runner:
     ) -> None:
         self.close()
 
-    def _check_all(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> dict[int, Failure]:
+    def _check_all(self, baseline: Program, candidates: Sequence[Program], checks: Checks) -> dict[int, Failure]:
         """Return the failures of the candidates that are not right, by index of the candidate."""
-        self._task = protocol.Prepare(baseline, rule)
+        self._task = protocol.Prepare(baseline, checks)
         self._measurements += 1
         self._hopeless = set()
         self._prepare()
@@ -221,12 +221,12 @@ class Runner:
             return True
 
     def _check(self, handle: int, program: Program, *, whole: bool = False) -> Failure | None:
-        """Run every check of the rule on a program, the first one again, and then on several threads to expose races.
+        """Run every check on a program, the first one again, and then on several threads to expose races.
 
         A program that shows itself hopeless is checked no further, except with ``whole``.
         """
         assert self._task is not None
-        checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.rule.checks)), 0)]
+        checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.checks)), 0)]
         races_s = 0.0
         try:
             self._ensure_loaded(handle, program)

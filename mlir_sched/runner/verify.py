@@ -115,11 +115,8 @@ class Check:
         return dict(self.tolerances).get(spec.element_type, Tolerance(self.tolerance)).for_reference(reference)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """The numeric checks a candidate must pass, in order, before it is timed."""
-
-    checks: tuple[Check, ...]
+Checks: TypeAlias = tuple[Check, ...]
+"""The numeric checks that a candidate must pass, in order, before it is timed."""
 
 
 def dtype_of(spec: TensorSpec) -> np.dtype[Any]:

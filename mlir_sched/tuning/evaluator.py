@@ -13,8 +13,8 @@ from mlir_sched.errors import Failure, FailureClass, MlirSchedError, UserError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import Program, program_of_task
-from mlir_sched.runner.rules import rule_for_dispatch
 from mlir_sched.tasks.task import Task
 
 
@@ -128,8 +128,8 @@ class CompileAndRun:
         distinct = sorted(first.values())
         if not distinct:
             return
-        rule = rule_for_dispatch(task.dispatch)
-        _, results = self._runner.measure(baseline.program, [programs[index] for index in distinct], rule)
+        checks = checks_for_dispatch(task.dispatch)
+        _, results = self._runner.measure(baseline.program, [programs[index] for index in distinct], checks)
         by_hash = {
             hashes[index]: Outcome(result.timing, result.failure, hashes[index])
             for index, result in zip(distinct, results, strict=True)
@@ -163,7 +163,7 @@ class CompileAndRun:
             raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")
         program = program_of_task(task, result.vmfb)
         try:
-            timing, _ = self._runner.measure(program, [], rule_for_dispatch(task.dispatch))
+            timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch))
         except MlirSchedError as error:
             raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
         return _Baseline(program, Outcome(timing, None, result.binary_hash))

@@ -34,7 +34,7 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.pipeline import default_store
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Rule
+from mlir_sched.runner.verify import Checks
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
 from mlir_sched.space.design_space import DesignSpace
@@ -178,7 +178,7 @@ def test_audit_counts_failures_of_compiler_and_check_and_equal_programs(
             yield from ((i, CompileResult(b"x", None, f"{min(i, 3)}", 0.1)) for i in range(len(scripts)) if i != 2)
 
     class Checker:
-        def check(self, baseline: Program, candidates: Sequence[Program], rule: Rule) -> list[Failure | None]:
+        def check(self, baseline: Program, candidates: Sequence[Program], checks: Checks) -> list[Failure | None]:
             return [None, Failure(FailureClass.WRONG_RESULT, "differs")]
 
     (found,) = space_audit.audit_task("p", task, FIXED, cast(Any, Pool()), cast(Any, Checker()), (20, 5), seed=0)

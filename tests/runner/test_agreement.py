@@ -14,7 +14,7 @@ from iree_cases import FLAGS
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.benchmark_module import find_tools
-from mlir_sched.runner.rules import rule_for_model
+from mlir_sched.runner.numeric_checks import checks_for_model
 
 DISPATCHES, ROWS, WIDTH = 50, 256, 128
 TOLERANCE = 0.1
@@ -75,7 +75,7 @@ def test_a_program_of_50_dispatches_takes_as_long_in_turns_with_another_as_with_
     seen = []
     for _ in range(TRIES):  # a neighbour may be busy during either of the two
         with Runner(RunnerOptions.final("local")) as runner:
-            _, (other,) = runner.measure(program, [program], rule_for_model(program.outputs))
+            _, (other,) = runner.measure(program, [program], checks_for_model(program.outputs))
             assert other.timing is not None
             ours_s = other.timing.median_s
             theirs_s = tool_s(module, runner.cores[0])

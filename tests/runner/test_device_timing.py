@@ -14,7 +14,7 @@ import psutil
 import pytest
 from folders import TESTS
 from iree.compiler.tools import compile_str
-from measured_programs import RULE, SOURCES, SQUARE, failure_of, fake_program, only
+from measured_programs import CHECKS, SOURCES, SQUARE, failure_of, fake_program, only
 from vulkan import require_vulkan
 
 from mlir_sched.errors import FailureClass
@@ -30,8 +30,8 @@ from mlir_sched.runner import (
 )
 from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, find_tools, write_elements
 from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.protocol import DeviceSetup
-from mlir_sched.runner.rules import rule_for_model
 from mlir_sched.runner.verify import DTYPES, Check, InputKind, poison_bits
 from mlir_sched.runner.worker.device import RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of
@@ -111,7 +111,7 @@ def test_wrong_program_is_rejected_with_the_reason(
 def test_dispatches_of_a_whole_program_add_up(runner: Runner) -> None:
     vmfb = compile_str(TWO_DISPATCHES, extra_args=TARGET)
     model = Program(vmfb, "main", (SQUARE,), (SQUARE,), False)
-    assert only(runner, model, model, rule_for_model((SQUARE,))).failure is None
+    assert only(runner, model, model, checks_for_model((SQUARE,))).failure is None
     with tempfile.TemporaryDirectory() as folder:
         clock, files = on_vulkan(Path(folder), model)
         clock.seconds(files, 4)
@@ -127,7 +127,7 @@ def test_program_for_another_device_is_a_failure_and_others_go_on(
     runner: Runner, matmul: Callable[..., Program]
 ) -> None:
     programs = [matmul("right", CPU), matmul("right")]
-    _, (foreign, own) = runner.measure(matmul("right"), programs, RULE)
+    _, (foreign, own) = runner.measure(matmul("right"), programs, CHECKS)
     assert failure_of(foreign).kind == FailureClass.RUN_ERROR
     assert "llvm-cpu" in failure_of(foreign).message
     assert own.failure is None
@@ -144,7 +144,7 @@ def test_device_is_closed_after_a_batch(runner: Runner, matmul: Callable[..., Pr
 def test_files_go_with_the_process(matmul: Callable[..., Program]) -> None:
     require_vulkan()
     with Runner(FAST) as runner:
-        runner.measure(matmul("right"), [], RULE)
+        runner.measure(matmul("right"), [], CHECKS)
         folder = runner._client.folder
         assert folder is not None
         assert any(folder.iterdir())
@@ -163,7 +163,7 @@ def test_device_is_named_by_its_uri(matmul: Callable[..., Program]) -> None:
 def test_device_that_does_not_exist_is_an_error_of_the_baseline(matmul: Callable[..., Program]) -> None:
     options = replace(FAST, driver="vulkan://GPU-00000000000000000000000000000000")
     with Runner(options) as runner, pytest.raises(BaselineError):
-        runner.measure(matmul("right"), [], RULE)
+        runner.measure(matmul("right"), [], CHECKS)
 
 
 def test_noise_is_refused(runner: Runner) -> None:
@@ -221,7 +221,7 @@ def test_benchmark_program_that_hangs_is_a_timeout_and_is_killed(
     samples, timeouts = replace(FAST.samples, overhead_s=0.02), TimeoutOptions(call_s=1.0, factor=1.0)
     options = replace(FAST, samples=samples, timeouts=timeouts)
     with Runner(options) as runner, pytest.raises(BaselineError, match="stopped after"):
-        runner.measure(matmul("right"), [], RULE)
+        runner.measure(matmul("right"), [], CHECKS)
     assert not sleeping(tmp_path)
 
 
@@ -249,7 +249,7 @@ right = Program(pathlib.Path(sys.argv[1]).read_bytes(), "task", (square,) * 2, (
 runner = Runner(RunnerOptions.for_device("vulkan"))
 runner._client.start()
 print(runner._client.folder, flush=True)
-runner.measure(right, [], Rule((Check(InputKind.EXACT, 1),)))
+runner.measure(right, [], (Check(InputKind.EXACT, 1),))
 """
 
 

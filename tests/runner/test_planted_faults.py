@@ -15,8 +15,8 @@ from array_device import ArrayDevice, Function
 from rule_ops import dispatch, epilogue, matmul
 
 from mlir_sched.payload import Dispatch, TensorSpec
+from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.runner.verify import DTYPES, Array
 from mlir_sched.runner.worker.workspace import Workspace
 
@@ -156,8 +156,10 @@ def workspace_of(name: str, level: str) -> tuple[Workspace, ArrayDevice]:
     """Return the workspace of a case, and its device."""
     case = CASES[name]
     device = ArrayDevice(functions(case))
-    rule = rule_for_dispatch(case.dispatch) if level == "dispatch" else rule_for_model(case.outputs, [case.dispatch])
-    return Workspace(device, program(name, level, "untuned"), rule), device  # type: ignore[arg-type]
+    checks = (
+        checks_for_dispatch(case.dispatch) if level == "dispatch" else checks_for_model(case.outputs, [case.dispatch])
+    )
+    return Workspace(device, program(name, level, "untuned"), checks), device  # type: ignore[arg-type]
 
 
 def program(name: str, level: str, entry: str) -> Program:

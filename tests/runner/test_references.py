@@ -10,10 +10,10 @@ from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.inputs import fan
+from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.references import why_unverifiable
-from mlir_sched.runner.rules import rule_for_model
-from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, Rule
+from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR, MATRIX = (100,), (64, 64)
@@ -26,7 +26,7 @@ def workspace(
     """Return the workspace of a whole program that a function computes, on a device that knows others as well."""
     device = ArrayDevice({"main": function, **others})
     program = Program(b"", "main", tuple(inputs), tuple(outputs), writes_into_arguments=False)
-    return Workspace(device, program, rule_for_model(outputs)), device  # type: ignore[arg-type]
+    return Workspace(device, program, checks_for_model(outputs)), device  # type: ignore[arg-type]
 
 
 def references(made: Workspace) -> list[Array]:
@@ -58,7 +58,7 @@ def test_weights_of_deep_programs_are_scaled_until_the_results_are_finite(elemen
 def test_inputs_that_give_finite_results_stay_as_they_are() -> None:
     spec = TensorSpec(VECTOR, "f32")
     made, _ = workspace(lambda x, y: np.copyto(y[0], x[0]), (spec,), (spec,))
-    assert made.checks == rule_for_model((spec,)).checks
+    assert made.checks == checks_for_model((spec,))
 
 
 def test_logarithms_are_taken_of_positive_numbers() -> None:
@@ -169,9 +169,9 @@ def test_right_numbers_that_timing_left_in_the_pool_do_not_pass(element_type: st
 
 def test_a_rule_of_one_check_looks_for_differences_within_a_result() -> None:
     spec, device = TensorSpec(VECTOR, "f32"), ArrayDevice({"main": _write(1.5)})
-    rule = Rule((Check(InputKind.RANDOM, 1, tolerance=1e-5),))
+    checks = (Check(InputKind.RANDOM, 1, tolerance=1e-5),)
     with pytest.raises(RuntimeError, match="the same, whatever"):
-        Workspace(device, Program(b"", "main", (spec,), (spec,), True), rule)  # type: ignore[arg-type]
+        Workspace(device, Program(b"", "main", (spec,), (spec,), True), checks)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -187,5 +187,5 @@ def test_with_one_check_a_result_has_to_differ_in_itself_unless_it_is_a_single_n
     shape: tuple[int, ...], value: Array, reason: str
 ) -> None:
     spec = TensorSpec(shape, "f32")
-    check = next(check for check in rule_for_model((spec,)).checks if check.kind == InputKind.RANDOM)
+    check = next(check for check in checks_for_model((spec,)) if check.kind == InputKind.RANDOM)
     assert why_unverifiable([spec], [check], [[value.astype(np.float32)]]) == reason

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from iree.compiler.tools import compile_str
 from iree_cases import FLAGS
-from measured_programs import RULE, SOURCES, SQUARE, failure_of, only
+from measured_programs import CHECKS, SOURCES, SQUARE, failure_of, only
 from rule_ops import dispatch
 from rule_ops import matmul as matmul_op
 
@@ -36,10 +36,10 @@ from mlir_sched.runner import (
     client,
     protocol,
 )
+from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
-from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.runner.statistics import Interval
 
 ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
@@ -118,7 +118,7 @@ def test_what_the_baseline_overwrites_may_be_overwritten(runner: Runner, compile
         Program(compiled(name), "main", (SQUARE, SQUARE), (SQUARE,), False)
         for name in ("accumulating", "accumulating_apart", "accumulating_twice")
     )
-    _, results = runner.measure(in_place, [in_place, apart, twice], RULE)
+    _, results = runner.measure(in_place, [in_place, apart, twice], CHECKS)
     assert [result.failure and result.failure.kind for result in results] == [None, None, FailureClass.WRONG_RESULT]
     assert "elements differ where equality is due" in failure_of(results[2]).message
     failure = failure_of(only(runner, apart, in_place))
@@ -153,7 +153,7 @@ def test_a_program_for_the_calling_thread_runs_there(compiled: Callable[[str], b
     right, wrong = (replace(matmul(name), local_sync=True) for name in ("right", "one_wrong_element"))
     with Runner(replace(FAST, threads=2)) as runner:
         assert only(runner, free, replace(race, local_sync=True)).failure is None, "one thread has no race"
-        _, (first, second) = runner.measure(matmul("right"), [right, wrong], RULE)
+        _, (first, second) = runner.measure(matmul("right"), [right, wrong], CHECKS)
     assert timing_of(first).samples >= FAST.racing.min_pairs
     assert failure_of(second).kind == FailureClass.WRONG_RESULT
 
@@ -199,7 +199,7 @@ def test_wrong_products_in_narrow_types_are_rejected(
         return Program(compiled(name, element_type), "task", (square, square), (square,), True)
 
     names = ("right", "skipped_tail", "missing_fill", "one_wrong_element", "right_for_zeros", "stale_state")
-    _, results = runner.measure(program("right"), [program(name) for name in names], rule_for_dispatch(product))
+    _, results = runner.measure(program("right"), [program(name) for name in names], checks_for_dispatch(product))
     kinds = [result.failure and result.failure.kind for result in results]
     assert kinds == [None, *[FailureClass.WRONG_RESULT] * 5]
     assert results[0].verified
@@ -215,7 +215,7 @@ def test_wrong_whole_programs_are_rejected_in_every_type(
         return Program(compiled(name, element_type), "main", (vector,), (vector,), False)
 
     names = ("model_scale", "model_scale_part", "model_zeros")
-    _, results = runner.measure(program(names[0]), [program(name) for name in names], rule_for_model((vector,)))
+    _, results = runner.measure(program(names[0]), [program(name) for name in names], checks_for_model((vector,)))
     assert [result.failure and result.failure.kind for result in results] == [None, *[FailureClass.WRONG_RESULT] * 2]
 
 
@@ -232,14 +232,14 @@ def test_a_model_has_time_to_be_handed_over_with_its_weights(monkeypatch: pytest
     monkeypatch.setattr(client.RunnerClient, "start", lambda _: None)
     small, large = (Program(bytes(size), "main", (VECTOR,), (VECTOR,), False) for size in (10_000, 400_000_000))
     with Runner() as runner:
-        runner.check(small, [small, large], rule_for_model((VECTOR,)))
+        runner.check(small, [small, large], checks_for_model((VECTOR,)))
     assert patience[0] == pytest.approx(RunnerOptions().timeouts.call_s, rel=0.01)
     assert patience[-1] >= 20.0
 
 
 def test_a_program_that_returns_one_constant_is_no_reference(runner: Runner, model: Compiled) -> None:
     with pytest.raises(UnverifiableError, match="cannot be verified: output 0 is not to be told from zeros"):
-        runner.measure(model("model_zeros"), [], rule_for_model((VECTOR,)))
+        runner.measure(model("model_zeros"), [], checks_for_model((VECTOR,)))
 
 
 def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
@@ -254,7 +254,7 @@ def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
 
 def test_programs_that_hang_or_crash_cost_only_themselves(runner: Runner, matmul: Compiled) -> None:
     names = ["right", "endless_loop", "right", "out_of_bounds", "right"]
-    baseline, results = runner.measure(matmul("right"), [matmul(name) for name in names], RULE)
+    baseline, results = runner.measure(matmul("right"), [matmul(name) for name in names], CHECKS)
     kinds = [result.failure.kind if result.failure else None for result in results]
     assert kinds == [None, FailureClass.RUN_TIMEOUT, None, FailureClass.RUN_CRASH, None]
     assert "SIGSEGV" in failure_of(results[3]).message
@@ -264,7 +264,7 @@ def test_programs_that_hang_or_crash_cost_only_themselves(runner: Runner, matmul
 
 def test_process_killed_while_a_program_runs_is_a_crash_of_that_program(matmul: Compiled) -> None:
     with Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=60.0))) as runner:
-        runner.measure(matmul("right"), [], RULE)
+        runner.measure(matmul("right"), [], CHECKS)
         killer = threading.Timer(0.5, os.kill, (pid_of(runner), signal.SIGKILL))
         killer.start()
         failure = failure_of(only(runner, matmul("right"), matmul("endless_loop")))
@@ -301,18 +301,18 @@ def test_program_that_does_not_load_is_a_run_error(runner: Runner, matmul: Compi
 
 
 def test_whole_programs_return_their_results(runner: Runner, model: Compiled) -> None:
-    rule = rule_for_model((VECTOR,))
-    assert only(runner, model("model_scale"), model("model_scale"), rule).failure is None
-    failure = failure_of(only(runner, model("model_scale"), model("model_scale_part"), rule))
+    checks = checks_for_model((VECTOR,))
+    assert only(runner, model("model_scale"), model("model_scale"), checks).failure is None
+    failure = failure_of(only(runner, model("model_scale"), model("model_scale_part"), checks))
     assert failure.kind == FailureClass.WRONG_RESULT
 
 
 def test_a_program_that_needs_too_much_memory_is_stopped(model: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "child_memory_bytes", lambda: 600 << 20)
     with Runner(replace(FAST, timeouts=TimeoutOptions(call_s=60.0))) as runner:
-        failure = failure_of(only(runner, model("model_scale"), model("hungry"), rule_for_model((VECTOR,))))
+        failure = failure_of(only(runner, model("model_scale"), model("hungry"), checks_for_model((VECTOR,))))
         assert failure == Failure(FailureClass.RUN_MEMORY, "stopped: it used more than 600 MiB of memory")
-        assert only(runner, model("model_scale"), model("model_scale"), rule_for_model((VECTOR,))).failure is None
+        assert only(runner, model("model_scale"), model("model_scale"), checks_for_model((VECTOR,))).failure is None
 
 
 def test_a_mistake_of_ours_is_told_from_a_programs_failure(runner: Runner) -> None:
@@ -346,11 +346,11 @@ def test_a_process_that_does_not_finish_its_message_is_given_up(
 def test_baseline_that_cannot_be_a_reference_is_an_error(matmul: Compiled, name: str) -> None:
     options = RunnerOptions(timeouts=TimeoutOptions(baseline_s=2.0))
     with Runner(options) as runner, pytest.raises(BaselineError):
-        runner.measure(matmul(name), [], RULE)
+        runner.measure(matmul(name), [], CHECKS)
 
 
 def test_baseline_alone_is_timed(runner: Runner, matmul: Compiled) -> None:
-    baseline, results = runner.measure(matmul("right"), [], RULE)
+    baseline, results = runner.measure(matmul("right"), [], CHECKS)
     assert results == ()
     assert baseline.samples >= FAST.racing.min_pairs
 
@@ -358,7 +358,7 @@ def test_baseline_alone_is_timed(runner: Runner, matmul: Compiled) -> None:
 def test_equal_programs_are_about_equally_fast(matmul: Compiled) -> None:
     """A busy machine widens the intervals; what must not happen is a confident wrong ranking of most copies."""
     with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.1))) as runner:
-        _, results = runner.measure(matmul("right"), [matmul("right")] * 8, RULE)
+        _, results = runner.measure(matmul("right"), [matmul("right")] * 8, CHECKS)
     containing = sum(timing_of(r).ratio_low <= 1.02 and timing_of(r).ratio_high >= 0.98 for r in results)
     assert containing >= 5
 
@@ -401,10 +401,10 @@ from mlir_sched.runner.verify import *
 square = TensorSpec((64, 64), "f32")
 right, hang = (Program(pathlib.Path(p).read_bytes(), "task", (square,) * 2, (square,), True) for p in sys.argv[1:])
 runner = Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=1e3)))
-rule = Rule((Check(InputKind.EXACT, 1),))
-runner.measure(right, [], rule)
+checks = (Check(InputKind.EXACT, 1),)
+runner.measure(right, [], checks)
 print(runner._client.pid, flush=True)
-runner.measure(right, [hang], rule)
+runner.measure(right, [hang], checks)
 """
 
 
@@ -432,8 +432,8 @@ def test_memory_stays_bounded_over_many_candidates(runner: Runner, matmul: Compi
 
     program, wrong = matmul("right"), matmul("one_wrong_element")
     for _ in range(3):
-        runner.measure(program, [wrong] * 50, RULE)
+        runner.measure(program, [wrong] * 50, CHECKS)
     before = resident()
     for _ in range(10):
-        runner.measure(program, [wrong] * 50, RULE)
+        runner.measure(program, [wrong] * 50, CHECKS)
     assert resident() - before < 4 << 20

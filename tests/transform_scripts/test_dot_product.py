@@ -13,7 +13,7 @@ from payloads import Payload, dot_products, matmul, mixed_contraction
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.runner.exactness import FULL_RANGE
-from mlir_sched.runner.rules import rule_for_dispatch
+from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -135,5 +135,5 @@ def test_a_sequence_takes_its_function_along(task_for: TaskFor) -> None:
 def test_products_of_bytes_are_checked_over_their_full_range(task_for: TaskFor, name: str) -> None:
     dispatch = task_for(dot_products("i8")[name]).dispatch
     assert dispatch is not None
-    first, *_ = rule_for_dispatch(dispatch).checks
+    first, *_ = checks_for_dispatch(dispatch)
     assert (first.bound, first.tolerance) == (FULL_RANGE, 0)

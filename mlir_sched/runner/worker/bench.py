@@ -83,7 +83,7 @@ class Bench(ABC):
         if request != self._current:
             self._leave()
         self._current = None  # until its workspace is there
-        workspace = self._workspaces.pop(request, None) or Workspace(self.device(), request.baseline, request.rule)
+        workspace = self._workspaces.pop(request, None) or Workspace(self.device(), request.baseline, request.checks)
         workspace.open(self.device())
         self._workspaces[request] = workspace
         self._current = request

@@ -16,8 +16,8 @@ from mlir_sched.runner.references import usable_share, why_unverifiable
 from mlir_sched.runner.verify import (
     Array,
     Check,
+    Checks,
     InputKind,
-    Rule,
     compare,
     holds_poison,
     poison_bits,
@@ -38,8 +38,8 @@ class Case:
     """One check made concrete: its inputs and the right results.
 
     Attributes:
-        check: The check of the rule, or an alternative to it where the inputs of the rule give no usable numbers.
-        wanted: Kind of the check in the rule.
+        check: The check as it is made: the wanted one, or an alternative where its inputs give no usable numbers.
+        wanted: Kind of the wanted check.
         inputs: The inputs.
         references: The right results.
     """
@@ -83,7 +83,7 @@ class Workspace:
     Args:
         device: The device that holds the buffers.
         baseline: The program whose results are right.
-        rule: The checks; the references of each are computed here.
+        checks: The checks; the references of each are computed here.
 
     Attributes:
         check_s: Seconds of the longest check of the baseline.
@@ -94,9 +94,9 @@ class Workspace:
         UnverifiableResults: Wrong results could not be told from those of the baseline.
     """
 
-    def __init__(self, device: Device, baseline: Program, rule: Rule) -> None:
+    def __init__(self, device: Device, baseline: Program, checks: Checks) -> None:
         self._specs = baseline
-        self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in rule.checks]
+        self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in checks]
         self._buffers: Buffers | None = None
         self._overwritten: set[int] = set()
         self.open(device)
@@ -116,7 +116,7 @@ class Workspace:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The checks, as they are made: some with other inputs than the rule wants."""
+        """The checks as they are made: some with other inputs than were wanted."""
         return tuple(case.check for case in self._cases)
 
     @property

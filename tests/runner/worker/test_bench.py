@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measured_programs import RULE
+from measured_programs import CHECKS
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import protocol
@@ -16,7 +16,7 @@ from mlir_sched.runner.worker import bench, workspace
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR = TensorSpec((1000,), "f32")
-NEW = 2 * len(RULE.checks)
+NEW = 2 * len(CHECKS)
 """Calls of a baseline that is new: its results and their repetition."""
 
 
@@ -78,7 +78,7 @@ class ArrayBench(bench.Bench):
 
     def calls_to_prepare(self, name: str) -> int:
         before = self.array_device.calls[name]
-        prepared = self.prepare(protocol.Prepare(Program(b"", name, (VECTOR,), (VECTOR,), True), RULE))
+        prepared = self.prepare(protocol.Prepare(Program(b"", name, (VECTOR,), (VECTOR,), True), CHECKS))
         assert (prepared.error, prepared.call_s) == (None, self.call_s)
         return self.array_device.calls[name] - before
 
@@ -95,11 +95,11 @@ def test_a_slow_task_that_comes_back_is_not_called() -> None:
 
 def test_a_baseline_whose_check_is_slow_repeats_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "LONG_CALL_S", 0.0)
-    assert ArrayBench().calls_to_prepare("a") == len(RULE.checks) + 1
+    assert ArrayBench().calls_to_prepare("a") == len(CHECKS) + 1
 
 
 def test_only_so_much_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    two_tasks = 2 * len(RULE.checks) * 2 * VECTOR.bytes  # an input and a reference per check
+    two_tasks = 2 * len(CHECKS) * 2 * VECTOR.bytes  # an input and a reference per check
     monkeypatch.setattr(bench, "KEPT_BYTES", two_tasks)
     tasks = ArrayBench()
     assert [tasks.calls_to_prepare(name) for name in ("a", "b", "a", "c", "a", "b")] == [NEW, NEW, 1, NEW, 1, NEW]
@@ -110,7 +110,7 @@ def test_only_so_much_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_task_whose_baseline_fails_leaves_the_others() -> None:
     tasks = ArrayBench()
     tasks.calls_to_prepare("a")
-    bad = protocol.Prepare(Program(b"", "bad", (VECTOR,), (TensorSpec((10,), "f32"),), True), RULE)
+    bad = protocol.Prepare(Program(b"", "bad", (VECTOR,), (TensorSpec((10,), "f32"),), True), CHECKS)
     assert tasks.prepare(bad).error is not None
     with pytest.raises(RuntimeError, match="no baseline was prepared"):
         tasks.verify(protocol.BASELINE, 0)
@@ -120,7 +120,7 @@ def test_a_task_whose_baseline_fails_leaves_the_others() -> None:
 def test_another_device_checks_against_the_same_references() -> None:
     one, other = ArrayDevice(), ArrayDevice()
     baseline, zeros = (Program(b"", name, (VECTOR,), (VECTOR,), True) for name in ("a", "zeros"))
-    first: Any = Workspace(one, baseline, RULE)  # type: ignore[arg-type]
+    first: Any = Workspace(one, baseline, CHECKS)  # type: ignore[arg-type]
     there = first.on(other)
     assert (one.calls["a"], other.calls["a"]) == (NEW, 0)
     assert there.verify(other.load(baseline), 0) is None

@@ -14,7 +14,7 @@ from array_device import ArrayDevice, View
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program, program_of_task
-from mlir_sched.runner.verify import Check, InputKind, Rule
+from mlir_sched.runner.verify import Check, InputKind
 from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.runner.worker.workspace import MOST_COPIES, Workspace
 from mlir_sched.targets import detect_target
@@ -22,7 +22,7 @@ from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import extract
 
 VECTOR = TensorSpec((1000,), "f32")
-RULE = Rule((Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5)))
+CHECKS = (Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5))
 SUM = """
 func.func @main(%a: tensor<1000xf32>, %b: tensor<1000xf32>) -> tensor<1000xf32> {
   %sum = arith.addf %a, %b : tensor<1000xf32>
@@ -46,7 +46,7 @@ def added(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
 def bound_of(constants: tuple[int, ...], reuse_bytes: int) -> list[list[View]]:
     """Return the inputs that the timed calls of a sum of two vectors take in turns."""
     program = Program(b"", "added", (VECTOR, VECTOR), (VECTOR,), True, constants=constants, reuse_bytes=reuse_bytes)
-    workspace = Workspace(ArrayDevice({"added": added}), program, RULE)  # type: ignore[arg-type]
+    workspace = Workspace(ArrayDevice({"added": added}), program, CHECKS)  # type: ignore[arg-type]
     first, again = Bound(), Bound()
     workspace.runner_of(first)  # type: ignore[arg-type]
     workspace.runner_of(again)  # type: ignore[arg-type]

@@ -10,24 +10,24 @@ from rule_ops import dispatch, epilogue, matmul, operand
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
 from mlir_sched.runner.exactness import SIGNIFICAND_BITS, checks_to_cover, exact_inputs
 from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.rounding import LARGEST_TOLERANCE, dispatch_tolerances, model_tolerance
-from mlir_sched.runner.rules import rule_for_dispatch, rule_for_model
 from mlir_sched.runner.verify import DTYPES, Check, InputKind, compare
 
 
 def test_contraction_is_checked_exactly_first_and_then_with_floats() -> None:
-    rule = rule_for_dispatch(dispatch(matmul(1024), epilogue("f32", ("arith.addf", "arith.maximumf"))))
-    assert [check.kind for check in rule.checks] == [InputKind.EXACT, InputKind.RANDOM]
-    equal, near = (check.tolerance_for(TensorSpec((2,), "f32"), np.array([1, 2], np.float32)) for check in rule.checks)
+    checks = checks_for_dispatch(dispatch(matmul(1024), epilogue("f32", ("arith.addf", "arith.maximumf"))))
+    assert [check.kind for check in checks] == [InputKind.EXACT, InputKind.RANDOM]
+    equal, near = (check.tolerance_for(TensorSpec((2,), "f32"), np.array([1, 2], np.float32)) for check in checks)
     assert equal == 0.0 < near
 
 
 @pytest.mark.parametrize("function", ["math.exp", "arith.divf", "math.rsqrt", "math.tanh"])
 def test_functions_that_leave_the_integers_have_a_tolerance_and_roots_are_of_positive_numbers(function: str) -> None:
-    rule = rule_for_dispatch(dispatch(matmul(64), epilogue("f32", (function,))))
-    assert [check.kind for check in rule.checks][:2] == [InputKind.EXACT, InputKind.RANDOM]
-    assert (len(rule.checks) == 3) == (function in ("arith.divf", "math.rsqrt"))
-    assert all(tolerance.relative > 0 for check in rule.checks for _, tolerance in check.tolerances)
+    checks = checks_for_dispatch(dispatch(matmul(64), epilogue("f32", (function,))))
+    assert [check.kind for check in checks][:2] == [InputKind.EXACT, InputKind.RANDOM]
+    assert (len(checks) == 3) == (function in ("arith.divf", "math.rsqrt"))
+    assert all(tolerance.relative > 0 for check in checks for _, tolerance in check.tolerances)
 
 
 @pytest.mark.parametrize("element_type", ["f64", "f32", "f16", "bf16"])
@@ -35,7 +35,7 @@ def test_functions_that_leave_the_integers_have_a_tolerance_and_roots_are_of_pos
 @pytest.mark.parametrize("seed", range(3))
 def test_exact_inputs_keep_every_partial_sum_exact_in_the_accumulator(element_type: str, k: int, seed: int) -> None:
     op = matmul(k, element_type)
-    check = replace(rule_for_dispatch(dispatch(op)).checks[0], seed=seed)
+    check = replace(checks_for_dispatch(dispatch(op))[0], seed=seed)
     lhs, rhs = (values.astype(np.float64) for values in make_inputs([operand.tensor for operand in op.inputs], check))
     products = lhs[:, :, None] * rhs[None]
     for order in (np.arange(k), np.random.default_rng(seed).permutation(k)):
@@ -48,7 +48,7 @@ def test_every_index_of_a_sum_counts_on_exact_inputs(element_type: str, k: int) 
     for m, n in ((1, 1), (1, 64), (32, 64)):
         op = matmul(k, element_type, m=m, n=n)
         counts = np.zeros(k)
-        for check in rule_for_dispatch(dispatch(op)).checks[:-1]:
+        for check in checks_for_dispatch(dispatch(op))[:-1]:
             lhs, rhs = make_inputs([operand.tensor for operand in op.inputs], check)
             counts += (lhs != 0).any(axis=0) & (rhs != 0).any(axis=1)
         assert counts.all()
@@ -85,7 +85,7 @@ def test_narrowing_the_result_leaves_it_exact() -> None:
 
 def test_what_follows_exact_sums_is_all_that_rounds_on_integers() -> None:
     whole = dispatch(matmul(1024, "bf16", m=64, n=64), epilogue("bf16", ("math.tanh",), 64, 64))
-    on_integers, on_floats = rule_for_dispatch(whole).checks
+    on_integers, on_floats = checks_for_dispatch(whole)
     (_, tight), (_, wide) = on_integers.tolerances[0], on_floats.tolerances[0]
     assert tight.relative == pytest.approx(4 * 2.0**-7 * 3)
     assert wide.relative == LARGEST_TOLERANCE
@@ -112,15 +112,15 @@ def vars_of(op: LinalgOp) -> dict[str, Any]:
 
 
 def test_integer_arithmetic_is_always_exact() -> None:
-    rule = rule_for_dispatch(
+    checks = checks_for_dispatch(
         dispatch(matmul(1 << 20, "i8", "i32", ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi")))
     )
-    assert all(tolerance.relative == 0 for check in rule.checks for _, tolerance in check.tolerances)
+    assert all(tolerance.relative == 0 for check in checks for _, tolerance in check.tolerances)
 
 
 def test_integers_that_select_elements_are_not_negative() -> None:
     op = epilogue("f32", ("arith.index_cast", "tensor.extract"))
-    assert not any(check.signed_integers for check in rule_for_dispatch(dispatch(matmul(8), op)).checks)
+    assert not any(check.signed_integers for check in checks_for_dispatch(dispatch(matmul(8), op)))
 
 
 def test_a_gather_sums_nothing_however_large_its_table_is() -> None:
@@ -146,9 +146,9 @@ def test_tolerance_of_a_very_long_sum_allows_for_terms_below_the_roundoff_of_the
 
 
 def test_model_rule_has_no_negative_indices_and_a_tolerance_per_type() -> None:
-    rule = rule_for_model((TensorSpec((4,), "f32"), TensorSpec((4,), "bf16")))
-    assert not any(check.signed_integers for check in rule.checks)
-    for check in rule.checks:
+    checks = checks_for_model((TensorSpec((4,), "f32"), TensorSpec((4,), "bf16")))
+    assert not any(check.signed_integers for check in checks)
+    for check in checks:
         assert dict(check.tolerances)["f32"].relative < 2e-4
         assert 0.05 < dict(check.tolerances)["bf16"].relative <= LARGEST_TOLERANCE
 
@@ -169,11 +169,11 @@ def test_programs_of_many_dispatches_are_held_nearer_than_a_wrong_tile_is() -> N
 
 def test_integer_inputs_of_a_model_are_0_or_1_until_their_ranges_are_known() -> None:
     outputs, tokens = (TensorSpec((4,), "f32"),), (TensorSpec((1000,), "i64"),)
-    for check in rule_for_model(outputs).checks:
+    for check in checks_for_model(outputs):
         assert set(make_inputs(tokens, check)[0]) == {0, 1}
-    for check in rule_for_model(outputs, integer_ranges=((0, 9),)).checks:
+    for check in checks_for_model(outputs, integer_ranges=((0, 9),)):
         assert set(make_inputs(tokens, check)[0]) == set(range(10))
-    for check in rule_for_model(outputs, integer_ranges=(None,)).checks:
+    for check in checks_for_model(outputs, integer_ranges=(None,)):
         assert min(make_inputs(tokens, check)[0]) < 0
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.exactness import ExactInputs, checks_to_cover, exact_inputs, short
 from mlir_sched.runner.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
-from mlir_sched.runner.verify import Check, InputKind, IntegerRange, Rule, Tolerance
+from mlir_sched.runner.verify import Check, Checks, InputKind, IntegerRange, Tolerance
 
 _INDIRECT = frozenset({"extract", "load", "gather"})
 _PARTIAL = frozenset(
@@ -20,7 +20,7 @@ _PARTIAL = frozenset(
 )
 
 
-def rule_for_dispatch(dispatch: Dispatch) -> Rule:
+def checks_for_dispatch(dispatch: Dispatch) -> Checks:
     """Return the checks for one dispatch: on integers, on random floats and, for roots and the like, on positive ones.
 
     On integers results must be equal where all ops are exact, else as near as the rounding of the other ops allows. The
@@ -49,15 +49,15 @@ def rule_for_dispatch(dispatch: Dispatch) -> Rule:
         Check(kind, 2 + 2 * index, bound=exact.bound, signed_integers=signed, tolerances=tolerances)
         for index, kind in enumerate(kinds)
     ]
-    return Rule(tuple(checks))
+    return tuple(checks)
 
 
-def rule_for_model(
+def checks_for_model(
     outputs: Sequence[TensorSpec],
     dispatches: Iterable[Dispatch] = (),
     *,
     integer_ranges: tuple[IntegerRange | None, ...] | None = None,
-) -> Rule:
+) -> Checks:
     """Return the checks for a whole program: one on integers, one on random floats; tolerances are by output type.
 
     Outputs narrower than f32 must be equal on integers where the whole program is exact. Other outputs need not be: a
@@ -76,27 +76,25 @@ def rule_for_model(
     equal = {kind: exact.below if machine_epsilon(kind) > machine_epsilon("f32") else 0.0 for kind in kinds}
     on_integers = tuple((kind, Tolerance(rounding[kind], equal[kind])) for kind in kinds)
     on_floats = tuple((kind, Tolerance(rounding[kind])) for kind in kinds)
-    return Rule(
-        (
-            Check(
-                InputKind.EXACT,
-                1,
-                bound=1,
-                signed_integers=False,
-                integer_ranges=integer_ranges,
-                parts=exact.parts,
-                sparse=exact.sparse,
-                tolerances=on_integers,
-            ),
-            Check(
-                InputKind.RANDOM,
-                2,
-                bound=1,
-                signed_integers=False,
-                integer_ranges=integer_ranges,
-                tolerances=on_floats,
-            ),
-        )
+    return (
+        Check(
+            InputKind.EXACT,
+            1,
+            bound=1,
+            signed_integers=False,
+            integer_ranges=integer_ranges,
+            parts=exact.parts,
+            sparse=exact.sparse,
+            tolerances=on_integers,
+        ),
+        Check(
+            InputKind.RANDOM,
+            2,
+            bound=1,
+            signed_integers=False,
+            integer_ranges=integer_ranges,
+            tolerances=on_floats,
+        ),
     )
 
 
