@@ -147,7 +147,7 @@ class TrackedOps:
         """Refuse to look up ops and loops where padding is read in place or unit dimensions are folded.
 
         Raises:
-            ScheduleError: It is so; the message says which verbs may follow.
+            ScheduleError: The code is in such a state; the message says which verbs may follow.
         """
         if self.rule:
             raise ScheduleError(self.rule)
