@@ -54,7 +54,7 @@ def test_a_mistake_of_ours_is_shown_apart_from_candidates_that_fail() -> None:
     assert failure_lines({"run_memory": 2}) == ["failed candidates: run_memory 2"]
     ours = failure_lines({"internal_error": 1, "run_memory": 2})
     assert ours[0] == "failed candidates: run_memory 2, internal_error 1"
-    assert "a mistake of mlir-sched" in ours[1]
+    assert "a bug in mlir-sched" in ours[1]
 
 
 def test_the_table_has_the_dispatches_that_take_most_time_and_counts_the_rest() -> None:
