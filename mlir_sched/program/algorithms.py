@@ -52,14 +52,17 @@ class OtherAlgorithm:
         """The keys of all tasks that it changes the number of calls of."""
         return frozenset(self.gone) | {task.key for task in self.made}
 
+    def gone_s(self, call_s: Mapping[str, float]) -> float:
+        """Return the seconds per run of the program that the calls take which the algorithm takes away."""
+        return sum(calls * call_s.get(key, 0.0) for key, calls in self.gone.items())
+
     def saved_s(self, call_s: Mapping[str, float]) -> float:
         """Return the seconds per run of the program that the algorithm saves; below 0 where it costs time.
 
         Args:
             call_s: Seconds per call by task key; a task whose seconds are not known counts as none.
         """
-        gone_s = sum(calls * call_s.get(key, 0.0) for key, calls in self.gone.items())
-        return gone_s - sum(task.weight * call_s.get(task.key, 0.0) for task in self.made)
+        return self.gone_s(call_s) - sum(task.weight * call_s.get(task.key, 0.0) for task in self.made)
 
 
 @dataclass(frozen=True)

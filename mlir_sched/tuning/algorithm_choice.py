@@ -13,8 +13,11 @@ from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.tuning_run import TuningRun
 
-NOT_FASTER = "the program is not faster with it"
-"""Why a chosen algorithm is left out in the end."""
+NOT_TIMED = "the program with it fails or gives other numbers"
+"""Why a chosen algorithm is left out after all."""
+LEAST_GAIN = 0.05
+"""Least gain of an algorithm, relative to the time of the dispatches that it replaces: dispatches take about as
+long in the program as alone, not exactly."""
 OTHERS = "other algorithms"
 """What is left out where the alternatives of a program cannot be found."""
 NOT_MEASURED = "not all of its dispatches were measured"
@@ -72,18 +75,24 @@ class AlgorithmChoice:
             return None
         program.tell(Phase.VARIANTS)
         try:
-            return program.narrowed(self.algorithms.compose(program.built, shapes))
+            composed = self.algorithms.compose(program.built, shapes)
         except MlirSchedError as error:
-            self.reject(reason(str(error)))
+            self._reject(reason(str(error)))
             return None
+        if composed.timing is None:
+            self._reject(NOT_TIMED)
+            return None
+        return program.narrowed(composed)
 
-    def reject(self, why: str = NOT_FASTER) -> None:
-        """Leave the chosen algorithms out after all."""
+    def _reject(self, why: str) -> None:
         self.left_out |= {alternative.name: why for alternative in self.chosen}
         self.chosen = ()
 
 
 def _why_not(alternative: OtherAlgorithm, call_s: dict[str, float]) -> str:
     """Return why an algorithm does not pay, by the seconds per call of its tasks; empty if it does."""
-    saved_s = alternative.saved_s(call_s)
-    return "" if saved_s > 0 else f"its dispatches take {seconds(-saved_s)} more per run"
+    saved_s, gone_s = alternative.saved_s(call_s), alternative.gone_s(call_s)
+    if saved_s > LEAST_GAIN * gone_s:
+        return ""
+    less = f"only {seconds(saved_s)} less" if saved_s > 0 else f"{seconds(-saved_s)} more"
+    return f"its dispatches take {less} per run"

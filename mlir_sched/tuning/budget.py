@@ -21,12 +21,13 @@ the whole program. Finalists need 2 s per task; where they need more, fewer task
 MobileNet-V2 and ResNet-50, on a slow machine, 0.55 and 0.63 times, and 0.8 and 3.5 s."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
-ALGORITHMS_SHARE = 1 / 2
-"""Share of what is left, when one program is chosen, that is spent on its tasks together with those of its other
-algorithms; then the algorithms are chosen."""
-ALGORITHMS_COST = 4
-"""Least time left, relative to the time before the search, for which other algorithms are tried: to take programs apart
-and to compile one more takes about as long as all that came before the search."""
+ALGORITHMS_SHARE, ALGORITHMS_CANDIDATES = 1 / 2, 16
+"""What is spent, when one program is chosen, on the tasks in which its other algorithms differ from it: at most this
+share of what is left, and at most this many candidates per task. Then the algorithms are chosen. Fewer candidates make
+the choice chance: with 3, Winograd's largest product took 2.8 ms on ResNet-50, where 1.3 is possible."""
+ALGORITHMS_COST = 3
+"""Least time left, relative to the time before the search, for which other algorithms are tried: to extract their tasks
+and to compile one more program takes about as long as all that came before the search."""
 ALGORITHMS_ROUNDS = 2
 """Least number of rounds per task left, by trials, for which other algorithms are tried."""
 FIRST_ROUND = 2
@@ -62,6 +63,7 @@ class Part:
         round_size: Most candidates of a round.
         trials: Candidates tried on the program by then, those of earlier parts included; None for a part by time.
         until_s: Seconds on the run's clock at the end; used when ``trials`` is None.
+        most: Most candidates tried on the program by the end of a part by time; None for any number.
         ended: Candidates tried on the program when an earlier process ended this part by time; a resumed run ends the
             part at the same number. None when no earlier process ended the part.
     """
@@ -69,6 +71,7 @@ class Part:
     round_size: int
     trials: int | None
     until_s: float = 0.0
+    most: int | None = None
     ended: int | None = None
 
     @property
@@ -87,6 +90,8 @@ class Part:
             goes_on = search.begun or search.now_s < self.until_s
             whole = search.reached or search.tasks == 1
             size = self.round_size if whole else min(FIRST_ROUND, self.round_size)
+            if self.most is not None:
+                size = min(size, max(0, self.most - search.tried))
             return size if (goes_on if self.ended is None else search.tried < self.ended) else 0
         share = self.round_size if search.reached else max(FIRST_ROUND, self.round_size // search.tasks)
         return min(self.round_size, share, max(0, self.trials - search.tried))
@@ -200,17 +205,20 @@ class Budget:
             return self.seconds - now_s >= ALGORITHMS_COST * self.begun_s
         return self.trials - tried >= ALGORITHMS_ROUNDS * self.round_size * tasks
 
-    def algorithms(self, *, own: int, elsewhere: int, now_s: float) -> Part:
-        """Return the part in which a program's tasks are searched together with those of its other algorithms.
+    def algorithms(self, *, tasks: int, own: int, elsewhere: int, now_s: float) -> Part:
+        """Return the part in which the tasks are searched in which other algorithms differ from a program's own.
 
         Args:
+            tasks: How many these are.
             own: Candidates tried so far on the program.
             elsewhere: Candidates tried so far on the other programs.
             now_s: Seconds on the run's clock.
         """
         if self.trials is None:
-            return Part(self.round_size, None, now_s + ALGORITHMS_SHARE * max(0.0, self.seconds - now_s))
-        return Part(self.round_size, own + int(ALGORITHMS_SHARE * (self.trials - own - elsewhere)))
+            until_s = now_s + ALGORITHMS_SHARE * max(0.0, self.seconds - now_s)
+            return Part(self.round_size, None, until_s, own + ALGORITHMS_CANDIDATES * tasks)
+        share = int(ALGORITHMS_SHARE * (self.trials - own - elsewhere))
+        return Part(self.round_size, own + min(share, ALGORITHMS_CANDIDATES * tasks))
 
     def finalists_s(self, spent_s: float) -> float:
         """Return the seconds that the finalists may take after ``spent_s`` seconds on the run's clock.

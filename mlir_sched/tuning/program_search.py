@@ -44,6 +44,7 @@ class ProgramSearch:
         built: The variant whose program it is.
         events: Is told what happens in the search.
         further: Tasks that the program lacks and that are searched beside its own: those of other algorithms.
+        focus: Keys of the tasks that are searched at present, while others wait; empty when all are searched.
         searches: Tasks under search, the heaviest first.
         untunable: Why tasks cannot be searched, by key.
         waiting: Keys of tasks whose untuned code had no time yet.
@@ -58,6 +59,7 @@ class ProgramSearch:
     built: BuiltVariant
     events: SearchEvents
     further: tuple[Task, ...] = ()
+    focus: frozenset[str] = frozenset()
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
@@ -106,10 +108,16 @@ class ProgramSearch:
         """The target, with the threads that the program runs on."""
         return self.built.on(self.run.target)
 
-    def widen(self, further: Sequence[Task]) -> None:
-        """Search further tasks beside the program's own, from the next part on; tasks that it has are left out."""
+    def widen(self, further: Sequence[Task], focus: frozenset[str]) -> None:
+        """Search further tasks beside the program's own, from the next part on.
+
+        Args:
+            further: The tasks; those that the program has are left out.
+            focus: Keys of the tasks, own or further ones, that are searched; the others wait.
+        """
         own = {task.key for task in self.built.model.tasks}
         self.further = tuple({task.key: task for task in further if task.key not in own}.values())
+        self.focus = focus
 
     def narrowed(self, built: BuiltVariant) -> ProgramSearch:
         """Return the search for the scripts of a variant that goes on from here, with the variant's tasks."""
@@ -122,6 +130,7 @@ class ProgramSearch:
             self,
             built=built,
             further=(),
+            focus=frozenset(),
             searches=kept,
             untunable={key: why for key, why in self.untunable.items() if key in tasks},
             waiting=self.waiting & tasks.keys(),
@@ -184,13 +193,19 @@ class ProgramSearch:
 
     def _next_task(self) -> TaskSearch | None:
         """Return the task whose round is next, or None when nothing is left to try."""
-        index = GradientScheduler().next_task([search.progress() for search in self.searches])
-        return None if index is None else self.searches[index]
+        searches = self._in_focus()
+        index = GradientScheduler().next_task([search.progress() for search in searches])
+        return None if index is None else searches[index]
+
+    def _in_focus(self) -> list[TaskSearch]:
+        """Return the searches that may have the next round."""
+        return [search for search in self.searches if not self.focus or search.task.key in self.focus]
 
     def _standing(self) -> Standing:
-        reached = all(search.best_s or search.exhausted for search in self.searches)
+        searches = self._in_focus()
+        reached = all(search.best_s or search.exhausted for search in searches)
         begun = self._log.had_begun(self._rounds(), self.tried)
-        return Standing(self.tried, self.run.clock.spent_s(), len(self.searches), reached, begun)
+        return Standing(self.tried, self.run.clock.spent_s(), len(searches), reached, begun)
 
     def _rounds(self) -> int:
         return self.dropped[0] + sum(len(search.best_s) for search in self.searches)
@@ -205,6 +220,9 @@ class ProgramSearch:
         known = {*self.untunable, *(search.task.key for search in self.searches)}
         for index, task in self._by_share():
             if task.key in known:
+                continue
+            if self.focus and task.key not in self.focus:
+                self.waiting.add(task.key)
                 continue
             stored = TaskRecords(self.run.store, task.key, log.context, self.run.options.seed, log.last_record)
             if self.run.clock.spent_s() > until_s and not stored.has_untuned():
@@ -240,7 +258,7 @@ class ProgramSearch:
 
     def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, part: Part) -> None:
         """Try the new best trace of a task on other tasks that it fits; tasks that had no round yet start from it."""
-        fitting = fits(found, source, self.searches)
+        fitting = fits(found, source, self._in_focus())
         for search, trace in fitting:
             if not search.best_s:
                 search.start_from(trace)

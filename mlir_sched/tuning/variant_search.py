@@ -157,7 +157,7 @@ class VariantSearch:
     def _with_algorithms(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program together with the tasks of its other algorithms; leave the program with those that pay.
 
-        What dispatches take alone is not all: the program with the chosen algorithms has to be faster as a whole.
+        Only tasks in which an algorithm differs from the program are searched until then.
         """
         if self.algorithms is None:
             return
@@ -165,18 +165,12 @@ class VariantSearch:
         found = self.algorithms.alternatives(program, elsewhere=elsewhere)
         if not found:
             return
-        program.widen([task for alternative in found for task in alternative.made])
-        now_s = self.run.clock.spent_s()
-        yield program, self.run.budget.algorithms(own=program.tried, elsewhere=elsewhere, now_s=now_s)
-        settled, composed = program.narrowed(program.built), self.algorithms.composed(program, found)
-        self._take_place(program, settled)
-        if composed is not None:
-            self.left = [settled, composed]
-            self.left = self._fastest("composed", 1)
-            if composed in self.left:
-                self._take_place(settled, composed)
-            else:
-                self.algorithms.reject()
+        differing = frozenset[str]().union(*(alternative.keys for alternative in found))
+        program.widen([task for alternative in found for task in alternative.made], differing)
+        tasks, now_s = len(differing.intersection(task.key for task in program.tasks)), self.run.clock.spent_s()
+        yield program, self.run.budget.algorithms(tasks=tasks, own=program.tried, elsewhere=elsewhere, now_s=now_s)
+        composed = self.algorithms.composed(program, found)
+        self._take_place(program, composed or program.narrowed(program.built))
 
     def _take_place(self, program: ProgramSearch, successor: ProgramSearch) -> None:
         """Put a program's successor in its place."""
