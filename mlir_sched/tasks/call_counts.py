@@ -85,6 +85,17 @@ def constant_value(value: Any) -> str | None:
     return str(owner.attributes["value"])
 
 
+def workload_size(dispatch: Any) -> int:
+    """Return how many of the first operands of a ``flow.dispatch`` are workload values; its code takes the others."""
+    return int(next(iter(ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"]))))
+
+
+def tensor_operands(dispatch: Any) -> list[Any]:
+    """Return the tensors that the code of a ``flow.dispatch`` takes, in order."""
+    operands = list(dispatch.operands)[workload_size(dispatch) :]
+    return [value for value in operands if isinstance(value.type, ir.ShapedType)]
+
+
 def _count(
     function: Any,
     times: int,
@@ -104,9 +115,7 @@ def _add(op: Any, count: int, found: dict[tuple[str, str], DispatchCall]) -> Non
     entry = str(ir.SymbolRefAttr(op.attributes["entry_points"][0]).value[-1])
     numbers = ",".join(text for value in op.operands if (text := constant_value(value)) is not None)
     key = (str(op.attributes["entry_points"][0]), numbers)
-    workload = next(iter(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])))
-    tensors = [value for value in list(op.operands)[workload:] if isinstance(value.type, ir.ShapedType)]
-    constants = frozenset(position for position, value in enumerate(tensors) if is_constant(value))
+    constants = frozenset(position for position, value in enumerate(tensor_operands(op)) if is_constant(value))
     if (known := found.get(key)) is None:
         found[key] = DispatchCall(entry, op, count, str(key), constants)
     else:

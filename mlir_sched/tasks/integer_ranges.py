@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import symbol_of, walk
-from mlir_sched.tasks.call_counts import callee_of, functions_of
+from mlir_sched.tasks.call_counts import callee_of, functions_of, workload_size
 
 Range: TypeAlias = tuple[int, int]
 """Smallest and largest integer, both included."""
@@ -48,7 +48,7 @@ class IntegerRanges:
         if call.name == "util.call":
             callee = self._functions.get(callee_of(call) or "")
             return () if callee is None else (callee.regions[0].blocks[0].arguments[position],)
-        workload = next(iter(ir.DenseI32ArrayAttr(call.attributes["operandSegmentSizes"])))
+        workload = workload_size(call)
         names = [tuple(ir.SymbolRefAttr(entry).value) for entry in call.attributes["entry_points"]]
         found = [self._executables[name].regions[0].blocks[0].arguments for name in names if name in self._executables]
         return tuple(arguments[position - workload] for arguments in found if position >= workload)

@@ -22,7 +22,7 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import symbol_of
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.analysis import NotTunableError, tensor_spec
-from mlir_sched.tasks.call_counts import constant_value
+from mlir_sched.tasks.call_counts import constant_value, tensor_operands, workload_size
 
 ENTRY = "task"
 """Name of the program's entry."""
@@ -53,10 +53,9 @@ def build_task_program(module: Any, dispatch: Any) -> TaskProgram:
     Raises:
         NotTunableError: The dispatch takes values that are neither tensors nor constants, or has dynamic shapes.
     """
-    workload, *_ = _segments(dispatch)
+    workload = workload_size(dispatch)
     operands = list(dispatch.operands)
-    arguments = [value for value in operands[workload:] if isinstance(value.type, ir.ShapedType)]
-    inputs = tuple(tensor_spec(value.type) for value in arguments)
+    inputs = tuple(tensor_spec(value.type) for value in tensor_operands(dispatch))
     outputs = tuple(tensor_spec(value.type) for value in dispatch.results)
     lines = _body(dispatch, operands, workload)
     parameters = [f"%arg{i}" for i in range(len(inputs))] + [f"%out{i}" for i in range(len(outputs))]
@@ -124,7 +123,7 @@ def _dispatch_line(dispatch: Any, names: list[str], workload: int, tied: list[in
 
 def _tied_operands(dispatch: Any) -> list[int]:
     """Return for each result the position of the operand that it overwrites, or -1."""
-    workload = _segments(dispatch)[0]
+    workload = workload_size(dispatch)
     if "tied_operands" not in dispatch.attributes:
         return [-1] * len(dispatch.results)
     positions = [int(str(index).split(" ")[0]) for index in dispatch.attributes["tied_operands"]]
@@ -133,11 +132,6 @@ def _tied_operands(dispatch: Any) -> list[int]:
         if position >= 0 and dispatch.operands[position].type != result.type:
             raise NotTunableError(f"it updates a tensor in place that it returns as {result.type}")
     return tied
-
-
-def _segments(dispatch: Any) -> tuple[int, ...]:
-    """Return the numbers of workload values, arguments, argument sizes and result sizes."""
-    return tuple(ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"]))
 
 
 def _constant(value: Any) -> str:

@@ -31,13 +31,11 @@ class AlgorithmChoice:
     Attributes:
         run: The run.
         algorithms: The algorithms that parts of the model's variants may have.
-        chosen: Those that the composed program uses.
-        left_out: Why others are not used, by name.
+        left_out: Why algorithms are not used, by name.
     """
 
     run: TuningRun
     algorithms: Algorithms
-    chosen: Sequence[OtherAlgorithm] = ()
     left_out: dict[str, str] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> tuple[OtherAlgorithm, ...]:
@@ -70,23 +68,19 @@ class AlgorithmChoice:
         why = {a.shape: _why_not(a, call_s) if a.shape in measured else NOT_MEASURED for a in found}
         shapes = self.run.decide("algorithms", lambda: [shape for shape, reason in why.items() if not reason])
         self.left_out = {a.name: why[a.shape] for a in found if a.shape not in shapes}
-        self.chosen = [alternative for alternative in found if alternative.shape in shapes]
-        if not self.chosen:
+        chosen = [a.name for a in found if a.shape in shapes]
+        if not chosen:
             return None
         program.tell(Phase.VARIANTS)
         try:
             composed = self.algorithms.compose(program.built, shapes)
         except MlirSchedError as error:
-            self._reject(reason(str(error)))
+            self.left_out |= dict.fromkeys(chosen, reason(str(error)))
             return None
         if composed.timing is None:
-            self._reject(NOT_TIMED)
+            self.left_out |= dict.fromkeys(chosen, NOT_TIMED)
             return None
         return program.narrowed(composed)
-
-    def _reject(self, why: str) -> None:
-        self.left_out |= {alternative.name: why for alternative in self.chosen}
-        self.chosen = ()
 
 
 def _why_not(alternative: OtherAlgorithm, call_s: dict[str, float]) -> str:
