@@ -67,8 +67,9 @@ class LinearExpr:
         """The loops it depends on, ascending."""
         return tuple(i for i, c in enumerate(self.coefficients) if c)
 
+    @cached_property
     def is_dim(self) -> bool:
-        """Say whether it is exactly one loop index."""
+        """Whether it is exactly one loop index."""
         return self.constant == 0 and len(self.dims) == 1 and self.coefficients[self.dims[0]] == 1
 
 
@@ -125,7 +126,7 @@ class Operand:
     @cached_property
     def is_projected_permutation(self) -> bool:
         """Whether each of its dimensions is walked by one loop, and no loop walks two."""
-        return all(expr.is_dim() for expr in self.indexing_map) and len(self.dims) == len(self.indexing_map)
+        return all(expr.is_dim for expr in self.indexing_map) and len(self.dims) == len(self.indexing_map)
 
     def is_padded_along(self, loop: int) -> bool:
         """Say whether a loop walks a padded dimension."""
@@ -205,14 +206,39 @@ class LinalgOp:
     def contiguous_dim(self) -> int | None:
         """Its loop that walks the result's contiguous dimension; None for a scalar or a computed index."""
         indexing_map = self.outputs[0].indexing_map
-        if not indexing_map or not indexing_map[-1].is_dim():
+        if not indexing_map or not indexing_map[-1].is_dim:
             return None
         return indexing_map[-1].dims[0]
 
     @cached_property
+    def element_bytes(self) -> int:
+        """Size of an element of its (first) result."""
+        return ELEMENT_BYTES[self.outputs[0].tensor.element_type]
+
+    @cached_property
+    def reduces(self) -> bool:
+        """Whether it is a reduction, contraction or convolution with a reduction loop longer than 1."""
+        kinds = (OpKind.REDUCTION, OpKind.CONTRACTION, OpKind.CONVOLUTION)
+        return self.kind in kinds and any(self.extents[d] > 1 for d in self.reduction_dims)
+
+    @cached_property
     def has_windows(self) -> bool:
         """Whether some input is read through sums of loops, as a convolution slides a window over its image."""
-        return any(expr.dims and not expr.is_dim() for operand in self.inputs for expr in operand.indexing_map)
+        return any(expr.dims and not expr.is_dim for operand in self.inputs for expr in operand.indexing_map)
+
+    def operand_of(self, producer: int) -> Operand | None:
+        """Return its first operand that op ``producer`` of the dispatch makes, or None."""
+        return self._produced.get(producer)
+
+    @cached_property
+    def _produced(self) -> dict[int | None, Operand]:
+        return {operand.producer: operand for operand in reversed((*self.inputs, *self.outputs))}
+
+    @cached_property
+    def result_loops(self) -> tuple[tuple[int, int], ...]:
+        """The dimensions of its (first) result that one loop walks by single steps, each with this loop."""
+        results = enumerate(self.outputs[0].indexing_map)
+        return tuple((dim, expr.dims[0]) for dim, expr in results if expr.is_dim)
 
     @cached_property
     def iterations(self) -> int:
@@ -247,7 +273,7 @@ class LinalgOp:
         """The roles of its loops; meaningful only when ``kind`` is CONVOLUTION."""
         image, kernel = self.image_and_filter
         walked = set(kernel.dims)
-        windows = {d for expr in image.indexing_map if not expr.is_dim() for d in expr.dims}
+        windows = {d for expr in image.indexing_map if not expr.is_dim for d in expr.dims}
         parallel, summed = self.parallel_dims, self.reduction_dims
         return ConvolutionDims(
             batch=tuple(d for d in parallel if d not in walked and d not in windows),
@@ -303,15 +329,13 @@ def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], produce
 
     Loops that the consumer does not reach (reductions) keep their full extent.
     """
-    operands = (*consumer.inputs, *consumer.outputs)
-    operand = next((o for o in operands if o.producer == producer.index), None)
+    operand = consumer.operand_of(producer.index)
     if operand is None:
         return [producer.extents] * len(tiles)
-    made = [(place, expr.dims[0]) for place, expr in enumerate(producer.outputs[0].indexing_map) if expr.is_dim()]
     needed_by = []
     for tile in tiles:
         needed, touched = list(producer.extents), operand.touched(tile)
-        for place, loop in made:
-            needed[loop] = min(needed[loop], touched[place])
+        for dim, loop in producer.result_loops:
+            needed[loop] = min(needed[loop], touched[dim])
         needed_by.append(tuple(needed))
     return needed_by

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -55,7 +56,7 @@ class Distribution(ABC):
         support, probabilities = _sampling_table(self)
         if probabilities is None:
             return support[int(rng.integers(len(support)))]
-        return support[int(np.searchsorted(probabilities, rng.random(), side="right"))]
+        return support[bisect_right(probabilities, rng.random())]
 
     def repair(self, value: Value) -> Value | None:
         """Return the nearest value of the support (the first of equally near ones), or None if no value compares."""
@@ -72,7 +73,7 @@ class Distribution(ABC):
         others, probabilities = _mutation_table(self, value)
         if not others:
             return None
-        return others[int(np.searchsorted(probabilities, rng.random(), side="right"))]
+        return others[bisect_right(probabilities, rng.random())]
 
     def to_json(self) -> dict[str, Any]:
         """Return the distribution as JSON data, ``kind`` first, without defaults; lists stand for tuples."""
@@ -296,24 +297,23 @@ def _same_types(first: Value, second: Value) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _sampling_table(distribution: Distribution) -> tuple[tuple[Value, ...], np.ndarray | None]:
+def _sampling_table(distribution: Distribution) -> tuple[tuple[Value, ...], list[float] | None]:
     weights = distribution.weights()
     return distribution.support(), None if weights is None else _cumulative(weights)
 
 
 @lru_cache(maxsize=65536)
-def _mutation_table(distribution: Distribution, value: Value) -> tuple[tuple[Value, ...], np.ndarray]:
+def _mutation_table(distribution: Distribution, value: Value) -> tuple[tuple[Value, ...], list[float]]:
     others = tuple(other for other in distribution.support() if other != value)
     if not others:
-        return (), np.empty(0)
+        return (), []
     return others, _cumulative([(1.0 + min(distribution.distance(value, other), 1e6)) ** -2 for other in others])
 
 
-def _cumulative(weights: Sequence[float]) -> np.ndarray:
+def _cumulative(weights: Sequence[float]) -> list[float]:
     cumulative = np.cumsum(np.asarray(weights, dtype=np.float64))
     cumulative /= cumulative[-1]
-    cumulative[-1] = 1.0
-    return cumulative
+    return [*map(float, cumulative[:-1]), 1.0]
 
 
 def _log_distance(first: Value, second: Value) -> float:

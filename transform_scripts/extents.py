@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mlir_sched.payload import LinalgOp
 from mlir_sched.targets.target import Target
 
@@ -26,15 +28,9 @@ def powers_of_two(most: int) -> list[int]:
     return [1 << exponent for exponent in range(most.bit_length())]
 
 
-def element_bytes(op: LinalgOp) -> int:
-    """Return the size of an element of the op's result."""
-    tensor = op.outputs[0].tensor
-    return max(1, tensor.bytes // max(1, tensor.elements))
-
-
 def vector_elements(op: LinalgOp, target: Target) -> int:
     """Return how many elements of the op's result one vector register holds."""
-    return target.vector_elements(element_bytes(op))
+    return target.vector_elements(op.element_bytes)
 
 
 MATH_OPS = 16
@@ -43,4 +39,9 @@ MATH_OPS = 16
 
 def instructions(op: LinalgOp, vectors: float) -> int:
     """Return about how many vector instructions an op's body takes for ``vectors`` vectors."""
-    return int(max(1.0, vectors) * sum(MATH_OPS if name.startswith("math.") else 1 for name in op.body))
+    return int(max(1.0, vectors) * _instructions(op.body))
+
+
+@lru_cache(maxsize=1024)
+def _instructions(body: tuple[str, ...]) -> int:
+    return sum(MATH_OPS if name.startswith("math.") else 1 for name in body)

@@ -90,10 +90,10 @@ def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
     Contractions count as reductions where they are sums over the rows of a matrix. Convolutions do not count: their
     lanes would overlap.
     """
-    reductions = [other for other in dispatch.ops if reduces(other)]
+    reductions = [other for other in dispatch.ops if other.reduces]
     if not reductions or op.index != reductions[0].index or dispatch.other_ops or len(dispatch.results) != 1:
         return None
-    known = all(reduces(other) or other.kind in (OpKind.FILL, OpKind.ELEMENTWISE) for other in dispatch.ops)
+    known = all(other.reduces or other.kind in (OpKind.FILL, OpKind.ELEMENTWISE) for other in dispatch.ops)
     contractions = [other for other in dispatch.ops if other.kind is OpKind.CONTRACTION]
     rows = row_loops(dispatch)
     if not known or rows is None or any(other.has_windows for other in dispatch.ops):
@@ -103,12 +103,6 @@ def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
     return Reduction(op, dispatch.root, dispatch.ops, rows)
 
 
-def reduces(op: LinalgOp) -> bool:
-    """Say whether the op has a reduction loop longer than 1."""
-    kinds = (OpKind.REDUCTION, OpKind.CONTRACTION, OpKind.CONVOLUTION)
-    return op.kind in kinds and any(op.extents[d] > 1 for d in op.reduction_dims)
-
-
 def row_loops(dispatch: Dispatch) -> Loops | None:
     """Return the loops of the root that no reduction of the dispatch runs along, or None if there is no such split.
 
@@ -116,12 +110,12 @@ def row_loops(dispatch: Dispatch) -> Loops | None:
     reduced values it reads.
     """
     root = dispatch.root
-    if reduces(root):
+    if root.reduces:
         return parallel_loops(root)
     rows = set(root.parallel_dims)
     reads_reduced = False
     for operand in root.inputs:
-        if operand.producer is not None and reduces(dispatch.ops[operand.producer]):
+        if operand.producer is not None and dispatch.ops[operand.producer].reduces:
             reads_reduced = True
             rows &= set(operand.dims)
     return tuple(loop_of(root, position) for position in sorted(rows)) if reads_reduced else None

@@ -103,11 +103,11 @@ class Schedule(Facts):
     def fuse(self, *ops: LinalgOp, into: TileLoop) -> TileLoop:
         """Compute ops inside a loop of their consumer, the last op first; return the loop with its new handle."""
         self._check_loops(into)
-        loop = into
+        containing = into.handle
         for op in reversed(ops):
-            handle, new = self._emit.fuse_into_containing_op(self._ops.found(op).handle, loop.handle)
+            handle, containing = self._emit.fuse_into_containing_op(self._ops.found(op).handle, containing)
             self._ops.fuse(op, handle)
-            loop = replace(loop, handle=new)
+        loop = replace(into, handle=containing)
         self._made = [loop if made is into else made for made in self._made]
         return loop
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import Enum, auto
 from itertools import product as combinations
 
@@ -314,7 +313,7 @@ class TrackedOps:
 
     def finish(self, op: TiledOp) -> None:
         """Note that an op's loop nest is complete; of several copies, the last one's counts."""
-        self.nests.append(replace(op, levels=(*op.levels, Level("vector", op.tile))))
+        self.nests.append(TiledOp(op.handle, op.op, op.tile, (*op.levels, Level("vector", op.tile))))
         self._close(op.op, _VECTORIZED)
 
 

@@ -125,7 +125,7 @@ def _extents(operands: list[Operand], loops: int) -> tuple[int, ...] | None:
     found: dict[int, int] = {}
     for operand in operands:
         for expr, size in zip(operand.indexing_map, operand.tensor.shape, strict=True):
-            if expr.is_dim():
+            if expr.is_dim:
                 found.setdefault(expr.dims[0], size)
     return tuple(found[loop] for loop in range(loops)) if len(found) == loops else None
 
@@ -171,7 +171,7 @@ def _is_convolution(op: Any, operands: list[Operand], iterators: tuple[str, ...]
         return False
     first, second, result = operands
     image, kernel = (second, first) if first.is_projected_permutation else (first, second)
-    windows = any(expr.dims and not expr.is_dim() for expr in image.indexing_map)
+    windows = any(expr.dims and not expr.is_dim for expr in image.indexing_map)
     rising = all(number >= 0 for expr in image.indexing_map for number in (*expr.coefficients, expr.constant))
     if not (windows and rising and kernel.is_projected_permutation):
         return False

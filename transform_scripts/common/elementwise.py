@@ -26,7 +26,7 @@ class ElementwiseModule(ScheduleModule):
 def steps_over(op: LinalgOp, loop: Loop) -> bool:
     """Say whether an input is read along a loop in any other way than element after element."""
     position = loop.position(op)
-    return any(position in expr.dims and not expr.is_dim() for o in op.inputs for expr in o.indexing_map)
+    return any(position in expr.dims and not expr.is_dim for o in op.inputs for expr in o.indexing_map)
 
 
 def check_instructions(s: Schedule, vectors: float) -> None:

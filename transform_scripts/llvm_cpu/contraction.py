@@ -25,7 +25,6 @@ from mlir_sched.transform_scripts.common.contraction import (
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.extents import (
-    element_bytes,
     floor_power_of_two,
     vector_multiple,
 )
@@ -259,7 +258,7 @@ def _temporary_bytes(s: Schedule, mm: Contraction) -> int:
     """Return the size of the workgroup's tile of the contraction's result, which epilogues read from the stack."""
     if not mm.epilogues:
         return 0
-    return product([s.extent(loop) for loop in (*mm.others, *mm.tiled)]) * element_bytes(mm.op)
+    return product([s.extent(loop) for loop in (*mm.others, *mm.tiled)]) * mm.op.element_bytes
 
 
 def _sample_panel(
@@ -305,7 +304,7 @@ def _strided_operand(mm: Contraction) -> int | None:
     """Return the index of the input that walks the columns with a stride; None when no input does."""
     columns = mm.position(mm.columns)
     for index, operand in enumerate(mm.op.inputs):
-        if not all(expr.is_dim() for expr in operand.indexing_map):
+        if not all(expr.is_dim for expr in operand.indexing_map):
             continue
         if columns in operand.loops and operand.loops[-1] != columns:
             return index

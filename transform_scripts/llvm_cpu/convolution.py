@@ -29,7 +29,6 @@ from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import (
-    element_bytes,
     is_uneven,
     vector_elements,
     vector_multiple,
@@ -177,7 +176,7 @@ def _check_scattered_rows(s: Schedule, conv: Convolution, vector: Loop, sizes: M
 
 def _require_on_stack(s: Schedule, op: LinalgOp, elements: int, copies: int = 1) -> None:
     """Refuse copies of a part of the result above the stack's size; one copy of the whole result is no temporary."""
-    part = elements * element_bytes(op)
+    part = elements * op.element_bytes
     if copies > 1 or part != op.outputs[0].tensor.bytes:
         s.require_stack(copies * part, "parts of the result")
 

@@ -70,7 +70,7 @@ def _sample_tile(s: Schedule, found: Elementwise) -> tuple[dict[Loop, int], str]
 def _is_contiguous_in_an_input(op: LinalgOp, loop: Loop) -> bool:
     """Say whether a loop walks the last dimension of an input element after element."""
     last = [operand.indexing_map[-1] for operand in op.inputs if operand.indexing_map]
-    return any(expr.is_dim() and expr.dims[0] == loop.position(op) for expr in last)
+    return any(expr.is_dim and expr.dims[0] == loop.position(op) for expr in last)
 
 
 def _transposes(op: LinalgOp) -> bool:

@@ -12,11 +12,9 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.extents import (
-    element_bytes,
     floor_power_of_two,
     powers_of_two,
 )
-from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import DelegatingModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product
@@ -36,7 +34,7 @@ class LoweringConfig(DelegatingModule):
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> LinalgOp | None:
         """Match the only reducing op of a dispatch."""
         del target
-        reducing = [o for o in dispatch.ops if reduces(o)]
+        reducing = [o for o in dispatch.ops if o.reduces]
         if dispatch.other_ops or len(reducing) != 1 or op.index != reducing[0].index:
             return None
         fits = op.parallel_dims and not op.has_windows and all(_fits(other, op) for other in dispatch.ops)
@@ -78,7 +76,7 @@ def configure(s: Schedule, op: LinalgOp) -> None:
         ranks = [float(rank) for rank in range(1, len(sizes) + 1)]
         distribution[loop] = s.sample_number(f"distribution_{loop.name}", sizes, weights=ranks)
     *outer, reduction = reduction_loops(op)
-    iterations = MAX_VECTOR_BYTES // (product(list(registers.values())) * element_bytes(op))
+    iterations = MAX_VECTOR_BYTES // (product(list(registers.values())) * op.element_bytes)
     most = floor_power_of_two(max(1, min(64, reduction.extent, iterations)))
     step = s.sample_power_of_two("reduction_step", 1, most)
     s.notes["accumulator_registers"] = product(

@@ -23,11 +23,9 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import (
-    element_bytes,
     instructions,
     is_uneven,
 )
-from mlir_sched.transform_scripts.matchers import reduces
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.nest import points
 from mlir_sched.transform_scripts.schedule import Schedule, product
@@ -89,12 +87,12 @@ class ReductionTiling(ScheduleModule):
         lanes: dict[tuple[int, bool], int] = {}
         across = False
         for op in rows.computed:
-            if reduces(op):
+            if op.reduces:
                 across |= _keep_lanes(s, rows, op, lanes, later=op in later, whole=op in whole)
             elif op not in whole:
                 _tile_columns(s, rows, op)
             if rows.tail == DIVIDE:
-                s.vectorize(op, then=patterns.ACROSS_LANES if reduces(op) and _combines_rows(s, op) else ())
+                s.vectorize(op, then=patterns.ACROSS_LANES if op.reduces and _combines_rows(s, op) else ())
         if rows.tail == PEEL:
             everything = (*rows.computed, *found.fills)
             s.vectorize(*everything, tail=PEEL, then=patterns.ACROSS_LANES if across else ())
@@ -119,7 +117,7 @@ class Rows:
     @property
     def across(self) -> bool:
         """Whether the vectors of any reduction lie across the rows."""
-        return any(reduces(op) and _runs_along_columns(op) for op in self.found.ops)
+        return any(op.reduces and _runs_along_columns(op) for op in self.found.ops)
 
 
 def _runs_along_columns(op: LinalgOp) -> bool:
@@ -148,11 +146,11 @@ def _sample_tail(s: Schedule, found: Reduction, computed: Sequence[LinalgOp]) ->
     """
     extents = []
     for op in computed:
-        if reduces(op) and len(op.reduction_dims) > 1:
+        if op.reduces and len(op.reduction_dims) > 1:
             return DIVIDE  # the lanes are along the innermost of several loops, which cannot be peeled alone
-        if reduces(op) and not _runs_along_columns(op):
+        if op.reduces and not _runs_along_columns(op):
             extents.append(reduction_loops(op)[-1].extent)
-    if found.rows and any(reduces(op) and _runs_along_columns(op) for op in found.ops):
+    if found.rows and any(op.reduces and _runs_along_columns(op) for op in found.ops):
         extents.append(s.extent(found.rows[-1]))
     uneven = any(is_uneven(extent, s.lanes(found.root)) for extent in extents)
     return s.sample_tail((PEEL,) if uneven else ())
@@ -180,7 +178,7 @@ def _tile_later_ops(s: Schedule, rows: Rows) -> tuple[LinalgOp, ...]:
     found = rows.found
     loops = [loop for loop in found.rows if s.extent(loop) > 1]
     later = tuple(op for op in rows.computed if op.index > found.first.index)
-    if not loops or reduces(found.root) or not any(map(reduces, later)) or rows.across:
+    if not loops or found.root.reduces or not any(op.reduces for op in later) or rows.across:
         return ()
     if s.sample_choice("later_rows", ("tile", "single"), weights=(1.0, 2.0)) == "tile":
         return ()
@@ -259,10 +257,10 @@ def _check_temporaries(s: Schedule, rows: Rows) -> None:
     """Refuse row tiles whose values between ops, which live on the stack, do not fit it."""
     root = rows.found.root
     between = [op for op in rows.computed if op is not root]
-    total = sum(s.points(op) * element_bytes(op) for op in between)
+    total = sum(s.points(op) * op.element_bytes for op in between)
     if any(_shares_buffer(op, root) for op in between):
         workgroup = s.levels_of(root)[0].tile
-        total += points(root, workgroup) * element_bytes(root) if workgroup != s.tile_of(root) else 0
+        total += points(root, workgroup) * root.element_bytes if workgroup != s.tile_of(root) else 0
     s.require_stack(total)
 
 
