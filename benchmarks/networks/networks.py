@@ -47,7 +47,10 @@ def bert_base() -> tuple[Any, Any]:
 
 
 def gpt2() -> tuple[Any, Any]:
-    """Return GPT-2 without its output embedding and without a cache, and a sequence."""
+    """Return GPT-2 without its output embedding and without a cache, and a sequence.
+
+    The causal mask is a constant: the mask that ``transformers`` computes has an operator that ONNX lacks.
+    """
     import torch
     from transformers import GPT2Config, GPT2Model
 
@@ -55,9 +58,11 @@ def gpt2() -> tuple[Any, Any]:
         def __init__(self) -> None:
             super().__init__()
             self.model = GPT2Model(GPT2Config(attn_implementation="eager", use_cache=False))
+            hidden = torch.full((1, 1, TOKENS, TOKENS), torch.finfo(torch.float32).min)
+            self.register_buffer("mask", hidden.triu(1))
 
         def forward(self, tokens: Any) -> Any:
-            return self.model(tokens).last_hidden_state
+            return self.model(tokens, attention_mask=self.mask).last_hidden_state
 
     return Decoder(), torch.randint(0, 30000, (1, TOKENS))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlir_sched.compiler.operations import producer
+
 _CASTS = frozenset(
     {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "arith.truncf", "arith.trunci"}
 )
@@ -29,13 +31,13 @@ def reads_loop_index(op: Any) -> bool:
 def is_multiply_accumulate(op: Any) -> bool:
     """Say whether the body is ``out + cast(a) * cast(b)`` with the two inputs as factors (casts optional)."""
     lhs, rhs, out = _block(op).arguments
-    total = _defining(_block(op).operations[len(_block(op).operations) - 1].operation.operands[0])
+    total = producer(_block(op).operations[len(_block(op).operations) - 1].operation.operands[0])
     if total is None or total.name not in _MULTIPLY_ADD:
         return False
     products = [value for value in total.operands if value != out]
     if len(products) != 1:
         return False
-    product = _defining(products[0])
+    product = producer(products[0])
     if product is None or product.name != _MULTIPLY_ADD[total.name]:
         return False
     factors = [_through_casts(value) for value in product.operands]
@@ -45,7 +47,7 @@ def is_multiply_accumulate(op: Any) -> bool:
 def is_pooling(op: Any) -> bool:
     """Say whether the body combines the result with its first input alone: a sum, a maximum or a minimum."""
     image, *_, out = _block(op).arguments
-    total = _defining(_block(op).operations[len(_block(op).operations) - 1].operation.operands[0])
+    total = producer(_block(op).operations[len(_block(op).operations) - 1].operation.operands[0])
     return total is not None and total.name in _COMBINE and list(total.operands) in ([image, out], [out, image])
 
 
@@ -53,15 +55,9 @@ def _block(op: Any) -> Any:
     return op.regions[0].blocks[0]
 
 
-def _defining(value: Any) -> Any:
-    """Return the operation that makes a value, or None for a block argument."""
-    owner = value.owner
-    return owner.operation if hasattr(owner, "operation") else (owner if hasattr(owner, "results") else None)
-
-
 def _through_casts(value: Any) -> Any:
-    defining = _defining(value)
+    defining = producer(value)
     while defining is not None and defining.name in _CASTS:
         value = defining.operands[0]
-        defining = _defining(value)
+        defining = producer(value)
     return value
