@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mlir_sched.emission.decisions import MIN_GAIN
+from mlir_sched.emission.acceptance import MIN_GAIN
 
 
 @dataclass(frozen=True)

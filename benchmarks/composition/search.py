@@ -13,7 +13,7 @@ from benchmarks.composition.spaces import NamedSpace
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, StoredTask, measuring_context
-from mlir_sched.emission.decisions import MIN_GAIN
+from mlir_sched.emission.acceptance import MIN_GAIN
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Timing

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from mlir_sched.database.record import Record
-from mlir_sched.emission.decisions import MIN_GAIN
+from mlir_sched.emission.acceptance import MIN_GAIN
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Value
 from mlir_sched.trace import Decision, Trace

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database.record import describe
-from mlir_sched.emission.decisions import NO_LOSS, is_disturbed, loses, plainest_of_fastest
+from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, loses, plainest_of_fastest
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover

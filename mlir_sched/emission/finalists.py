@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
-from mlir_sched.emission.decisions import MIN_GAIN, why_no_gain
+from mlir_sched.emission.acceptance import MIN_GAIN, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.outcome import Timing

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, TunedDispatch, compile_to_bytes, tuned_dispatches
-from mlir_sched.emission.decisions import NO_LOSS
+from mlir_sched.emission.acceptance import NO_LOSS
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled, measure_program
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of

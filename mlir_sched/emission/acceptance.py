@@ -1,4 +1,4 @@
-"""The decision what to emit, by confidence intervals: for a script, for flags, for a whole program.
+"""What is worth emitting, by confidence intervals: a script, flags, the scripts of a whole program.
 
 Every function judges timings of one session. Reported figures are measured in another session.
 """

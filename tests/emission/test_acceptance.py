@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlir_sched.emission.decisions import is_disturbed, loses, plainest_of_fastest, why_no_gain
+from mlir_sched.emission.acceptance import is_disturbed, loses, plainest_of_fastest, why_no_gain
 from mlir_sched.outcome import Timing
 from mlir_sched.runner.statistics import median_interval
 
