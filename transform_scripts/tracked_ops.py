@@ -313,7 +313,7 @@ class TrackedOps:
 
     def finish(self, op: TiledOp) -> None:
         """Note that an op's loop nest is complete; of several copies, the last one's counts."""
-        self.nests.append(TiledOp(op.handle, op.op, op.tile, (*op.levels, Level("vector", op.tile))))
+        self.nests.append(op.tiled(op.handle, "vector", op.tile))
         self._close(op.op, _VECTORIZED)
 
 

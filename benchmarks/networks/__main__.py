@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=12, help="samples per timed way")
-    parser.add_argument("--sample-s", type=float, default=2.0, help="of a sample; short ones have colder caches")
+    parser.add_argument("--sample-s", type=float, default=2.0, help="seconds of a sample")
     parser.add_argument("--keep", type=Path, default=Path("networks"), help="folder for what is exported and tuned")
     parser.add_argument("--json", type=Path, help="write the results there")
     return parser

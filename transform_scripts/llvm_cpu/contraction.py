@@ -24,10 +24,7 @@ from mlir_sched.transform_scripts.common.contraction import (
     tile_reduction,
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
-from mlir_sched.transform_scripts.extents import (
-    floor_power_of_two,
-    vector_multiple,
-)
+from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
 from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops

@@ -28,11 +28,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
-from mlir_sched.transform_scripts.extents import (
-    is_uneven,
-    vector_elements,
-    vector_multiple,
-)
+from mlir_sched.transform_scripts.extents import is_uneven, vector_elements, vector_multiple
 from mlir_sched.transform_scripts.facts import MAX_UNROLLED_VECTORS
 from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import TileLoop

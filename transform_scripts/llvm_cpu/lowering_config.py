@@ -11,10 +11,7 @@ from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.extents import (
-    floor_power_of_two,
-    powers_of_two,
-)
+from mlir_sched.transform_scripts.extents import floor_power_of_two, powers_of_two
 from mlir_sched.transform_scripts.module import DelegatingModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product

@@ -22,10 +22,7 @@ from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
-from mlir_sched.transform_scripts.extents import (
-    instructions,
-    is_uneven,
-)
+from mlir_sched.transform_scripts.extents import instructions, is_uneven
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.nest import points
 from mlir_sched.transform_scripts.schedule import Schedule, product
