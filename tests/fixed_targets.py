@@ -30,6 +30,21 @@ FIXED_VULKAN = Target(
 )
 """A Vulkan device that need not be there: programs for it can be compiled, not run."""
 
+FIXED_CUDA = Target(
+    "cuda",
+    "cuda",
+    "cuda",
+    ("--iree-hal-target-device=cuda", "--iree-cuda-target=sm_80"),
+    "fixed",
+    "3.13.0",
+    "a GPU",
+    1,
+    vulkan.VECTOR_BYTES,
+    vulkan.VECTOR_REGISTERS,
+    gpu=GpuLimits(32, 1024, (1024, 1024, 64), (2147483647, 65535, 65535), 166912),
+)
+"""A CUDA device that need not be there: programs for it can be compiled, not run."""
+
 
 def design_spaces(task_for: Callable[[str | Payload], Task], space: Space) -> Callable[[str | Payload], DesignSpace]:
     """Return a function from a payload, or its name, to what a space spans for it on the fixed machine."""

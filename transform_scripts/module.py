@@ -87,6 +87,11 @@ class TransformModule(ABC):
         """Say whether the module can be used for a target."""
         return not self.backends or target.backend in self.backends
 
+    @property
+    def made_for(self) -> str:
+        """What the module can be used for, in the user's words."""
+        return ", ".join(self.backends) or "all targets"
+
     def step(self, run: Callable[[Schedule], None]) -> Step:
         """Return a step of this module."""
         return Step(self.stage, self.name, run)

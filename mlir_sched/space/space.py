@@ -59,7 +59,7 @@ class Space:
             if not module.is_for(target):
                 raise UserError(
                     f"the transform module {module.name!r} cannot be used for the target {target.name}: its stage "
-                    f"{module.stage.name.lower()!r} is for {', '.join(module.backends)} only"
+                    f"{module.stage.name.lower()!r} is for {module.made_for} only"
                 )
         return self
 

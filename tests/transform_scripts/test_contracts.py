@@ -16,7 +16,7 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.testing import ModuleTests
-from mlir_sched.transform_scripts import llvm_cpu, vulkan
+from mlir_sched.transform_scripts import gpu, llvm_cpu, vulkan
 from mlir_sched.transform_scripts.module import TransformModule
 
 CONTRACTIONS = (
@@ -139,14 +139,14 @@ class TestVulkanContraction(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN}
 
     def module(self) -> TransformModule:
-        return vulkan.ContractionTiling()
+        return gpu.ContractionTiling()
 
 
 class TestVulkanElementwise(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ELEMENTWISE}
 
     def module(self) -> TransformModule:
-        return vulkan.ElementwiseTiling()
+        return gpu.ElementwiseTiling()
 
 
 class TestVulkanLoweringConfig(OnVulkan):
@@ -160,7 +160,7 @@ class TestThreadDistribution(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN_OF_OTHER_STAGES}
 
     def module(self) -> TransformModule:
-        return vulkan.ThreadDistribution()
+        return gpu.ThreadDistribution()
 
 
 class TestVulkanLowering(OnVulkan):

@@ -12,7 +12,8 @@ from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP
-from mlir_sched.transform_scripts.common.thread_distribution import (
+from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
+from mlir_sched.transform_scripts.gpu.thread_distribution import (
     DIMENSIONS,
     distributed_loops,
     draw_threads,
@@ -22,7 +23,6 @@ from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import nest_of, size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, reduction_loops
-from mlir_sched.transform_scripts.vulkan.contraction import MAX_THREAD_VECTORS
 
 
 class LoweringConfig(DelegatingModule):

@@ -1,4 +1,4 @@
-"""Contractions on Vulkan devices: the tile of a thread is a register tile, and only the reduction is tiled further.
+"""Contractions on GPUs: the tile of a thread is a register tile, and only the reduction is tiled further.
 
 ``threads`` keeps the accumulators of a thread in registers while it walks the whole reduction, and computes fill and
 epilogues in the same tile.
@@ -7,7 +7,6 @@ epilogues in the same tile.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.contraction import (
@@ -15,6 +14,7 @@ from mlir_sched.transform_scripts.common.contraction import (
     ContractionModule,
     tile_reduction,
 )
+from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
@@ -23,10 +23,8 @@ MAX_THREAD_VECTORS = 256
 """Most multiply-add vector instructions of one thread; with more, drivers compile for seconds to minutes (lavapipe)."""
 
 
-class ContractionTiling(ContractionModule):
+class ContractionTiling(OnThreads, ContractionModule):
     """A module that tiles a contraction so that each thread accumulates its tile in registers."""
-
-    backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 
     def programs(self) -> Mapping[str, ScheduleProgram]:
         """Return the one program."""

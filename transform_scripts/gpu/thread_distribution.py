@@ -8,6 +8,7 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.extents import vector_multiple
+from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.nest import Level
 from mlir_sched.transform_scripts.schedule import Schedule, product
@@ -20,7 +21,7 @@ MAX_THREAD_ELEMENTS = 128
 (lavapipe) or spills (sm_90)."""
 
 
-class ThreadDistribution(DistributionModule):
+class ThreadDistribution(OnThreads, DistributionModule):
     """A module that tiles the root into an ``scf.forall`` over workgroups and one over threads, the other ops inside.
 
     Draws, for the two innermost parallel loops of the root, the tile of a workgroup and within it the tile of a thread;
@@ -30,8 +31,9 @@ class ThreadDistribution(DistributionModule):
     name: ClassVar[str] = "thread_distribution"
 
     def can_distribute(self, dispatch: Dispatch, target: Target) -> bool:
-        """Say whether the target has threads, and a grid at least as many dimensions as the root has loops."""
-        return target.gpu is not None and len(distributed_loops(dispatch.root)) <= len(DIMENSIONS)
+        """Say whether a grid of workgroups has at least as many dimensions as the root has loops."""
+        del target
+        return len(distributed_loops(dispatch.root)) <= len(DIMENSIONS)
 
     def distribute(self, s: Schedule, loops: Loops) -> None:
         """Distribute the root over workgroups and threads and fuse the rest of the dispatch into both."""

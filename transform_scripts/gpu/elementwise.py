@@ -1,20 +1,17 @@
-"""Element-wise dispatches on Vulkan devices: a thread computes its whole tile as vectors."""
+"""Element-wise dispatches on GPUs: a thread computes its whole tile as vectors."""
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
+from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Elementwise, parallel_loops
 
 
-class ElementwiseTiling(ElementwiseModule):
+class ElementwiseTiling(OnThreads, ElementwiseModule):
     """A module that vectorizes every op on the tile of a thread."""
-
-    backends: ClassVar[tuple[str, ...]] = ("vulkan-spirv",)
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Elementwise | None:
         """Match a dispatch of element-wise ops and fills that reads element after element."""
