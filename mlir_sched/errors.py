@@ -44,6 +44,7 @@ class FailureClass(StrEnum):
     COMPILE_TIMEOUT = "compile_timeout"
     COMPILE_CRASH = "compile_crash"
     COMPILE_MEMORY = "compile_memory"
+    ASSEMBLY_ERROR = "assembly_error"
     RUN_ERROR = "run_error"
     RUN_TIMEOUT = "run_timeout"
     RUN_CRASH = "run_crash"
@@ -65,6 +66,7 @@ LASTING = (
     FailureClass.SCRIPT_ERROR,
     FailureClass.NOT_APPLIED,
     FailureClass.COMPILE_ERROR,
+    FailureClass.ASSEMBLY_ERROR,
     FailureClass.WRONG_RESULT,
 )
 """The classes of failures that are properties of a script (:attr:`FailureClass.is_lasting`)."""

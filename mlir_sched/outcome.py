@@ -16,7 +16,7 @@ class Timing:
     Attributes:
         median_s: Median seconds per call.
         low_s, high_s: 95 % confidence interval of the median, seconds.
-        samples: Number of samples kept.
+        samples: Number of samples kept; 0 for a time that is estimated and not measured.
         ratio: Median of baseline time / own time over paired samples; above 1 is faster than the baseline.
         ratio_low, ratio_high: 95 % confidence interval of ``ratio`` (``RunnerOptions.final``); an interval of a search,
             whose sampling stops when the interval is narrow or after few pairs, covers less.
@@ -31,6 +31,11 @@ class Timing:
     ratio_low: float
     ratio_high: float
     disturbed: int = 0
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the times are estimated and not measured."""
+        return self.samples == 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""

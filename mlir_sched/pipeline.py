@@ -108,7 +108,7 @@ def tune(
             for text in [text for built in variants.built for text in built.model.internal_errors]:
                 errors.add(text)
             if not worth_tuning(variants.built, space, target):
-                raise _nothing_to_tune(path, variants.built[0], space)
+                raise nothing_to_tune(path, variants.built[0], space)
             run = TuningRun.of(options, target, space, records, variants.built, start=start, start_from=start_from)
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)
@@ -134,7 +134,8 @@ def default_store(folder: Path | None) -> Path:
     return (folder or Path.cwd()) / "records.sqlite"
 
 
-def _nothing_to_tune(path: Path, variant: BuiltVariant, space: Space) -> UserError:
+def nothing_to_tune(path: Path, variant: BuiltVariant, space: Space) -> UserError:
+    """Return the error for a model that has no dispatch which the modules of a space schedule."""
     reasons = [f"{task.name}: {why_unscheduled(task)}" for task in variant.model.tasks]
     names = ", ".join(module.name for module in space.modules)
     shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")

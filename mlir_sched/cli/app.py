@@ -111,7 +111,9 @@ def _root(
 def tune(
     model: Annotated[Path, typer.Argument(help="A program that iree-compile reads.", metavar="MODEL.mlir")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("tuned"),
-    target: Annotated[str, typer.Option(help="What to compile for.")] = "llvm-cpu",
+    target: Annotated[
+        str, typer.Option(help="What to compile for: llvm-cpu, vulkan[:DEVICE], cuda[:ARCHITECTURE].", metavar="NAME")
+    ] = "llvm-cpu",
     trials: Annotated[
         int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")
     ] = None,
@@ -134,6 +136,12 @@ def tune(
         bool, typer.Option("--fresh/--resume", help="Ignore earlier runs, or continue where an earlier run ended.")
     ] = False,
     strategy: Annotated[str, typer.Option(help="evolutionary or random.")] = "evolutionary",
+    check_only: Annotated[
+        bool,
+        typer.Option(
+            "--check-only", help="Run nothing: assemble candidates for a GPU that is not there, estimate their times."
+        ),
+    ] = False,
     module: Modules = None,
     parameters: Parameters = None,
     as_json: Json = False,
@@ -143,6 +151,7 @@ def tune(
     Searches for fast schedules, proves that they apply and are right, and writes a folder for iree-compile.
     """
     with command(as_json=as_json, log_folder=output) as out:
+        from mlir_sched.cli.check_only import run_check_only
         from mlir_sched.cli.tune import run_tune
         from mlir_sched.tuning.options import TuneOptions
 
@@ -150,7 +159,8 @@ def tune(
             target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
             fresh=fresh,
         )  # fmt: skip
-        code = run_tune(model, output, options, store, module or (), parameters or (), out)
+        run = run_check_only if check_only else run_tune
+        code = run(model, output, options, store, module or (), parameters or (), out)
     raise typer.Exit(code)
 
 

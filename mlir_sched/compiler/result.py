@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from mlir_sched.errors import Failure, FailureClass
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a device with threads launches a dispatch.
+
+    Attributes:
+        workgroups: Number of workgroups.
+        workgroup_size: Threads of a workgroup along x, y and z.
+        shared_memory_bytes: Shared memory of a workgroup.
+    """
+
+    workgroups: int
+    workgroup_size: tuple[int, int, int]
+    shared_memory_bytes: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a workgroup."""
+        return prod(self.workgroup_size)
 
 
 @dataclass(frozen=True)
@@ -17,6 +38,7 @@ class CompileResult:
         binary_hash: Hash of host and device code; equal for candidates that give equal code. Empty after a failure.
         seconds: Wall-clock time of compiling the candidate, without waiting for a free worker.
         code: Digest of the dispatch's code as IREE is about to lower it (``code_digest.py``); empty after a failure.
+        launch: How a device with threads launches the dispatch; None on any other, and where it depends on values.
     """
 
     vmfb: bytes | None
@@ -24,6 +46,7 @@ class CompileResult:
     binary_hash: str
     seconds: float
     code: str = ""
+    launch: Launch | None = None
 
 
 def failed(kind: FailureClass, message: str, seconds: float) -> CompileResult:

@@ -90,7 +90,7 @@ class _Emitter:
         """Decide what is emitted, and measure the figures to report."""
         winners, reasons = dict(self.finalists.winners), dict(self.finalists.reasons)
         while winners:
-            sequences = {key: _sequence(winner, self.target) for key, winner in winners.items()}
+            sequences = {key: tuned_sequence(winner, self.target) for key, winner in winners.items()}
             proven = self.prover.prove(self.tuned, sequences)
             reasons |= proven.dropped
             winners = {key: winner for key, winner in winners.items() if key in proven.sequences}
@@ -204,7 +204,8 @@ def _lighter_half(winners: Mapping[str, Winner]) -> list[str]:
     return sorted(saved, key=saved.__getitem__)[: (len(saved) + 1) // 2]
 
 
-def _sequence(winner: Winner, target: Target) -> TunedSequence:
+def tuned_sequence(winner: Winner, target: Target) -> TunedSequence:
+    """Return the sequence of the library for a script, with where it comes from and what is known of its time."""
     timing, task = winner.timing, winner.task
     assert task.dispatch is not None
     provenance = {
@@ -214,10 +215,18 @@ def _sequence(winner: Winner, target: Target) -> TunedSequence:
         "target": f"{target.name} {target.processor}",
         "target_key": target.key,
         "versions": f"mlir-sched {__version__}, iree-compiler {target.compiler}",
-        "speedup": f"{timing.ratio:.3f} ({timing.ratio_low:.3f} to {timing.ratio_high:.3f})",
-        "median_us": f"{timing.median_s * 1e6:.2f} ({timing.low_s * 1e6:.2f} to {timing.high_s * 1e6:.2f})",
+        **_times(timing),
         "seed": str(winner.seed),
     }
     return TunedSequence(
         winner.symbol, task.source, winner.space, winner.trace, provenance, task.name, winner.script, winner.code
     )
+
+
+def _times(timing: Timing) -> dict[str, str]:
+    if timing.is_estimated:
+        return {"not_measured": f"estimated: {timing.median_s * 1e6:.2f} us, {timing.ratio:.3f} times as fast"}
+    return {
+        "speedup": f"{timing.ratio:.3f} ({timing.ratio_low:.3f} to {timing.ratio_high:.3f})",
+        "median_us": f"{timing.median_s * 1e6:.2f} ({timing.low_s * 1e6:.2f} to {timing.high_s * 1e6:.2f})",
+    }

@@ -112,6 +112,21 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
     )
 
 
+def take_finalists(searches: Sequence[TaskSearch]) -> Finalists:
+    """Return the best candidate of every task as the search judged it, for searches whose candidates were not run."""
+    winners, reasons = dict[str, Winner](), dict[str, str]()
+    if not searches:
+        return Finalists()
+    with CompilerPool(searches[0].task.flags) as pool:
+        for number, search in enumerate(searches):
+            choice = _take(_Entry(sequence_symbol(number, search.task.name), search), pool)
+            if isinstance(choice, str):
+                reasons[search.task.key] = choice
+            else:
+                winners[search.task.key] = _winner(choice, _timing(choice.record), search.untuned)
+    return Finalists(winners, reasons)
+
+
 def sequence_symbol(number: int, name: str) -> str:
     """Return the symbol of a dispatch's sequence: ``tuned_<number>_<what it computes>``."""
     what = re.sub(r"^.*?_?dispatch_\d+_", "", name)
@@ -229,9 +244,21 @@ def _report(choice: _Choice, runner: Runner) -> Winner | str:
         return f"the chosen script failed when repeated: {result.failure}"
     if result.timing.ratio_high < 1.0:
         return f"the chosen script was slower when measured again: {result.timing.ratio:.2f}x"
-    trace = choice.record.trace
+    return _winner(choice, result.timing, untuned)
+
+
+def _winner(choice: _Choice, timing: Timing, untuned: Timing) -> Winner:
+    """Return a chosen script with its times."""
+    search, trace = choice.search, choice.record.trace
     assert trace is not None
-    code = choice.compiled[1].code
     return Winner(
-        task, choice.search.space, trace, choice.script, code, result.timing, untuned, choice.symbol, choice.record.seed
+        search.task,
+        search.space,
+        trace,
+        choice.script,
+        choice.compiled[1].code,
+        timing,
+        untuned,
+        choice.symbol,
+        choice.record.seed,
     )

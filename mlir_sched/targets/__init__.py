@@ -7,36 +7,53 @@ A further target takes one more file here, one more entry of :data:`TARGETS`, an
 from __future__ import annotations
 
 from mlir_sched.errors import UserError
-from mlir_sched.targets import llvm_cpu, vulkan
+from mlir_sched.targets import cuda, llvm_cpu, vulkan
 from mlir_sched.targets.kind import TargetKind
 from mlir_sched.targets.llvm_cpu import available_cpus
 from mlir_sched.targets.target import Target
 
-__all__ = ["TARGETS", "TargetKind", "available_cpus", "detect_target", "target_kind"]
+__all__ = ["TARGETS", "TargetKind", "absent_target", "available_cpus", "detect_target", "target_kind"]
 
-TARGETS: dict[str, TargetKind] = {llvm_cpu.NAME: llvm_cpu.KIND, vulkan.NAME: vulkan.KIND}
-"""The known targets by the name that users give."""
+TARGETS: dict[str, TargetKind] = {llvm_cpu.NAME: llvm_cpu.KIND, vulkan.NAME: vulkan.KIND, cuda.NAME: cuda.KIND}
+"""The known targets by the name that users give, without a device."""
 
 
 def detect_target(name: str, threads: int) -> Target:
     """Return the description of this machine as a target.
 
     Args:
-        name: A key of :data:`TARGETS`.
+        name: A key of :data:`TARGETS`, alone or with a device: ``vulkan:llvmpipe``.
         threads: CPU cores that programs may use, from 1 to the number of CPUs of this process.
 
     Raises:
         UserError: The name is unknown, the number of threads is impossible here, or the machine has no such device.
     """
-    return target_kind(name).detect(threads)
+    return target_kind(name).detect(threads, name.partition(":")[2])
+
+
+def absent_target(name: str) -> Target:
+    """Return the description of a device that need not be there, for programs that are compiled and not run.
+
+    Args:
+        name: A key of :data:`TARGETS`, alone or with a device: ``cuda:sm_90``.
+
+    Raises:
+        UserError: The name is unknown, or the target has to be a device of this machine.
+    """
+    kind = target_kind(name)
+    if kind.absent is None:
+        known = ", ".join(sorted(key for key, other in TARGETS.items() if other.absent is not None))
+        raise UserError(f"programs for the target {name} are always run; only these need no device: {known}")
+    return kind.absent(name.partition(":")[2])
 
 
 def target_kind(name: str) -> TargetKind:
-    """Return the kind of target with a name.
+    """Return the kind of target with a name, whatever device follows the name.
 
     Raises:
         UserError: No target has this name.
     """
-    if name not in TARGETS:
+    kind = TARGETS.get(name.partition(":")[0])
+    if kind is None:
         raise UserError(f"unknown target {name!r}; known targets: {', '.join(sorted(TARGETS))}")
-    return TARGETS[name]
+    return kind

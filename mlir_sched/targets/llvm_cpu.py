@@ -8,8 +8,9 @@ from pathlib import Path
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
-from mlir_sched.targets.kind import DEFAULT, TargetKind, integer, resolve
+from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
+from mlir_sched.targets.resolved import integer, resolve
 from mlir_sched.targets.target import LOCAL, Target
 
 NAME = "llvm-cpu"
@@ -24,12 +25,15 @@ _CPU_SYSFS = Path("/sys/devices/system/cpu")
 _AVX512_REGISTERS, _AARCH64_REGISTERS, _OTHER_REGISTERS = 32, 32, 16
 
 
-def detect(threads: int) -> Target:
+def detect(threads: int, device: str = "") -> Target:
     """Return this machine's CPU as a target for programs that run on ``threads`` threads.
 
     Raises:
-        UserError: The number of threads is below 1 or above the number of CPUs, or IREE cannot resolve the target.
+        UserError: The number of threads is below 1 or above the number of CPUs, a device is named, or IREE cannot
+            resolve the target.
     """
+    if device:
+        raise UserError(f"the target {NAME} is this machine's CPU and has no devices; got {NAME}:{device}")
     available = available_cpus()
     if not 1 <= threads <= available:
         raise UserError(f"threads must be from 1 to {available} on this machine, got {threads}")

@@ -40,6 +40,33 @@ class GpuLimits:
 
 
 @dataclass(frozen=True)
+class GpuResources:
+    """What a GPU runs workgroups with: the resources of one multiprocessor, and the rates of the device.
+
+    Attributes:
+        multiprocessors: Number of multiprocessors.
+        threads: Most threads that are resident on a multiprocessor.
+        workgroups: Most workgroups that are resident on a multiprocessor.
+        registers: 32-bit registers of a multiprocessor.
+        shared_memory_bytes: Shared memory of a multiprocessor.
+        multiply_adds: f32 multiply-adds of a multiprocessor per clock, without tensor cores.
+        matrix_multiply_adds: f16 multiply-adds with f32 sums of a multiprocessor's tensor cores per clock.
+        clock_hz: Clocks per second.
+        memory_bytes_per_s: Bandwidth of the device's memory.
+    """
+
+    multiprocessors: int
+    threads: int
+    workgroups: int
+    registers: int
+    shared_memory_bytes: int
+    multiply_adds: int
+    matrix_multiply_adds: int
+    clock_hz: float
+    memory_bytes_per_s: float
+
+
+@dataclass(frozen=True)
 class Target:
     """A backend with the machine it generates code for.
 
@@ -58,6 +85,9 @@ class Target:
         l1_bytes, l2_bytes, l3_bytes: Data cache sizes seen by one core; 0 when unknown.
         stack_bytes: Largest sum of stack temporaries that IREE accepts in a dispatch; 0 where IREE has no such limit.
         gpu: Limits of a workgroup's threads; None where a workgroup is one thread.
+        gpu_resources: What the device runs workgroups with; None where programs are timed, so that nobody asks.
+        assembler: The architecture that device code is assembled for, as the assembler names it; empty where IREE's
+            code is final.
         machine: Properties other than the generated code that times depend on, as (name, value), ordered by name:
             processor, caches and runtime, or a device.
     """
@@ -77,6 +107,8 @@ class Target:
     l3_bytes: int = 0
     stack_bytes: int = 0
     gpu: GpuLimits | None = None
+    gpu_resources: GpuResources | None = None
+    assembler: str = ""
     machine: tuple[tuple[str, str], ...] = ()
 
     @property

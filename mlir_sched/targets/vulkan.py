@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,9 @@ from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.python_child import python_command
-from mlir_sched.targets.kind import DEFAULT, TargetKind, integer, resolve
+from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.machine import cpu_identity, runtime_version
+from mlir_sched.targets.resolved import gpu_limits, resolve, xyz
 from mlir_sched.targets.target import GpuLimits, Target
 
 NAME = "vulkan"
@@ -56,28 +56,36 @@ class VulkanDevice:
         limits = GpuLimits(
             subgroup_size=data["subgroup_size"],
             workgroup_threads=data["workgroup_threads"],
-            workgroup_size=_xyz(data["workgroup_size"]),
-            workgroup_counts=_xyz(data["workgroup_counts"]),
+            workgroup_size=xyz(data["workgroup_size"]),
+            workgroup_counts=xyz(data["workgroup_counts"]),
             shared_memory_bytes=data["shared_memory_bytes"],
         )
         return VulkanDevice(data["name"], data["driver"], data["uuid"], data["type"] == _CPU_DEVICE, limits)
 
 
-def detect(threads: int) -> Target:
-    """Return the machine's first Vulkan device that is not a CPU as a target, or its first device if all are CPUs.
+def detect(threads: int, device: str = "") -> Target:
+    """Return a Vulkan device of this machine as a target.
+
+    Args:
+        threads: 1, because the device decides how many there are.
+        device: A part of the device's name, in any case; the first device that has it is taken. When empty, the first
+            device that is not a CPU is taken, or the first device if all are CPUs.
 
     Raises:
-        UserError: The machine has no driver or device, ``threads`` is not 1, or IREE cannot resolve the target.
+        UserError: The machine has no driver or no such device, ``threads`` is not 1, or IREE cannot resolve the target.
     """
     if threads != 1:
         raise UserError(f"the target {NAME} takes no number of threads: its device decides; got {threads}")
     found = devices()
     if not found:
         raise UserError(f"the target {NAME} needs a Vulkan driver with a device, and none is installed; {INSTALL}")
-    device = next((d for d in found if not d.is_cpu), found[0])
-    names = (known for start, known in KNOWN_DEVICES.items() if device.name.startswith(start))
+    named = [each for each in found if device.lower() in each.name.lower()]
+    if not named:
+        raise UserError(f"no Vulkan device is named {device!r}; there are {', '.join(each.name for each in found)}")
+    chosen = next((each for each in named if device or not each.is_cpu), named[0])
+    names = (known for start, known in KNOWN_DEVICES.items() if chosen.name.startswith(start))
     flags = (DEVICE_FLAG, *(f"--iree-vulkan-target={name}" for name in names))
-    return describe(resolve(NAME, flags), device, flags)
+    return describe(resolve(NAME, flags), chosen, flags)
 
 
 def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Target:
@@ -97,7 +105,7 @@ def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Tar
         cores=1,
         vector_bytes=VECTOR_BYTES,
         vector_registers=VECTOR_REGISTERS,
-        gpu=_both(_limits(resolved), device.limits),
+        gpu=_both(gpu_limits(resolved), device.limits),
         machine=(
             *((("cpu", cpu_identity()),) if device.is_cpu else ()),
             ("device", device.name),
@@ -132,17 +140,6 @@ def devices() -> list[VulkanDevice]:
     return [VulkanDevice.from_json(data) for data in json.loads(done.output)] if done.code == 0 else []
 
 
-def _limits(resolved: str) -> GpuLimits:
-    """Return the limits within which IREE generates code."""
-    return GpuLimits(
-        subgroup_size=min(_integers(resolved, "subgroup_size_choices")),
-        workgroup_threads=integer(resolved, "max_thread_count_per_workgroup"),
-        workgroup_size=_xyz(_integers(resolved, "max_workgroup_sizes")),
-        workgroup_counts=_xyz(_integers(resolved, "max_workgroup_counts")),
-        shared_memory_bytes=integer(resolved, "max_workgroup_memory_bytes"),
-    )
-
-
 def _both(compiler: GpuLimits, driver: GpuLimits) -> GpuLimits:
     return GpuLimits(
         subgroup_size=driver.subgroup_size,
@@ -151,18 +148,6 @@ def _both(compiler: GpuLimits, driver: GpuLimits) -> GpuLimits:
         workgroup_counts=_smaller(compiler.workgroup_counts, driver.workgroup_counts),
         shared_memory_bytes=min(compiler.shared_memory_bytes, driver.shared_memory_bytes),
     )
-
-
-def _integers(resolved: str, key: str) -> list[int]:
-    found = re.search(rf"\b{key} = \[([\d, ]+)\]", resolved)
-    if found is None:
-        raise UserError(f"IREE's target description does not tell {key}: {resolved}")
-    return [int(number) for number in found.group(1).split(",")]
-
-
-def _xyz(numbers: list[int]) -> tuple[int, int, int]:
-    x, y, z = numbers
-    return x, y, z
 
 
 def _smaller(first: tuple[int, int, int], second: tuple[int, int, int]) -> tuple[int, int, int]:

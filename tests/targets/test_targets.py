@@ -29,8 +29,8 @@ NO_DRIVER = {"VK_DRIVER_FILES": "/nonexistent.json", "VK_ICD_FILENAMES": "/nonex
 def toy(monkeypatch: pytest.MonkeyPatch) -> str:
     """A third target: a description, and a folder of transform modules."""
 
-    def detect(threads: int) -> Target:
-        cpu = llvm_cpu.detect(threads)
+    def detect(threads: int, device: str) -> Target:
+        cpu = llvm_cpu.detect(threads, device)
         return replace(cpu, name="toy-cpu", flags=(*cpu.flags, "--iree-opt-level=O3"))
 
     class ToyElementwise(ElementwiseTiling):

@@ -18,10 +18,20 @@ from mlir_sched.attributes import SEQUENCE
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.operations import first_function, symbol_of
-from mlir_sched.compiler.result import CompileResult, failed
+from mlir_sched.compiler.result import CompileResult, Launch, failed
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
+from mlir_sched.compiler.worker.launch import launch_of
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
-from mlir_sched.compiler.worker.session import CONFIGURATIONS, END, SOURCES, Compilation, CompilerError, context, set_up
+from mlir_sched.compiler.worker.session import (
+    CONFIGURATIONS,
+    END,
+    SOURCES,
+    TARGETS,
+    Compilation,
+    CompilerError,
+    context,
+    set_up,
+)
 from mlir_sched.errors import FailureClass, MlirSchedError
 
 MESSAGE_CHARACTERS = 600
@@ -45,14 +55,14 @@ def compile_candidate(source: str, script: str | None, flags: tuple[str, ...]) -
     start = time.perf_counter()
     set_up(flags)
     try:
-        vmfb, code = _compile(source, script)
+        vmfb, code, launch = _compile(source, script)
     except _RejectedError as error:
         return failed(error.kind, _short(str(error)), time.perf_counter() - start)
-    return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start, code)
+    return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start, code, launch)
 
 
-def _compile(source: str, script: str | None) -> tuple[bytes, str]:
-    """Return the program and the digest of its code after configuration."""
+def _compile(source: str, script: str | None) -> tuple[bytes, str, Launch | None]:
+    """Return the program, the digest of its code after configuration, and its launch."""
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module = _prepared(source).operation.clone()
         if script is not None:
@@ -68,8 +78,10 @@ def _compile(source: str, script: str | None) -> tuple[bytes, str]:
             if script is not None:
                 _require(why_not_honoured(wanted, first_function(module)))
             code = code_digest(first_function(module))
-            compilation.run(CONFIGURATIONS, END)
-            return compilation.bytecode(), code
+            compilation.run(CONFIGURATIONS, TARGETS)
+            launch = launch_of(module)
+            compilation.run(TARGETS, END)
+            return compilation.bytecode(), code, launch
         except CompilerError as error:
             raise _RejectedError(FailureClass.COMPILE_ERROR, str(error)) from None
 

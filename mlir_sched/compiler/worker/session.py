@@ -17,12 +17,13 @@ from iree.compiler.api import ctypes_dl
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import MlirSchedError
 
-START, ABI, FLOW, SOURCES, CONFIGURATIONS, END = (
+START, ABI, FLOW, SOURCES, CONFIGURATIONS, TARGETS, END = (
     "start",
     "abi",
     "flow",
     "executable-sources",
     "executable-configurations",
+    "executable-targets",
     "end",
 )
 """Phases of IREE's pipeline (``iree-compile --compile-to``)."""

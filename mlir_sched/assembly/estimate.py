@@ -1,0 +1,152 @@
+"""A model of the time that a GPU takes for a dispatch, from its assembled code alone.
+
+The model knows what limits a multiprocessor: how many workgroups fit, how many instructions it issues, how fast it
+multiplies and moves data, and how long a warp waits for memory. It ranks programs of one dispatch; its seconds are no
+measurement.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mlir_sched.assembly.execution import Execution, Threads
+from mlir_sched.assembly.memory import WARP, Access, accesses
+from mlir_sched.assembly.ptx import Kernel
+from mlir_sched.assembly.ptxas import AssemblyError, Resources
+from mlir_sched.compiler.result import Launch
+from mlir_sched.targets.target import GpuResources
+
+VERSION = 1
+"""Number of this model; estimates of different versions cannot be compared."""
+ISSUED_PER_CLOCK = 4
+"""Instructions of warps that a multiprocessor issues per clock. Source: NVIDIA's whitepapers on GA100 to GH100."""
+MOVED_BYTES_PER_CLOCK = 48
+"""Bytes between a multiprocessor and the L2 cache per clock. Source: 5120 bytes for 108 multiprocessors, whitepaper on
+GA100."""
+GLOBAL_LATENCY, SHARED_LATENCY = 500, 30
+"""Clocks until the data of a load arrive, about. Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+Microbenchmarking" (2018), rounded."""
+REGISTERS_UNIT = 256
+"""Registers are given to a warp in multiples of this number. Source: CUDA Occupancy Calculator."""
+RESERVED_SHARED_BYTES = 1024
+"""Shared memory that the system keeps of every workgroup. Source: CUDA C++ Programming Guide, "Shared Memory" of
+compute capabilities 8.x and 9.0."""
+_ARITHMETIC = ("fma", "mad", "mul", "add", "sub", "max", "min")
+_FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the model says of a dispatch.
+
+    Attributes:
+        seconds: Time of one call, without the time of its launch.
+        limit: What takes this time: ``issue``, ``arithmetic``, ``matrix units``, ``L2 cache``, ``shared memory``,
+            ``latency`` or ``device memory``.
+        occupancy: Resident threads of a multiprocessor relative to the most that it can have, 0 to 1.
+        moved_bytes: Bytes between multiprocessors and the L2 cache.
+    """
+
+    seconds: float
+    limit: str
+    occupancy: float
+    moved_bytes: float
+
+
+def estimate(
+    kernel: Kernel, assembled: Resources, launch: Launch, device: GpuResources, *, footprint_bytes: int
+) -> Estimate:
+    """Return the estimated time of a dispatch.
+
+    Args:
+        kernel: Its code.
+        assembled: What the assembled code takes.
+        launch: How it is launched.
+        device: The device.
+        footprint_bytes: Bytes of the dispatch's inputs and outputs, which the device's memory moves at least once.
+
+    Raises:
+        AssemblyError: A multiprocessor has no room for a workgroup.
+        PtxError: It is not known how often the loops run.
+    """
+    threads = Threads(kernel)
+    execution = threads.execute((0, 0, 0))
+    lanes = [threads.first_addresses(_thread(lane, launch)) for lane in range(min(WARP, launch.threads))]
+    warps, memory = math.ceil(launch.threads / WARP), accesses(kernel, lanes)
+    resident = _resident(assembled, launch, warps, device)
+    busy = {name: warps * clocks for name, clocks in _clocks(kernel, execution, memory, device).items()}
+    waiting = _waiting(kernel, execution)
+    rounds = math.ceil(launch.workgroups / device.multiprocessors)
+    whole, rest = divmod(rounds, resident)
+    batches = [resident] * whole + ([rest] if rest else [])
+    longest = max(busy, key=busy.__getitem__)
+    clocks = sum(max(count * busy[longest], busy[longest] + waiting) for count in batches)
+    limit = longest if batches[0] * busy[longest] >= busy[longest] + waiting else "latency"
+    seconds, memory_s = clocks / device.clock_hz, footprint_bytes / device.memory_bytes_per_s
+    moved = launch.workgroups * warps * sum(execution.counts[a.index] * a.global_bytes for a in memory)
+    occupancy = min(resident, rounds) * warps * WARP / device.threads
+    return Estimate(max(seconds, memory_s), limit if seconds >= memory_s else "device memory", occupancy, moved)
+
+
+def _thread(lane: int, launch: Launch) -> tuple[int, int, int]:
+    x, y, _ = launch.workgroup_size
+    return lane % x, lane // x % y, lane // (x * y)
+
+
+def _resident(assembled: Resources, launch: Launch, warps: int, device: GpuResources) -> int:
+    """Return how many workgroups a multiprocessor has room for.
+
+    Raises:
+        AssemblyError: There is no room for one.
+    """
+    registers = math.ceil(assembled.registers * WARP / REGISTERS_UNIT) * REGISTERS_UNIT * warps
+    room = {
+        "threads": device.threads // (warps * WARP),
+        "registers": device.registers // registers,
+        "shared memory": device.shared_memory_bytes // (launch.shared_memory_bytes + RESERVED_SHARED_BYTES),
+    }
+    for what, count in room.items():
+        if count == 0:
+            raise AssemblyError(f"a workgroup of {launch.threads} threads takes more {what} than a multiprocessor has")
+    return min(device.workgroups, *room.values())
+
+
+def _clocks(kernel: Kernel, execution: Execution, memory: list[Access], device: GpuResources) -> dict[str, float]:
+    """Return the clocks for which one warp occupies each part of a multiprocessor."""
+    counted = list(zip(kernel.instructions, execution.counts, strict=True))
+    arithmetic = sum(n for i, n in counted if i.parts[0] in _ARITHMETIC and i.parts[-1] in _FLOATS)
+    products = sum(n * _multiply_adds(i.opcode) for i, n in counted if i.opcode.startswith(("mma.", "wmma.mma")))
+    return {
+        "issue": sum(execution.counts) / ISSUED_PER_CLOCK,
+        "arithmetic": arithmetic * WARP / device.multiply_adds,
+        "matrix units": products / device.matrix_multiply_adds,
+        "L2 cache": sum(execution.counts[a.index] * a.global_bytes for a in memory) / MOVED_BYTES_PER_CLOCK,
+        "shared memory": float(sum(execution.counts[a.index] * a.shared_turns for a in memory)),
+    }
+
+
+def _multiply_adds(opcode: str) -> int:
+    """Return the multiply-adds of one matrix instruction, from its shape: ``m16n8k16``."""
+    shape = next((part for part in opcode.split(".") if part.startswith("m") and part[1:2].isdigit()), "")
+    sizes = [int(number) for number in shape.replace("m", " ").replace("n", " ").replace("k", " ").split()]
+    return math.prod(sizes) if len(sizes) == 3 else 0
+
+
+def _waiting(kernel: Kernel, execution: Execution) -> float:
+    """Return the clocks that a warp waits for memory if it has nothing else to do.
+
+    The loads of a basic block wait together. Of copies to shared memory that run beside the arithmetic (``cp.async``),
+    the latency is divided among the groups that may still be under way when the code waits.
+    """
+    starts, block = {*kernel.labels.values()}, 0
+    waits: dict[tuple[int, str], float] = {}
+    for index, (instruction, count) in enumerate(zip(kernel.instructions, execution.counts, strict=True)):
+        block = index if index in starts else block
+        if instruction.opcode.startswith("cp.async.wait_group"):
+            waits[index, "copies"] = count * GLOBAL_LATENCY / (1 + int(instruction.operands[0]))
+        elif instruction.parts[0] in ("ld", "ldmatrix"):
+            for kind, latency in (("global", GLOBAL_LATENCY), ("shared", SHARED_LATENCY)):
+                if kind in instruction.parts:
+                    waits[block, kind] = count * latency
+    return sum(waits.values())
