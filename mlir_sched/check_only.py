@@ -35,7 +35,7 @@ from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, Estimate
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuning.estimating import CompileAndAssemble
-from mlir_sched.tuning.monitor import Monitor
+from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase, PhaseClock
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -84,7 +84,7 @@ def tune_without_device(
             if not any(can_tune(task, space, target) for task in built.model.tasks):
                 raise nothing_to_tune(path, built, space)
             run = TuningRun.of(options, target, space, records, [built], start=start)
-            monitor = Monitor(run, PhaseClock(start), progress, ErrorLog(folder).add)
+            monitor = Monitor(run, PhaseClock(start), progress, ErrorLog(folder).add, STAGES_WITHOUT_DEVICE)
             search = ProgramSearch(run, built, monitor)
             interrupted = _search(search)
             monitor.on_phase(Phase.EMISSION, search.state())

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from mlir_sched.assembly.ptxas import find_assembler
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
@@ -142,6 +143,8 @@ def _target(name: str) -> list[Finding]:
     found = _attempt(f"target {name}", lambda: _facts(name))
     if name == TuneOptions().target:
         return found
+    if target_kind(name).absent is not None:
+        found += _attempt("ptxas", lambda: [Finding("ptxas", str(find_assembler()))])
     return [replace(f, status=Status.UNAVAILABLE) if f.status is Status.PROBLEM else f for f in found]
 
 

@@ -43,6 +43,8 @@ def median(timing: Timing | None) -> str:
 
 def speedup(timing: Timing | None) -> str:
     """Return a speed-up with its 95 % interval, ``1.05x (1.03 to 1.06)``, or a dash."""
+    if timing is not None and timing.is_estimated:
+        return f"{timing.ratio:.2f}x (estimated)"
     return "-" if timing is None else f"{timing.ratio:.2f}x ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
 
 

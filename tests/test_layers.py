@@ -19,12 +19,13 @@ LAYERS = (
     ("compiler",),
     ("targets", "compiler.worker"),
     ("tasks", "transform_scripts", "tuned_folder"),
-    ("space", "database", "runner"),
+    ("space", "database", "runner", "assembly"),
     ("library", "runner.worker"),
     ("program.rewrites", "program"),
     ("tuning",),
     ("emission", "doctor", "testing"),
     ("pipeline", "replaying", "deployment"),
+    ("check_only",),
     ("cli",),
 )
 """Packages and files of ``mlir_sched``, the lowest first: what imports another is further down in this list."""

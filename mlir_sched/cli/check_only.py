@@ -77,7 +77,7 @@ def estimates_lines(result: EstimatedResult) -> list[str]:
         f"{what}: {result.trials} candidates in {duration(result.seconds)}",
         *failure_lines(result.failures),
         f"NOT MEASURED: nothing was run. Times are estimates for {result.processor}; numbers were not checked",
-        f"written: {result.output}, with {scripts} scripts, each proven applied where its code was assembled",
+        f"written: {result.output}; dispatches with a script, which is proven applied: {scripts}",
         f"use it: iree-compile {shlex.quote(f'@{result.output}/flags.txt')} {shlex.quote(result.model)} -o model.vmfb",
     ]
 

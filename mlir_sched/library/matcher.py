@@ -25,9 +25,16 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.transform_scripts.script import append_dag
 from mlir_sched.transform_scripts.script_form import to_attribute
 
-STORE = "iree_tensor_ext.dispatch.tensor.store"
+STORE, STORE_TO_BUFFER = "iree_tensor_ext.dispatch.tensor.store", "iree_codegen.store_to_buffer"
+"""How a dispatch writes a result; the second on CUDA."""
 FUNCTION = "func.func"
-_LEAVES = ("hal.interface.binding.subspan", "hal.interface.constant.load", "linalg.index")
+_LEAVES = (
+    "hal.interface.binding.subspan",
+    "hal.interface.constant.load",
+    "iree_codegen.load_from_buffer",
+    "linalg.index",
+)
+"""Where a comparison ends. The types of buffers tell where they begin, which differs between program and dispatch."""
 _SEGMENTS = "operandSegmentSizes"
 
 
@@ -50,7 +57,8 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
     readonly = [{"transform.readonly": ir.UnitAttr.get()}]
     payload = prepared_module(source)  # owns the operations that the matcher is made from
     operations = [op.operation for op in first_function(payload.operation).regions[0].blocks[0]]
-    stores = [op for op in operations if op.name == STORE]
+    kind = next((op.name for op in operations if op.name in (STORE, STORE_TO_BUFFER)), "")
+    stores = [op for op in operations if op.name == kind]
     if not stores:
         raise MlirSchedError("the dispatch has no store to match from")
     with ir.InsertionPoint(module.body):
@@ -61,11 +69,14 @@ def append_matcher(module: Any, symbol: str, source: str, *, claimed: str, only:
         if only:
             named = [_find(FUNCTION, function, attributes={"sym_name": ir.StringAttr.get(name)}) for name in only]
             _require_count(transform.MergeHandlesOp(named).result, 1)
-        found = _find(STORE, function)
+        found = _find(kind, function)
         _require_count(found, len(stores))
         matcher = _Matcher()
         for handle, store in zip(_split(found, len(stores)), stores, strict=True):
-            matcher.match(handle, store)
+            if kind == STORE:
+                matcher.match(handle, store)
+            else:
+                matcher.match_operand(handle, store, 0)
         transform.YieldOp([function])
 
 
@@ -87,12 +98,16 @@ class _Matcher:
         _require_count(_find_like(op, handle), 1)
         if op.regions:
             self._match_body(handle, op)
-        for number, operand in enumerate(op.operands):
-            made_by = producer(operand)
-            if made_by is not None and made_by.name not in _LEAVES:
-                with ir.Location.name("producer"):
-                    found = transform.GetProducerOfOperand(transform.AnyOpType.get(), handle, number).result
-                self.match(found, made_by)
+        for number in range(len(op.operands)):
+            self.match_operand(handle, op, number)
+
+    def match_operand(self, handle: Any, op: Any, number: int) -> None:
+        """Emit the match of everything that an operand of an op is computed from; nothing for a leaf."""
+        made_by = producer(op.operands[number])
+        if made_by is not None and made_by.name not in _LEAVES:
+            with ir.Location.name("producer"):
+                found = transform.GetProducerOfOperand(transform.AnyOpType.get(), handle, number).result
+            self.match(found, made_by)
 
     def _match_body(self, handle: Any, op: Any) -> None:
         """Emit the match of every value that the body of an op yields."""

@@ -136,6 +136,8 @@ def replay(
     progress(Progress("compiling the model"))
     threads = int(folder.summary.get("threads", 1))
     provenance = provenance_of(folder.library) if folder.library else {}
+    if not folder.summary.get("measured", True):
+        raise UserError(f"{folder.path}: nothing to replay: its scripts were chosen by estimates and never run")
     target = detect_target(_target_name(folder, provenance), threads)
     require_target(folder, target, provenance)
     require_own_flags(folder, target)

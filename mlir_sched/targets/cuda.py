@@ -5,7 +5,7 @@ IREE 3.13 records no times of CUDA dispatches, and there is no other clock for t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
@@ -21,6 +21,8 @@ VECTOR_REGISTERS = 43
 """Registers of a thread in units of VECTOR_BYTES: three quarters of them hold 128 accumulators, with which kernels take
 up to 255 registers, the most of a thread, and are not spilled."""
 DEFAULT_ARCHITECTURE = "sm_80"
+MOST_THREADS_Z = 64
+"""Most threads of a workgroup along z, where IREE allows 1024. Source: CUDA C++ Programming Guide."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ def absent(device: str) -> Target:
         raise UserError(f"unknown CUDA architecture {name!r}; known are {', '.join(ARCHITECTURES)}")
     flags = (DEVICE_FLAG, f"--iree-cuda-target={known.compiled_for}")
     resolved = resolve(NAME, flags)
+    limits = gpu_limits(resolved)
+    x, y, z = limits.workgroup_size
     return Target(
         name=NAME,
         backend="cuda",
@@ -98,7 +102,7 @@ def absent(device: str) -> Target:
         cores=1,
         vector_bytes=VECTOR_BYTES,
         vector_registers=VECTOR_REGISTERS,
-        gpu=gpu_limits(resolved),
+        gpu=replace(limits, workgroup_size=(x, y, min(z, MOST_THREADS_Z))),
         gpu_resources=known.resources,
         assembler=name,
         machine=(("device", f"{known.device}, not there"),),

@@ -18,7 +18,7 @@ from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, is_
 from mlir_sched.tasks.linear_maps import linear_results
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
-_STORE = "iree_tensor_ext.dispatch.tensor.store"
+_STORES = ("iree_tensor_ext.dispatch.tensor.store", "iree_codegen.store_to_buffer")
 _QUIET = frozenset({"tensor.empty", "arith.constant", "func.return"})
 
 
@@ -183,7 +183,7 @@ def _is_convolution(op: Any, operands: list[Operand], iterators: tuple[str, ...]
 
 def _stored(operations: list[Any], position: dict[Any, int]) -> tuple[int, ...]:
     """Return the indices of the ops whose results the dispatch stores, in the order of the stores."""
-    stored = (position.get(op.operands[0]) for op in operations if op.name == _STORE)
+    stored = (position.get(op.operands[0]) for op in operations if op.name in _STORES)
     return tuple(dict.fromkeys(index for index in stored if index is not None))
 
 

@@ -16,7 +16,7 @@ from vulkan import require_vulkan
 from mlir_sched import RecordStore, TuneOptions, tune
 from mlir_sched.errors import UserError
 from mlir_sched.space.user_modules import load_modules
-from mlir_sched.targets import TARGETS, TargetKind, detect_target, llvm_cpu, vulkan
+from mlir_sched.targets import TARGETS, TargetKind, absent_target, detect_target, llvm_cpu, vulkan
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, Lowering, ParallelDistribution
@@ -111,6 +111,33 @@ def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch
     target = detect_target("vulkan", 1)
     assert "--iree-vulkan-target=llvmpipe" in target.flags
     assert [name for name, _ in target.machine] == ["cpu", "device", "runtime"], "a software device is its processor"
+
+
+def test_a_vulkan_device_is_chosen_by_a_part_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
+    named = [
+        vulkan.VulkanDevice(name, "a driver", uuid, False, limits) for name, uuid in [("Radeon", "aa"), ("Arc", "bb")]
+    ]
+    monkeypatch.setattr(vulkan, "devices", lambda: named)
+    assert detect_target("vulkan:arc", 1).processor == "Arc"
+    with pytest.raises(UserError, match="no Vulkan device is named 'geforce'; there are Radeon, Arc"):
+        detect_target("vulkan:geforce", 1)
+
+
+def test_a_cpu_has_no_devices() -> None:
+    with pytest.raises(UserError, match="has no devices; got llvm-cpu:0"):
+        detect_target("llvm-cpu:0", 1)
+
+
+@pytest.mark.parametrize(("name", "flag"), [("cuda", "sm_80"), ("cuda:sm_89", "sm_89"), ("cuda:sm_90", "sm_80")])
+def test_a_cuda_device_need_not_be_there(name: str, flag: str) -> None:
+    target = absent_target(name)
+    assert target.flags == ("--iree-hal-target-device=cuda", f"--iree-cuda-target={flag}")
+    assert target.gpu is not None
+    assert (target.gpu.subgroup_size, target.gpu.workgroup_threads, target.gpu.workgroup_size[2]) == (32, 1024, 64)
+    assert target.assembler == (name.partition(":")[2] or "sm_80")
+    assert target.gpu_resources is not None
+    assert target.gpu.shared_memory_bytes <= target.gpu_resources.shared_memory_bytes
 
 
 def test_a_module_for_the_cpu_is_refused_for_vulkan_with_its_stage(tmp_path: Path) -> None:

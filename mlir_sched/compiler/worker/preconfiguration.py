@@ -2,7 +2,9 @@
 
 Source: IREE, ``addCommonTargetExecutablePreprocessingPasses`` (Codegen/Common/Passes.cpp), before it the generalisation
 of named ops on GPUs (SPIRV/Passes.cpp, LLVMGPU/Passes.cpp), and ``iree-codegen-create-dispatch-config``, which creates
-the op into which a script writes the number of workgroups. IREE later runs all these passes again, without effect.
+the op into which a script writes the number of workgroups. On CUDA further passes follow, which put buffers in place
+of the tensors that a dispatch loads and stores (LLVMGPU/Passes.cpp, buildLLVMGPUCodegenConfigurationPassPipeline). IREE
+later runs all these passes again, without effect.
 """
 
 from __future__ import annotations
@@ -21,6 +23,15 @@ _COMMON = (
     "iree-linalg-ext-convert-attention-to-online-attention",
 )
 _GPU = ("iree-codegen-gpu-generalize-named-ops", *_COMMON)
+_CUDA = (
+    *_GPU,
+    "iree-codegen-bufferize-dispatch-tensor-load-store",
+    "iree-codegen-gpu-combine-layout-transformation",
+    "iree-codegen-gpu-generalize-named-ops",
+    "iree-codegen-block-dynamic-dimensions",
+    "iree-codegen-config-tracking-canonicalize",
+    "cse",
+)
 _VARIANT = "hal.executable.variant"
 
 
@@ -38,7 +49,8 @@ def run_preconfiguration(function: Any) -> None:
         function: The dispatch's ``func.func``, inside a program at the executable-sources phase.
     """
     variant = _variant_of(function)
-    passes = _COMMON if '"llvm-cpu"' in str(variant.attributes["target"]) else _GPU
+    target = str(variant.attributes["target"])
+    passes = _COMMON if '"llvm-cpu"' in target else _CUDA if '"cuda"' in target else _GPU
     on_function = f"builtin.module(func.func({','.join(passes)}))"
     pipeline = f"{_VARIANT}(iree-codegen-create-dispatch-config,{on_function})"
     passmanager.PassManager.parse(pipeline).run(variant)

@@ -1,0 +1,106 @@
+"""``tune --check-only``: scripts for a GPU that is not there, proven applied and ranked by a model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Cli
+from payloads import matmul
+
+from mlir_sched import RecordStore
+from mlir_sched.assembly import ptxas
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.mlir").write_text(matmul(256, 256, 256).text)
+    return Cli(tmp_path, capsys)
+
+
+def check_only(cli: Cli, *further: str) -> tuple[str, dict[str, Any]]:
+    ended = cli("tune", "model.mlir", "--check-only", "--trials", "8", *further)
+    assert ended.code == 0, ended.err
+    return ended.out, json.loads((cli.folder / "tuned" / "summary.json").read_text())
+
+
+def test_a_library_is_written_and_says_that_nothing_was_measured(cli: Cli) -> None:
+    out, summary = check_only(cli, "--target", "cuda:sm_90")
+    assert "NOT MEASURED" in out
+    assert "NVIDIA H100 (sm_90)" in out
+    assert summary["measured"] is False
+    (dispatch,) = summary["dispatches"]
+    assert dispatch["tuned_s"] < dispatch["untuned_s"]
+    library = (cli.folder / "tuned" / "library.mlir").read_text()
+    assert 'mlir_sched.not_measured = "estimated:' in library
+    assert "mlir_sched.speedup" not in library
+    assert "nothing to replay" in cli.refused("replay", "tuned", "model.mlir")
+
+
+def test_a_plain_iree_compile_uses_the_library(cli: Cli) -> None:
+    check_only(cli, "--target", "cuda")
+    compiler = str(Path(sys.executable).parent / "iree-compile")
+    dump = cli.folder / "configured"
+    command = [compiler, "@tuned/flags.txt", "model.mlir", "-o", "model.vmfb"]
+    subprocess.run([*command, f"--iree-hal-dump-executable-configurations-to={dump}"], check=True, cwd=cli.folder)
+    (configured,) = dump.glob("*.mlir")
+    assert "mlir_sched.applied" in configured.read_text()
+
+
+def test_estimates_never_meet_measured_times(cli: Cli) -> None:
+    check_only(cli, "--target", "cuda")
+    with RecordStore.open(cli.folder / "tuned" / "records.sqlite") as store:
+        (task,) = store.tasks()
+        (context,) = store.contexts(task.key)
+        records = [record for record in store.records(task.key, context) if record.outcome.timing]
+    assert "estimated by model" in str(context)
+    assert all(record.outcome.timing is not None and record.outcome.timing.is_estimated for record in records)
+
+
+def test_a_second_run_goes_on_from_the_first(cli: Cli) -> None:
+    _, first = check_only(cli, "--target", "cuda")
+    _, again = check_only(cli, "--target", "cuda")
+    assert first["dispatches"] == again["dispatches"]
+
+
+def test_a_model_with_dispatches_that_no_module_schedules(cli: Cli) -> None:
+    (cli.folder / "model.mlir").write_text(SORT)
+    message = cli.refused("tune", "model.mlir", "--check-only", "--target", "cuda")
+    assert "no dispatch can be tuned" in message
+
+
+SORT = """
+func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %sorted = iree_linalg_ext.sort dimension(0) outs(%x : tensor<64xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %less = arith.cmpf olt, %a, %b : f32
+    iree_linalg_ext.yield %less : i1
+  } -> tensor<64xf32>
+  return %sorted : tensor<64xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--target", "cuda"), "--check-only compiles and assembles candidates"),
+        (("--target", "cuda:sm_1", "--check-only"), "known are sm_80, sm_86, sm_89, sm_90"),
+        (("--target", "llvm-cpu", "--check-only"), "only these need no device: cuda"),
+        (("--target", "metal"), "known targets: cuda, llvm-cpu, vulkan"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_error(cli: Cli, arguments: tuple[str, ...], why: str) -> None:
+    assert why in cli.refused("tune", "model.mlir", *arguments)
+
+
+def test_without_the_assembler_nothing_begins(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ptxas, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    message = cli.refused("tune", "model.mlir", "--check-only", "--target", "cuda")
+    assert "pip install 'mlir-sched[cuda]'" in message

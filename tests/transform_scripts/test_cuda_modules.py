@@ -1,0 +1,77 @@
+"""The modules on CUDA: which sketches a dispatch gets, and that candidates compile and are assembled without spills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from fixed_targets import FIXED_CUDA
+from payloads import Payload, matmul
+
+from mlir_sched.assembly.ptx import device_code, read_kernel
+from mlir_sched.assembly.ptxas import assemble, find_assembler
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.sampling import Value
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.tasks.task import Task
+from mlir_sched.trace import OnIllegal, Recorder
+
+TaskFor = Callable[[str | Payload], Task]
+CONTRACTIONS = (
+    *("matmul", "matmul_uneven", "matmul_accumulating", "matmul_i8", "matmul_f16", "matmul_bf16", "batch_matmul_bt"),
+    *("vecmat", "matvec", "bias_gelu", "two_epilogues"),
+)
+ELEMENTWISE = ("elementwise_chain", "transpose")
+SAMPLES = 2
+
+
+def space_of(task: Task) -> DesignSpace:
+    assert task.dispatch is not None
+    return DesignSpace(Space.default(FIXED_CUDA), task.dispatch, FIXED_CUDA)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[CompilerPool]:
+    with CompilerPool(FIXED_CUDA.flags) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", [*CONTRACTIONS, *ELEMENTWISE])
+def test_random_candidates_are_assembled(cuda_task_for: TaskFor, pool: CompilerPool, name: str) -> None:
+    task, rng = cuda_task_for(name), np.random.default_rng(3)
+    space = space_of(task)
+    traces = [space.sample(rng, sketch) for sketch in space.sketches for _ in range(SAMPLES)]
+    for index, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+        assert result.vmfb is not None, (traces[index].values, result.failure)
+        assert result.launch is not None
+        code = device_code(result.vmfb)
+        assert read_kernel(code).workgroup_size == result.launch.workgroup_size
+        for architecture in ("sm_80", "sm_90"):
+            assemble(find_assembler(), code, architecture)
+
+
+def test_accumulators_stay_in_registers(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
+    task = cuda_task_for(matmul(256, 256, 256))
+    values: dict[str, Value] = {"tile_0": (64, 4), "tile_1": (64, 8), "reduction_step": (4,)}
+    space = space_of(task)
+    trace = space.run("contraction.threads", Recorder(values, on_illegal=OnIllegal.REJECT))[0]
+    ((_, result),) = pool.compile(task.source, [space.script(trace)])
+    assert result.vmfb is not None
+    kernel = read_kernel(device_code(result.vmfb))
+    loop = kernel.instructions[min(kernel.labels.values()) :]
+    behind = next(i for i, each in enumerate(loop) if each.opcode.startswith("bra"))
+    assert not [each for each in loop[:behind] if each.opcode.startswith("st.")]
+    assert kernel.count("fma") == 4 * 8 * 4
+    assert kernel.count("ld.global.nc.v4") > 0
+    assert result.launch is not None
+    assert (result.launch.workgroups, result.launch.threads) == (16, 128)
+
+
+def test_limits_of_a_device_refuse(cuda_task_for: TaskFor) -> None:
+    values: dict[str, Value] = {"tile_0": (64, 1), "tile_1": (256, 4), "reduction_step": (1,)}
+    space = space_of(cuda_task_for(matmul(256, 256, 64)))
+    with pytest.raises(IllegalTraceError, match="4096 threads per workgroup > 1024"):
+        space.run("contraction.threads", Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
