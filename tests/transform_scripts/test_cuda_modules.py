@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from fixed_targets import FIXED_CUDA
+from folders import ROOT
 from payloads import Payload, matmul
 
 from mlir_sched.assembly.ptx import device_code, read_kernel
 from mlir_sched.assembly.ptxas import assemble, find_assembler
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import IllegalTraceError
+from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
+from mlir_sched.transform_scripts import llvm_cpu
 
 TaskFor = Callable[[str | Payload], Task]
 CONTRACTIONS = (
@@ -26,6 +29,7 @@ CONTRACTIONS = (
 )
 ELEMENTWISE = ("elementwise_chain", "transpose")
 SAMPLES = 2
+EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
 
 
 def space_of(task: Task) -> DesignSpace:
@@ -75,3 +79,26 @@ def test_limits_of_a_device_refuse(cuda_task_for: TaskFor) -> None:
     space = space_of(cuda_task_for(matmul(256, 256, 64)))
     with pytest.raises(IllegalTraceError, match="4096 threads per workgroup > 1024"):
         space.run("contraction.threads", Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+
+
+def test_a_module_for_every_target_compiles_for_cuda(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
+    """The example of a user's module, which names no target."""
+    spec = importlib.util.spec_from_file_location("example", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    task, rng = cuda_task_for(matmul(64, 64, 64)), np.random.default_rng(0)
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(FIXED_CUDA).insert(example.OuterProduct()), task.dispatch, FIXED_CUDA)
+    (sketch,) = (name for name in space.sketches if name.startswith(example.OuterProduct.name))
+    traces = [space.sample(rng, sketch) for _ in range(SAMPLES)]
+    for _, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+        assert result.vmfb is not None, result.failure
+        assemble(find_assembler(), device_code(result.vmfb), "sm_90")
+
+
+def test_a_module_with_a_stage_for_the_cpu_is_refused_by_its_stage() -> None:
+    space = Space([llvm_cpu.ReductionTiling(), *Space.default(FIXED_CUDA).modules])
+    with pytest.raises(UserError, match="'reduction' cannot be used for the target cuda: its stage 'tile' is for"):
+        space.for_target(FIXED_CUDA)
