@@ -114,6 +114,9 @@ def tune(
     target: Annotated[
         str, typer.Option(help="What to compile for: llvm-cpu, vulkan[:DEVICE], cuda[:ARCHITECTURE].", metavar="NAME")
     ] = "llvm-cpu",
+    target_description: Annotated[
+        Path | None, typer.Option(help="With --check-only: JSON file that describes the GPU.", metavar="FILE")
+    ] = None,
     trials: Annotated[
         int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")
     ] = None,
@@ -153,8 +156,11 @@ def tune(
     with command(as_json=as_json, log_folder=output) as out:
         from mlir_sched.cli.check_only import run_check_only
         from mlir_sched.cli.tune import run_tune
+        from mlir_sched.targets import described_by
         from mlir_sched.tuning.options import TuneOptions
 
+        if target_description is not None:
+            target = described_by(target, target_description)
         options = TuneOptions(
             target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
             fresh=fresh,

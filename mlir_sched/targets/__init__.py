@@ -6,13 +6,16 @@ A further target takes one more file here, one more entry of :data:`TARGETS`, an
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mlir_sched.errors import UserError
 from mlir_sched.targets import cuda, llvm_cpu, vulkan
+from mlir_sched.targets.cuda_devices import FILE
 from mlir_sched.targets.kind import TargetKind
 from mlir_sched.targets.llvm_cpu import available_cpus
 from mlir_sched.targets.target import Target
 
-__all__ = ["TARGETS", "TargetKind", "absent_target", "available_cpus", "detect_target", "target_kind"]
+__all__ = ["TARGETS", "TargetKind", "absent_target", "available_cpus", "described_by", "detect_target", "target_kind"]
 
 TARGETS: dict[str, TargetKind] = {llvm_cpu.NAME: llvm_cpu.KIND, vulkan.NAME: vulkan.KIND, cuda.NAME: cuda.KIND}
 """The known targets by the name that users give, without a device."""
@@ -45,6 +48,17 @@ def absent_target(name: str) -> Target:
         known = ", ".join(sorted(key for key, other in TARGETS.items() if other.absent is not None))
         raise UserError(f"programs for the target {name} are always run; only these need no device: {known}")
     return kind.absent(name.partition(":")[2])
+
+
+def described_by(name: str, description: Path) -> str:
+    """Return the name of a target with a device that a file describes.
+
+    Raises:
+        UserError: The name has a device already, or the file's name does not end in ``.json``.
+    """
+    if ":" in name or description.suffix != FILE:
+        raise UserError(f"give a target without a device and a {FILE} file; got {name} and {description}")
+    return f"{name}:{description.resolve()}"
 
 
 def target_kind(name: str) -> TargetKind:

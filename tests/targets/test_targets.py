@@ -16,7 +16,7 @@ from vulkan import require_vulkan
 from mlir_sched import RecordStore, TuneOptions, tune
 from mlir_sched.errors import UserError
 from mlir_sched.space.user_modules import load_modules
-from mlir_sched.targets import TARGETS, TargetKind, absent_target, detect_target, llvm_cpu, vulkan
+from mlir_sched.targets import TARGETS, TargetKind, absent_target, described_by, detect_target, llvm_cpu, vulkan
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, Lowering, ParallelDistribution
@@ -138,6 +138,40 @@ def test_a_cuda_device_need_not_be_there(name: str, flag: str) -> None:
     assert target.assembler == (name.partition(":")[2] or "sm_80")
     assert target.gpu_resources is not None
     assert target.gpu.shared_memory_bytes <= target.gpu_resources.shared_memory_bytes
+
+
+def test_a_file_describes_a_cuda_device(tmp_path: Path) -> None:
+    path = tmp_path / "h200.json"
+    path.write_text('{"architecture": "sm_90", "device": "NVIDIA H200", "memory_bytes_per_s": 4.8e12}')
+    described, known = absent_target(described_by("cuda", path)), absent_target("cuda:sm_90")
+    assert described.processor == "NVIDIA H200 (sm_90)"
+    assert described.gpu_resources is not None
+    assert known.gpu_resources is not None
+    assert described.gpu_resources == replace(known.gpu_resources, memory_bytes_per_s=4.8e12)
+    assert described.key != known.key
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "not JSON"),
+        ("[]", "describe the device by an object with its architecture"),
+        ('{"architecture": "sm_1"}', "unknown CUDA architecture 'sm_1'"),
+        ('{"architecture": "sm_90", "cores": 3}', "unknown field 'cores'"),
+        ('{"architecture": "sm_90", "clock_hz": "fast"}', "clock_hz must be a number above 0, but is 'fast'"),
+    ],
+)
+def test_a_wrong_description_is_one_clear_error(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "gpu.json").write_text(text)
+    with pytest.raises(UserError, match=f"gpu.json: {why}|{why}"):
+        absent_target(f"cuda:{tmp_path / 'gpu.json'}")
+
+
+def test_a_description_that_is_not_there_is_one_clear_error() -> None:
+    with pytest.raises(UserError, match=r"gpu\.json: no such file"):
+        absent_target("cuda:gpu.json")
+    with pytest.raises(UserError, match="give a target without a device"):
+        described_by("cuda:sm_90", Path("gpu.json"))
 
 
 def test_a_module_for_the_cpu_is_refused_for_vulkan_with_its_stage(tmp_path: Path) -> None:
