@@ -129,6 +129,9 @@ class Emitter:
             order: Order of the operand's dimensions in the buffer; a permutation that is its own inverse.
         """
 
+    def share_operands(self, target: Handle, operands: Sequence[int]) -> Handle:
+        """Emit ``iree.promote_operands``, which copies operands to shared memory, and return the op."""
+
     def peel(self, loop: Handle) -> None:
         """Emit ``loop.peel`` of a loop whose step does not divide its extent."""
 
@@ -162,6 +165,15 @@ class Emitter:
             target: The op's operand.
             attributes: The op's attributes in MLIR syntax.
             replaces_function: Whether the op's only result replaces the function's handle; if not, it has no result.
+        """
+
+    def op_on_all(self, name: str, kind: str, attributes: Mapping[str, str]) -> None:
+        """Emit an op with one result, which is not used, on all ops of a kind in the function.
+
+        Args:
+            name: The op's full name.
+            kind: Full name of the ops; the op's operand has to be of this type.
+            attributes: The op's attributes in MLIR syntax.
         """
 
     def annotate(self, target: Handle | None, name: str, attribute: str | None, *, at: Place | None = None) -> None:

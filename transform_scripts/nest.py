@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.payload import LinalgOp
+from mlir_sched.payload import ELEMENT_BYTES, LinalgOp
 from mlir_sched.transform_scripts.emitter import Handle
 from mlir_sched.transform_scripts.structures import Loop
 
@@ -46,6 +46,41 @@ class TiledOp:
         return TiledOp(handle, self.op, tile, (*self.levels, Level(kind, tile)))
 
 
+@dataclass(frozen=True)
+class SharedTile:
+    """A tile of a tensor in the memory that the threads of a workgroup share.
+
+    Attributes:
+        shape: Elements along each dimension.
+        element_bytes: Size of an element.
+    """
+
+    shape: tuple[int, ...]
+    element_bytes: int
+
+    def bytes(self, padding: int = 0) -> int:
+        """Return the size of the tile, whose rows have ``padding`` further bytes."""
+        *outer, row = self.shape
+        return math.prod(outer) * (row * self.element_bytes + padding)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What the threads of a workgroup copy into shared memory for an op, in every step of a loop.
+
+    Attributes:
+        tiles: The tiles of one step.
+        steps: Steps of the loop; 1 where there is none, or more than one: then copies cannot run ahead of the steps.
+    """
+
+    tiles: tuple[SharedTile, ...]
+    steps: int
+
+    def bytes(self, buffers: int = 1, padding: int = 0) -> int:
+        """Return the size of ``buffers`` buffers of all tiles, whose rows have ``padding`` further bytes."""
+        return buffers * sum(tile.bytes(padding) for tile in self.tiles)
+
+
 @dataclass(frozen=True, eq=False)
 class TileLoop:
     """A loop that tiling made.
@@ -74,6 +109,12 @@ def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
     for loop, size in sizes.items():
         numbers[loop.position(op)] = size
     return numbers
+
+
+def shared_tiles(op: LinalgOp, tile: Sequence[int], operands: Sequence[int]) -> tuple[SharedTile, ...]:
+    """Return what an op reads of some of its inputs while its loops run over a tile."""
+    read = [op.inputs[index] for index in operands]
+    return tuple(SharedTile(tuple(o.touched(tile)), ELEMENT_BYTES[o.tensor.element_type]) for o in read)
 
 
 def points(op: LinalgOp, tile: Sequence[int]) -> int:

@@ -19,6 +19,8 @@ FOLD_UNIT_DIMS = (
     "tensor.merge_consecutive_insert_extract_slice",
 )
 """Drop unit dimensions: the vectorizer only takes an indexing map's sum of loops once all but one of them are gone."""
+FOLD_ALIASES = ("memref.fold_memref_alias_ops", "scf.for_loop_canonicalization", "canonicalization")
+"""Make code on buffers read and write the buffers themselves instead of parts of them."""
 MASKS = ("vector.lower_masked_transfers",)
 """Make reads and writes carry their masks: bufferization takes no ``vector.mask`` around a write (IREE 3.13)."""
 CONTRACT = ("vector.reduction_to_contract", "vector.transfer_permutation_patterns", "vector.sink_ops")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from mlir_sched.errors import ScheduleError
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
@@ -19,7 +20,15 @@ from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.facts import Facts
-from mlir_sched.transform_scripts.nest import TileLoop, nest_of, numbers_of, tile_loops
+from mlir_sched.transform_scripts.nest import (
+    Sharing,
+    TiledOp,
+    TileLoop,
+    nest_of,
+    numbers_of,
+    shared_tiles,
+    tile_loops,
+)
 from mlir_sched.transform_scripts.structures import Loop
 from mlir_sched.transform_scripts.tracked_ops import Code
 
@@ -36,6 +45,9 @@ class Schedule(Facts):
         target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.
+
+    Attributes:
+        sharing: What :meth:`share` copies into shared memory; the lowering of a target distributes these copies.
     """
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
@@ -44,6 +56,7 @@ class Schedule(Facts):
         self._peeled: list[TileLoop] = []
         self._gone: list[TileLoop] = []
         self._buffers: list[tuple[int, ...]] = []
+        self.sharing: Sharing | None = None
 
     # Tiling and fusion ------------------------------------------------------------------------------------------
 
@@ -170,6 +183,19 @@ class Schedule(Facts):
         handle = self._emit.hoist_operand(tiled.handle, operand, zeros, len(tiled.tile), around, order)
         self._ops.update(tiled.held(handle))
         self._buffers.append(tuple(tile))
+
+    def share(self, op: LinalgOp, *operands: int) -> None:
+        """Copy the tiles of inputs into memory that the threads of a workgroup share, in front of an op.
+
+        The lowering distributes the copies over the threads of the workgroup, one vector of 16 bytes after the other.
+
+        Args:
+            op: The op; its tile is that of a workgroup, inside the loops that walk the reduction.
+            operands: Indices of the inputs.
+        """
+        tiled = self._ops.found(op)
+        self._ops.update(tiled.held(self._emit.share_operands(tiled.handle, operands)))
+        self.sharing = Sharing(shared_tiles(op, tiled.tile, operands), _steps(tiled))
 
     def pack(
         self, op: LinalgOp, sizes: Mapping[Loop, int], *, operand: int, order: Sequence[int], copy: Sequence[int]
@@ -347,6 +373,16 @@ class Schedule(Facts):
         target = None if on is None else on.handle
         self._emit.op(name, target, attributes=attributes, replaces_function=replaces_function)
 
+    def raw_on_all(self, name: str, kind: str, attributes: Mapping[str, str]) -> None:
+        """Emit an op of the transform dialect that has no method here, on all ops of a kind in the function.
+
+        Args:
+            name: The op's full name; the op has one result, which is not used.
+            kind: Full name of the ops; they are none of the dispatch's.
+            attributes: The op's attributes in MLIR syntax.
+        """
+        self._emit.op_on_all(name, kind, attributes)
+
     def delegate(
         self, op: LinalgOp, config: str, pipeline: str, levels: Sequence[tuple[str, Mapping[Loop, int]]]
     ) -> None:
@@ -461,6 +497,17 @@ class Schedule(Facts):
 
 def _zero(element_type: str) -> str:
     return f"{0 if element_type.startswith('i') else 0.0} : {element_type}"
+
+
+def _steps(op: TiledOp) -> int:
+    """Return the steps of the only loop around an op; 1 where there is none, or more than one."""
+    trips = [
+        math.prod(whole // size for whole, size in zip(outer.tile, inner.tile, strict=True))
+        for outer, inner in pairwise(op.levels)
+        if inner.kind == "loop"
+    ]
+    loops = [trip for trip in trips if trip > 1]
+    return loops[0] if len(loops) == 1 else 1
 
 
 def product(numbers: Sequence[int]) -> int:

@@ -281,6 +281,17 @@ class ScriptEmitter(Emitter):
             structured.HoistPadOp(self._any_op, typed, loops, transpose=list(order))
         return padded
 
+    def share_operands(self, target: Handle, operands: Sequence[int]) -> Handle:
+        """Emit ``iree.promote_operands``."""
+        with ir.Location.name("sharing"):
+            op = ir.Operation.create(
+                "transform.iree.promote_operands",
+                operands=[target],
+                results=[self._any_op] * (1 + len(operands)),
+                attributes={"indices": ir.DenseI64ArrayAttr.get(list(operands))},
+            )
+        return op.results[0]
+
     def peel(self, loop: Handle) -> None:
         """Emit ``loop.peel``."""
         with ir.Location.name("loop"):
@@ -330,6 +341,18 @@ class ScriptEmitter(Emitter):
             )
         if replaces_function:
             self._function = op.result
+
+    def op_on_all(self, name: str, kind: str, attributes: Mapping[str, str]) -> None:
+        """Emit an op on all ops of a kind."""
+        with ir.Location.name("ops"):
+            typed = transform.OperationType.get(kind)
+            target = structured.MatchOp(typed, self._function, ops=to_attribute([kind])).result
+            ir.Operation.create(
+                name,
+                operands=[target],
+                results=[self._any_op],
+                attributes={key: ir.Attribute.parse(text) for key, text in attributes.items()},
+            )
 
     def annotate(self, target: Handle | None, name: str, attribute: str | None, *, at: Place | None = None) -> None:
         """Emit ``transform.annotate``."""

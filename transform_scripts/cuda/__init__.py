@@ -1,7 +1,7 @@
 """Transform modules for IREE's cuda backend."""
 
 from mlir_sched.transform_scripts.cuda.lowering import Lowering
-from mlir_sched.transform_scripts.gpu import ContractionTiling, ElementwiseTiling, ThreadDistribution
+from mlir_sched.transform_scripts.gpu import ContractionTiling, ElementwiseTiling, SharedContraction, ThreadDistribution
 from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = ["Lowering", "default_modules"]
@@ -9,4 +9,4 @@ __all__ = ["Lowering", "default_modules"]
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
-    return [ContractionTiling(), ElementwiseTiling(), ThreadDistribution(), Lowering()]
+    return [ContractionTiling(), SharedContraction(), ElementwiseTiling(), ThreadDistribution(), Lowering()]

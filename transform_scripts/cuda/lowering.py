@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlir_sched.transform_scripts.gpu.lowering import ThreadLowering
+from mlir_sched.transform_scripts.gpu.lowering import (
+    ThreadLowering,
+    distribute_copies,
+    forward_accumulators,
+    hoist_accumulators,
+)
+from mlir_sched.transform_scripts.gpu.shared_memory import COPY_BYTES, fits
+from mlir_sched.transform_scripts.nest import Sharing
 from mlir_sched.transform_scripts.schedule import Schedule
+
+MAX_PIPELINE_DEPTH = 4
+ROW_PADDING = COPY_BYTES
+"""Bytes behind each row of a shared tile that keep a column out of a single memory bank, and copies aligned."""
 
 
 class Lowering(ThreadLowering):
     """A module that bufferizes, maps loops to the ids of workgroups and threads, and keeps accumulators in registers.
 
-    IREE itself lowers the vectors to PTX afterwards (``iree-convert-to-nvvm``).
+    Draws, for threads that share memory, whether rows of shared tiles are padded (``bank_conflicts``), and how many
+    steps of the reduction are copied ahead (``pipeline_depth``; 1 copies every step when the step before is done). IREE
+    itself lowers the vectors to PTX afterwards (``iree-convert-to-nvvm``).
     """
 
     backends: ClassVar[tuple[str, ...]] = ("cuda",)
@@ -21,7 +34,56 @@ class Lowering(ThreadLowering):
 
     def lower_on_buffers(self, s: Schedule) -> None:
         """Hoist the reads and writes of accumulators out of the reduction loop."""
+        hoist_accumulators(s)
         s.apply_patterns("canonicalization", cse=True)
-        s.raw("transform.iree.apply_licm")
-        s.raw("transform.structured.hoist_redundant_vector_transfers", replaces_function=True)
+
+    def lower_shared(self, s: Schedule, sharing: Sharing) -> None:
+        """Hoist accumulators, then distribute the copies and, if so drawn, let them run ahead of the computation."""
+        padding = sample_padding(s, sharing)
+        depth = sample_depth(s, sharing, padding)
+        hoist_accumulators(s)
+        forward_accumulators(s)
+        copy_ahead(s, depth)
+        if padding:
+            s.raw("transform.iree.reduce_shared_memory_bank_conflicts", attributes={"padding_size_bits": f"{8 * padding} : i64"})
+            s.apply_patterns("memref.fold_memref_alias_ops", "canonicalization", cse=True)
+        s.apply_patterns("vector.cast_away_vector_leading_one_dim", "canonicalization", cse=True)
+        pipeline(s, depth)
+
+
+def sample_padding(s: Schedule, sharing: Sharing) -> int:
+    """Draw whether rows of shared tiles are padded, where there is room; return the bytes of padding."""
+    if not fits(s, sharing, padding=ROW_PADDING):
+        return 0
+    return 0 if s.sample_choice("bank_conflicts", ("kept", "avoided")) == "kept" else ROW_PADDING
+
+
+def sample_depth(s: Schedule, sharing: Sharing, padding: int) -> int:
+    """Draw how many steps of the reduction have buffers of their own, of which all but one are copied ahead.
+
+    With more than one there are as many buffers as steps, and more steps than buffers. Copies are asynchronous then, which IREE can
+    only do with vectors of 4, 8 or 16 bytes; IREE 3.13 ends with SIGSEGV where it finds none to pipeline.
+    """
+    depths = [depth for depth in range(2, MAX_PIPELINE_DEPTH + 1) if depth < sharing.steps]
+    depth = s.sample_number("pipeline_depth", [1, *(each for each in depths if fits(s, sharing, each, padding))])
+    s.notes["shared_bytes"] = sharing.bytes(depth, padding)
+    s.notes["pipeline_depth"] = depth
+    return depth
+
+
+def copy_ahead(s: Schedule, depth: int) -> None:
+    """Emit one buffer per step that is under way, and the copies."""
+    if depth > 1:
+        attributes = {"factor": f"{int(depth)} : i64", "skip_analysis": "unit"}
+        s.raw_on_all("transform.memref.multibuffer", "memref.alloc", attributes)
+    distribute_copies(s)
+
+
+def pipeline(s: Schedule, depth: int) -> None:
+    """Emit asynchronous copies, and the order in which a step's copies are issued ``depth`` steps ahead."""
+    if depth > 1:
+        s.raw("transform.iree.create_async_groups")
+        s.apply_patterns("canonicalization", cse=True)
+        attributes = {"depth": f"{int(depth)} : i64"}
+        s.raw_on_all("transform.iree.pipeline_shared_memory_copies", "scf.for", attributes)
         s.apply_patterns("canonicalization", cse=True)

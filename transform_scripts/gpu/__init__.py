@@ -2,6 +2,7 @@
 
 from mlir_sched.transform_scripts.gpu.contraction import ContractionTiling
 from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling
+from mlir_sched.transform_scripts.gpu.shared_contraction import SharedContraction
 from mlir_sched.transform_scripts.gpu.thread_distribution import ThreadDistribution
 
-__all__ = ["ContractionTiling", "ElementwiseTiling", "ThreadDistribution"]
+__all__ = ["ContractionTiling", "ElementwiseTiling", "SharedContraction", "ThreadDistribution"]

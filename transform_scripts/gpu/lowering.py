@@ -8,6 +8,7 @@ from typing import ClassVar
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.gpu.thread_distribution import workgroup_size
 from mlir_sched.transform_scripts.module import LoweringModule
+from mlir_sched.transform_scripts.nest import Sharing
 from mlir_sched.transform_scripts.schedule import Schedule
 
 
@@ -21,27 +22,62 @@ class ThreadLowering(LoweringModule):
 
     @abstractmethod
     def lower_on_tensors(self, s: Schedule) -> None:
-        """Emit what a target does with vectors before bufferization."""
+        """Emit what a target does with vectors before bufferization, where threads share no memory."""
 
     @abstractmethod
     def lower_on_buffers(self, s: Schedule) -> None:
-        """Emit what a target does with the code of a thread."""
+        """Emit what a target does with the code of a thread, where threads share no memory."""
+
+    @abstractmethod
+    def lower_shared(self, s: Schedule, sharing: Sharing) -> None:
+        """Emit what a target does with the code of threads that share memory; :func:`distribute_copies` is a part."""
 
     def lower(self, s: Schedule) -> None:
         """Emit the stages from tensors to buffers and thread ids."""
-        assert s.target.gpu is not None
         s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
-        self.lower_on_tensors(s)
-        s.raw("transform.iree.eliminate_empty_tensors")
-        s.raw("transform.iree.bufferize", attributes={"target_gpu": "unit"}, replaces_function=True)
-        s.raw("transform.iree.forall_to_workgroup")
-        size = workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root))
-        s.raw(
-            "transform.iree.map_nested_forall_to_gpu_threads",
-            attributes={
-                "workgroup_dims": f"array<i64: {', '.join(map(str, size))}>",
-                "subgroup_size": f"{s.target.gpu.subgroup_size} : i64",
-                "sync_after_distribution": "false",
-            },
-        )
-        self.lower_on_buffers(s)
+        if s.sharing is None:
+            self.lower_on_tensors(s)
+            _map_threads(s)
+            self.lower_on_buffers(s)
+        else:
+            _map_threads(s)
+            s.raw("transform.iree.hoist_static_alloc")
+            for _ in range(2):  # cse makes copies of a buffer to itself, which the second canonicalization removes
+                s.apply_patterns(*patterns.FOLD_ALIASES, cse=True)
+            self.lower_shared(s, s.sharing)
+
+
+def _map_threads(s: Schedule) -> None:
+    assert s.target.gpu is not None
+    s.raw("transform.iree.eliminate_empty_tensors")
+    s.raw("transform.iree.bufferize", attributes={"target_gpu": "unit"}, replaces_function=True)
+    s.raw("transform.iree.forall_to_workgroup")
+    size = workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root))
+    s.raw(
+        "transform.iree.map_nested_forall_to_gpu_threads",
+        attributes={
+            "workgroup_dims": f"array<i64: {', '.join(map(str, size))}>",
+            "subgroup_size": f"{s.target.gpu.subgroup_size} : i64",
+            "sync_after_distribution": "false",
+        },
+    )
+
+
+def distribute_copies(s: Schedule) -> None:
+    """Emit the copies into shared memory: each thread of a workgroup copies the same number of vectors."""
+    s.raw("transform.iree.gpu_distribute_shared_memory_copy")
+    s.apply_patterns(*patterns.FOLD_ALIASES, cse=True)
+
+
+def hoist_accumulators(s: Schedule) -> None:
+    """Emit the motion of accumulators out of the loop over the reduction: from their buffer to registers."""
+    s.apply_patterns("canonicalization", cse=True)
+    s.raw("transform.iree.apply_licm")
+    s.raw("transform.structured.hoist_redundant_vector_transfers", replaces_function=True)
+
+
+def forward_accumulators(s: Schedule) -> None:
+    """Emit what gives a fill to the hoisted accumulators, and these to the epilogues, without a buffer in between."""
+    s.run_pass("lower-affine")  # equal places in a buffer get equal indices
+    s.apply_patterns("canonicalization", cse=True)
+    s.raw("transform.memref.erase_dead_alloc_and_stores")

@@ -53,10 +53,10 @@ def distributed_loops(root: LinalgOp) -> Loops:
 
 
 def workgroup_size(root: LinalgOp, levels: Sequence[Level]) -> tuple[int, int, int]:
-    """Return the threads of a workgroup along x, y and z, given a root's tiling levels: workgroup, then thread."""
-    workgroup, thread = levels[:2]
+    """Return the threads of a workgroup along x, y and z, given a root's tiling levels, a workgroup and a thread's."""
+    tiles = {level.kind: level.tile for level in levels}
     positions = [loop.position(root) for loop in reversed(distributed_loops(root))]
-    counts = [workgroup.tile[position] // thread.tile[position] for position in positions]
+    counts = [tiles["workgroup"][position] // tiles["thread"][position] for position in positions]
     x, y, z = (*counts, 1, 1)[: len(DIMENSIONS)]
     return x, y, z
 

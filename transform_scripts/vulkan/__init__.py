@@ -1,6 +1,6 @@
 """Transform modules for IREE's vulkan-spirv backend."""
 
-from mlir_sched.transform_scripts.gpu import ContractionTiling, ElementwiseTiling, ThreadDistribution
+from mlir_sched.transform_scripts.gpu import ContractionTiling, ElementwiseTiling, SharedContraction, ThreadDistribution
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.vulkan.lowering import Lowering
 from mlir_sched.transform_scripts.vulkan.lowering_config import LoweringConfig
@@ -10,4 +10,4 @@ __all__ = ["Lowering", "LoweringConfig", "default_modules"]
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
-    return [LoweringConfig(), ContractionTiling(), ElementwiseTiling(), ThreadDistribution(), Lowering()]
+    return [LoweringConfig(), ContractionTiling(), SharedContraction(), ElementwiseTiling(), ThreadDistribution(), Lowering()]
