@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from convolution_payloads import CONVOLUTIONS
 from folders import ROOT
-from payloads import PAYLOADS, Payload, dot_products, every_other_pixel, independent_ops
+from payloads import PAYLOADS, Payload, dot_products, every_other_pixel, independent_ops, matmul
 from vulkan import require_vulkan
 
 from mlir_sched.space.space import Space
@@ -140,6 +140,17 @@ class TestVulkanContraction(OnVulkan):
 
     def module(self) -> TransformModule:
         return gpu.ContractionTiling()
+
+
+class TestVulkanSharedContraction(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        **{name: PAYLOADS[name] for name in ("matmul", "matmul_f16", "batch_matmul_bt", "bias_gelu", "two_epilogues")},
+        "matmul_large": matmul(256, 128, 192),
+    }
+    candidates = 5
+
+    def module(self) -> TransformModule:
+        return gpu.SharedContraction()
 
 
 class TestVulkanElementwise(OnVulkan):

@@ -22,17 +22,18 @@ from mlir_sched.transform_scripts import llvm_cpu
 TaskFor = Callable[[str | Payload], Task]
 EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
 CONTRACTION = {"contraction.threads", "lowering_config"}
+SHARED = {*CONTRACTION, "shared_contraction"}
 SKETCHES: dict[str, set[str]] = {
-    "matmul": CONTRACTION,
+    "matmul": SHARED,
     "matmul_uneven": CONTRACTION,
     "matmul_accumulating": CONTRACTION,
     "matmul_i8": CONTRACTION,
-    "matmul_f16": CONTRACTION,
-    "batch_matmul_bt": CONTRACTION,
+    "matmul_f16": SHARED,
+    "batch_matmul_bt": SHARED,
     "vecmat": CONTRACTION,
     "matvec": CONTRACTION,
-    "bias_gelu": CONTRACTION,
-    "two_epilogues": CONTRACTION,
+    "bias_gelu": SHARED,
+    "two_epilogues": SHARED,
     "elementwise_chain": {"elementwise", "lowering_config"},
     "transpose": {"elementwise", "lowering_config"},
     "vector_add_uneven": {"elementwise", "lowering_config"},
@@ -118,6 +119,11 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         "bias_gelu",
         "contraction.threads",
         {"tile_0": (48, 6), "tile_1": (96, 8), "reduction_step": (4,)},
+    ),
+    "shared_contraction": (
+        "bias_gelu",
+        "shared_contraction",
+        {"tile_rows": (16, 4), "tile_columns": (32, 4), "reduction_step": 16},
     ),
     "elementwise": ("transpose", "elementwise", {"tile_0": (48, 4), "tile_1": (32, 4)}),
     "lowering_config": (

@@ -14,6 +14,9 @@ from mlir_sched.transform_scripts.gpu.shared_memory import COPY_BYTES, fits
 from mlir_sched.transform_scripts.nest import Sharing
 from mlir_sched.transform_scripts.schedule import Schedule
 
+REGISTER_FILE = 65536
+"""Registers of 4 bytes that the threads of a workgroup share. Source: CUDA C++ Programming Guide, compute
+capabilities 5.0 to 9.0."""
 MAX_PIPELINE_DEPTH = 4
 ROW_PADDING = COPY_BYTES
 """Bytes behind each row of a shared tile that keep a column out of a single memory bank, and copies aligned."""
@@ -39,16 +42,26 @@ class Lowering(ThreadLowering):
 
     def lower_shared(self, s: Schedule, sharing: Sharing) -> None:
         """Hoist accumulators, then distribute the copies and, if so drawn, let them run ahead of the computation."""
+        require_register_file(s)
         padding = sample_padding(s, sharing)
         depth = sample_depth(s, sharing, padding)
         hoist_accumulators(s)
         forward_accumulators(s)
         copy_ahead(s, depth)
-        if padding:
-            s.raw("transform.iree.reduce_shared_memory_bank_conflicts", attributes={"padding_size_bits": f"{8 * padding} : i64"})
-            s.apply_patterns("memref.fold_memref_alias_ops", "canonicalization", cse=True)
         s.apply_patterns("vector.cast_away_vector_leading_one_dim", "canonicalization", cse=True)
         pipeline(s, depth)
+        pad_rows(s, padding)
+
+
+def require_register_file(s: Schedule) -> None:
+    """Refuse workgroups whose results take more than half of the registers of a multiprocessor: PTX of them spills.
+
+    Raises:
+        IllegalTraceError: They take more.
+    """
+    root = s.dispatch.root
+    held = int(s.notes["threads"]) * s.points(root) * max(1, root.element_bytes // 4)
+    s.require(held <= REGISTER_FILE // 2, f"{held} results in registers > {REGISTER_FILE // 2}")
 
 
 def sample_padding(s: Schedule, sharing: Sharing) -> int:
@@ -61,8 +74,9 @@ def sample_padding(s: Schedule, sharing: Sharing) -> int:
 def sample_depth(s: Schedule, sharing: Sharing, padding: int) -> int:
     """Draw how many steps of the reduction have buffers of their own, of which all but one are copied ahead.
 
-    With more than one there are as many buffers as steps, and more steps than buffers. Copies are asynchronous then, which IREE can
-    only do with vectors of 4, 8 or 16 bytes; IREE 3.13 ends with SIGSEGV where it finds none to pipeline.
+    There are as many buffers as steps under way: with fewer, copies would overwrite what is still read. The loop has
+    more steps than that, and is the only one. IREE 3.13 ends with SIGSEGV where it finds no copies to pipeline; copies
+    in equal parts of whole vectors always become asynchronous ones.
     """
     depths = [depth for depth in range(2, MAX_PIPELINE_DEPTH + 1) if depth < sharing.steps]
     depth = s.sample_number("pipeline_depth", [1, *(each for each in depths if fits(s, sharing, each, padding))])
@@ -77,6 +91,14 @@ def copy_ahead(s: Schedule, depth: int) -> None:
         attributes = {"factor": f"{int(depth)} : i64", "skip_analysis": "unit"}
         s.raw_on_all("transform.memref.multibuffer", "memref.alloc", attributes)
     distribute_copies(s)
+
+
+def pad_rows(s: Schedule, padding: int) -> None:
+    """Emit ``padding`` bytes behind each row of the shared tiles; before :func:`pipeline` IREE 3.13 ends with SIGSEGV."""
+    if padding:
+        bits = {"padding_size_bits": f"{8 * padding} : i64"}
+        s.raw("transform.iree.reduce_shared_memory_bank_conflicts", attributes=bits)
+        s.apply_patterns("memref.fold_memref_alias_ops", "canonicalization", cse=True)
 
 
 def pipeline(s: Schedule, depth: int) -> None:

@@ -21,11 +21,13 @@ def shared_loops(mm: Contraction) -> Loops:
 
     There are none where nothing is shared (a product with a vector), where a contraction has no fill or more loops
     than a grid of workgroups has dimensions, or where an epilogue has other loops: every thread has to compute the
-    epilogues of the results that it accumulates.
+    epilogues of the results that it accumulates. There are none for rows that are no whole vectors, and for
+    inputs of single bytes: IREE 3.13 does not make SPIR-V of all vectors of bytes in shared memory.
     """
     walked = (*mm.others, *mm.tiled)
+    wide = all(_has_vectors(tile) and tile.element_bytes > 1 for tile in shared_tiles(mm.op, mm.op.extents, (0, 1)))
     suits = mm.rows is not None and mm.fill is not None and len(walked) <= len(DIMENSIONS)
-    if not suits or not all(_walks(op, walked) for op in (mm.op, *mm.epilogues)):
+    if not (suits and wide) or not all(_walks(op, walked) for op in (mm.op, *mm.epilogues)):
         return ()
     return tuple(sorted(walked, key=lambda loop: loop.position(mm.root)))
 
@@ -102,14 +104,17 @@ def _tile(mm: Contraction, workgroup: Mapping[Loop, int], step: int) -> list[int
     return tile
 
 
+def _has_vectors(tile: SharedTile) -> bool:
+    return tile.shape[-1] * tile.element_bytes % COPY_BYTES == 0
+
+
 def _spreads(tile: SharedTile, threads: int) -> bool:
     """Say whether threads divide a tile into vectors, from its innermost dimension on, each the same number of them.
 
     Source: IREE ``getTileToDistributableSize``, which takes as many threads along a dimension as there are.
     """
-    row = tile.shape[-1] * tile.element_bytes
-    counts = [row // COPY_BYTES, *reversed(tile.shape[:-1])]
-    if row % COPY_BYTES or tile.bytes() > COPY_BYTES * threads * MAX_COPIES:
+    counts = [tile.shape[-1] * tile.element_bytes // COPY_BYTES, *reversed(tile.shape[:-1])]
+    if not _has_vectors(tile) or tile.bytes() > COPY_BYTES * threads * MAX_COPIES:
         return False
     left = threads
     for count in counts:

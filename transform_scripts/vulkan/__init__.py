@@ -10,4 +10,11 @@ __all__ = ["Lowering", "LoweringConfig", "default_modules"]
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
-    return [LoweringConfig(), ContractionTiling(), SharedContraction(), ElementwiseTiling(), ThreadDistribution(), Lowering()]
+    return [
+        LoweringConfig(),
+        ContractionTiling(),
+        SharedContraction(),
+        ElementwiseTiling(),
+        ThreadDistribution(),
+        Lowering(),
+    ]
