@@ -11,7 +11,7 @@ from mlir_sched.transform_scripts.gpu.lowering import (
     hoist_accumulators,
 )
 from mlir_sched.transform_scripts.gpu.shared_memory import COPY_BYTES, fits
-from mlir_sched.transform_scripts.nest import Sharing
+from mlir_sched.transform_scripts.nest import Sharing, points
 from mlir_sched.transform_scripts.schedule import Schedule
 
 REGISTER_FILE = 65536
@@ -48,7 +48,6 @@ class Lowering(ThreadLowering):
         hoist_accumulators(s)
         forward_accumulators(s)
         copy_ahead(s, depth)
-        s.apply_patterns("vector.cast_away_vector_leading_one_dim", "canonicalization", cse=True)
         pipeline(s, depth)
         pad_rows(s, padding)
 
@@ -60,7 +59,8 @@ def require_register_file(s: Schedule) -> None:
         IllegalTraceError: They take more.
     """
     root = s.dispatch.root
-    held = int(s.notes["threads"]) * s.points(root) * max(1, root.element_bytes // 4)
+    workgroup = s.levels_of(root)[0].tile
+    held = points(root, workgroup) * max(1, root.element_bytes // 4)
     s.require(held <= REGISTER_FILE // 2, f"{held} results in registers > {REGISTER_FILE // 2}")
 
 
@@ -94,7 +94,10 @@ def copy_ahead(s: Schedule, depth: int) -> None:
 
 
 def pad_rows(s: Schedule, padding: int) -> None:
-    """Emit ``padding`` bytes behind each row of the shared tiles; before :func:`pipeline` IREE 3.13 ends with SIGSEGV."""
+    """Emit ``padding`` bytes behind each row of the shared tiles.
+
+    Comes behind :func:`pipeline`: IREE 3.13 ends with SIGSEGV where it pipelines padded copies.
+    """
     if padding:
         bits = {"padding_size_bits": f"{8 * padding} : i64"}
         s.raw("transform.iree.reduce_shared_memory_bank_conflicts", attributes=bits)
@@ -103,6 +106,7 @@ def pad_rows(s: Schedule, padding: int) -> None:
 
 def pipeline(s: Schedule, depth: int) -> None:
     """Emit asynchronous copies, and the order in which a step's copies are issued ``depth`` steps ahead."""
+    s.apply_patterns("vector.cast_away_vector_leading_one_dim", "canonicalization", cse=True)  # only flat copies count
     if depth > 1:
         s.raw("transform.iree.create_async_groups")
         s.apply_patterns("canonicalization", cse=True)

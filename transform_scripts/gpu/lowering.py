@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 from mlir_sched.transform_scripts import patterns
@@ -37,22 +38,31 @@ class ThreadLowering(LoweringModule):
         s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
         if s.sharing is None:
             self.lower_on_tensors(s)
-            _map_threads(s)
+            _map_threads(s, workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root)))
             self.lower_on_buffers(s)
         else:
-            _map_threads(s)
-            s.raw("transform.iree.hoist_static_alloc")
-            for _ in range(2):  # cse makes copies of a buffer to itself, which the second canonicalization removes
-                s.apply_patterns(*patterns.FOLD_ALIASES, cse=True)
+            map_sharing_threads(s, workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root)))
             self.lower_shared(s, s.sharing)
 
 
-def _map_threads(s: Schedule) -> None:
+def map_sharing_threads(s: Schedule, size: Sequence[int]) -> None:
+    """Bufferize and map threads that share memory; the shared tiles become buffers whose copies are not distributed.
+
+    Args:
+        s: The schedule.
+        size: Threads of a workgroup along x, y and z.
+    """
+    _map_threads(s, size)
+    s.raw("transform.iree.hoist_static_alloc")
+    for _ in range(2):  # cse makes copies of a buffer to itself, which the second canonicalization removes
+        s.apply_patterns(*patterns.FOLD_ALIASES, cse=True)
+
+
+def _map_threads(s: Schedule, size: Sequence[int]) -> None:
     assert s.target.gpu is not None
     s.raw("transform.iree.eliminate_empty_tensors")
     s.raw("transform.iree.bufferize", attributes={"target_gpu": "unit"}, replaces_function=True)
     s.raw("transform.iree.forall_to_workgroup")
-    size = workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root))
     s.raw(
         "transform.iree.map_nested_forall_to_gpu_threads",
         attributes={

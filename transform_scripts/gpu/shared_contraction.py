@@ -1,4 +1,4 @@
-"""Contractions on GPUs whose threads share what they read: a workgroup copies a step of the reduction for all of them."""
+"""Contractions on GPUs whose threads share what they read: a workgroup copies each step of the reduction for all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SharedContraction(OnThreads, MatchingModule):
         loops = shared_loops(found)
         workgroup, thread = draw_threads(s, found.root, loops)
         unrolled = MAX_THREAD_VECTORS * s.lanes(found.op) // product([*thread.values()])
-        step = sample_step(s, found, workgroup, int(s.notes["threads"]), min(MAX_SHARED_STEP, unrolled))
+        step = sample_step(s, found, workgroup, int(s.notes["threads"]), most=min(MAX_SHARED_STEP, unrolled))
         s.require_registers(found.op, thread, step=step, most_vectors=MAX_THREAD_VECTORS)
         distribute_over_workgroups(s, found, workgroup)
         tile_reduction(s, found, step)

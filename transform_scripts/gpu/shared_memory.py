@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops
-from mlir_sched.transform_scripts.nest import Sharing, SharedTile, shared_tiles
+from mlir_sched.transform_scripts.nest import SharedTile, Sharing, shared_tiles
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
 
@@ -65,7 +65,9 @@ def distribute_over_workgroups(s: Schedule, mm: Contraction, sizes: Mapping[Loop
     s.fuse_rest(mm.root, forall)
 
 
-def sample_step(s: Schedule, mm: Contraction, workgroup: Mapping[Loop, int], threads: int, most: int) -> int:
+def sample_step(
+    s: Schedule, mm: Contraction, workgroup: Mapping[Loop, int], threads: int, *, most: int, unit: int = 1
+) -> int:
     """Draw the step of the reduction that is shared, from those that the threads of a workgroup copy in equal parts.
 
     IREE copies tiles that do not spread evenly in loops, element by element.
@@ -76,12 +78,13 @@ def sample_step(s: Schedule, mm: Contraction, workgroup: Mapping[Loop, int], thr
         workgroup: The tile of a workgroup by loop.
         threads: Threads of a workgroup.
         most: Largest step.
+        unit: What steps are multiples of.
 
     Raises:
         IllegalTraceError: There is no such step, or there is no room in shared memory.
     """
     extent = mm.reduction.extent
-    steps = [step for step in range(1, min(most, extent) + 1) if extent % step == 0]
+    steps = [step for step in range(unit, min(most, extent) + 1, unit) if extent % step == 0]
     tiles = {step: shared_tiles(mm.op, _tile(mm, workgroup, step), (0, 1)) for step in steps}
     even = [step for step in steps if all(_spreads(tile, threads) for tile in tiles[step])]
     s.require(bool(even), f"{threads} threads copy no step of the reduction up to {most} in equal parts")
