@@ -1,13 +1,18 @@
 """Contractions on NVIDIA's tensor cores: warps multiply tiles in shared memory with ``mma.sync`` (Use-Tensor-Core).
 
+The module is not in the default space: ``vector_to_mma_conversion`` of IREE 3.13 now and then refuses a script that it
+took before ("tracking listener failed to find replacement op"), depending on where ops lie in memory. A script that is
+emitted with a model may be refused so, too. :mod:`.lowering_config` reaches the tensor cores without scripts.
+
 Source: IREE ``LLVMGPU/Passes.cpp`` (the former matmul pipeline for tensor cores with mma.sync), IREE 3.13.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.common.contraction import tile_reduction
@@ -19,7 +24,7 @@ from mlir_sched.transform_scripts.cuda.lowering import (
     sample_depth,
     sample_padding,
 )
-from mlir_sched.transform_scripts.gpu.lowering import forward_accumulators, hoist_accumulators, map_sharing_threads
+from mlir_sched.transform_scripts.gpu.lowering import hoist_accumulators, map_sharing_threads
 from mlir_sched.transform_scripts.gpu.shared_memory import (
     distribute_over_workgroups,
     sample_step,
@@ -29,8 +34,10 @@ from mlir_sched.transform_scripts.module import MatchingModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Contraction, Loop
 
-ROWS, COLUMNS = 16, 8
-"""Results of one ``mma.sync``. Source: PTX ISA, shapes m16n8k16 (f16) and m16n8k8 (tf32)."""
+ROWS, COLUMNS = 16, 16
+"""Results of two ``mma.sync`` side by side. Source: PTX ISA, shapes m16n8k16 (f16) and m16n8k8 (tf32).
+
+IREE 3.13 does not load 8 columns of a step of 64 (``ldmatrix`` of 8 matrices)."""
 REDUCTION_BYTES = 32
 """Bytes of a row of either input that one ``mma.sync`` reduces."""
 MAX_WARP_ROWS, MAX_WARP_COLUMNS = 128, 128
@@ -70,16 +77,7 @@ class TensorCores(MatchingModule):
         """Match a fill and a product of two matrices whose extents are whole tiles of the tensor cores."""
         del target
         mm = matchers.contraction(op, dispatch)
-        if mm is None or not shared_loops(mm) or mm.epilogues or mm.others or mm.outer_reductions:
-            return None
-        return mm if self._takes(mm) else None
-
-    def _takes(self, mm: Contraction) -> bool:
-        assert mm.rows is not None
-        kinds = {operand.tensor.element_type for operand in mm.op.inputs}
-        shape = (mm.rows.extent % ROWS, mm.columns.extent % COLUMNS, mm.reduction.extent % _reduced(mm))
-        small = mm.op.outputs[0].tensor.element_type in ("f16", "f32")
-        return len(kinds) == 1 and kinds <= set(self._inputs) and small and not any(shape)
+        return mm if mm is not None and not mm.epilogues and takes_tensor_cores(mm, self._inputs) else None
 
     def left_open(self, found: Contraction, dispatch: Dispatch) -> dict[str, Any]:
         """Leave nothing open."""
@@ -91,10 +89,10 @@ class TensorCores(MatchingModule):
 
         After: ``forall workgroups: for k step kr: { copies; forall warps: mma.sync }``.
         """
-        workgroup, warp = _sample_tiles(s, found)
-        threads = _threads(s, workgroup, warp)
-        step = sample_step(s, found, workgroup, threads, most=MAX_STEP, unit=_reduced(found))
-        _check(s, found, warp, step)
+        workgroup, warp = sample_warps(s, found)
+        threads = warp_threads(s, workgroup, warp)
+        step = sample_step(s, found, workgroup, threads, most=MAX_STEP, unit=reduced_at_once(found))
+        check_warp(s, found, warp, step)
         distribute_over_workgroups(s, found, workgroup)
         tile_reduction(s, found, step)
         s.share(found.op, 0, 1)
@@ -104,16 +102,27 @@ class TensorCores(MatchingModule):
         _lower(s, threads)
 
 
-def _reduced(mm: Contraction) -> int:
+def takes_tensor_cores(mm: Contraction, inputs: Sequence[str]) -> bool:
+    """Say whether a contraction is a product of two matrices of some element types in whole tiles of tensor cores."""
+    if mm.rows is None or not shared_loops(mm) or mm.others or mm.outer_reductions:
+        return False
+    kinds = {operand.tensor.element_type for operand in mm.op.inputs}
+    if len(kinds) != 1 or not kinds <= set(inputs) or mm.op.outputs[0].tensor.element_type not in ("f16", "f32"):
+        return False
+    return not any((mm.rows.extent % ROWS, mm.columns.extent % COLUMNS, mm.reduction.extent % reduced_at_once(mm)))
+
+
+def reduced_at_once(mm: Contraction) -> int:
     """Return the iterations of the reduction that one ``mma.sync`` computes."""
-    return REDUCTION_BYTES // {"f16": 2, "f32": 4}[mm.op.inputs[0].tensor.element_type]
+    return REDUCTION_BYTES // ELEMENT_BYTES[mm.op.inputs[0].tensor.element_type]
 
 
-def _sample_tiles(s: Schedule, mm: Contraction) -> tuple[dict[Loop, int], dict[Loop, int]]:
+def sample_warps(s: Schedule, mm: Contraction) -> tuple[dict[Loop, int], dict[Loop, int]]:
     """Draw the tiles of a workgroup and of a warp, by loop, outermost first."""
     assert mm.rows is not None
     bounds = {mm.rows: (MAX_WARP_ROWS, ROWS), mm.columns: (MAX_WARP_COLUMNS, COLUMNS)}
-    workgroup, warp = {}, {}
+    workgroup: dict[Loop, int] = {}
+    warp: dict[Loop, int] = {}
     for loop in shared_loops(mm):
         most, unit = bounds[loop]
         workgroup[loop], warp[loop] = s.sample_tiles(
@@ -122,7 +131,7 @@ def _sample_tiles(s: Schedule, mm: Contraction) -> tuple[dict[Loop, int], dict[L
     return workgroup, warp
 
 
-def _threads(s: Schedule, workgroup: dict[Loop, int], warp: dict[Loop, int]) -> int:
+def warp_threads(s: Schedule, workgroup: dict[Loop, int], warp: dict[Loop, int]) -> int:
     """Return the threads of a workgroup, and refuse more than a device runs."""
     assert s.target.gpu is not None
     warps, most = product([workgroup[loop] // warp[loop] for loop in workgroup]), s.target.gpu.workgroup_threads
@@ -132,13 +141,14 @@ def _threads(s: Schedule, workgroup: dict[Loop, int], warp: dict[Loop, int]) -> 
     return threads
 
 
-def _check(s: Schedule, mm: Contraction, warp: dict[Loop, int], step: int) -> None:
+def check_warp(s: Schedule, mm: Contraction, warp: dict[Loop, int], step: int) -> None:
+    """Refuse tiles of a warp that take too many registers or instructions, and note both."""
     assert s.target.gpu is not None
     assert mm.rows is not None
     rows, columns = warp[mm.rows], warp[mm.columns]
     held = rows * columns // s.target.gpu.subgroup_size
     s.require(held <= MAX_ACCUMULATORS, f"{held} results per lane are more than {MAX_ACCUMULATORS}")
-    count = (rows // ROWS) * (columns // COLUMNS) * (step // _reduced(mm))
+    count = 2 * (rows // ROWS) * (columns // COLUMNS) * (step // reduced_at_once(mm))
     s.require(count <= MAX_INSTRUCTIONS, f"{count} mma.sync in a step are more than {MAX_INSTRUCTIONS}")
     s.notes["accumulator_registers"], s.notes["unrolled_vectors"] = held, count
 
