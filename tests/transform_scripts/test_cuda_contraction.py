@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,9 +143,7 @@ def test_copies_ahead_are_asynchronous(cuda_task_for: TaskFor, pool: CompilerPoo
 @pytest.mark.parametrize(
     "payload", [SQUARE, matmul(128, 96, 64, "f16", "f32"), "batch_matmul_bt", "bias_gelu", "two_epilogues"]
 )
-def test_random_candidates_assemble(
-    cuda_task_for: TaskFor, pool: CompilerPool, tmp_path: Path, payload: str | Payload
-) -> None:
+def test_random_candidates_assemble(cuda_task_for: TaskFor, pool: CompilerPool, payload: str | Payload) -> None:
     task = cuda_task_for(payload)
     space, rng = space_of(task), np.random.default_rng(5)
     traces = list({space.sample(rng, SHARED): None for _ in range(SAMPLES)})
@@ -156,7 +153,7 @@ def test_random_candidates_assemble(
         text = ptx_of(result)
         assert ("cp.async" in text) == (values["pipeline_depth"] != 1), values
         for architecture in ("sm_80", "sm_90"):
-            assert assembled(text, architecture, tmp_path).spilled_bytes <= MAX_SPILLED_BYTES, values
+            assert assembled(text, architecture).spilled_bytes <= MAX_SPILLED_BYTES, values
 
 
 @pytest.mark.parametrize(
@@ -205,7 +202,7 @@ def test_golden_script_of_warps(cuda_task_for: TaskFor, golden: Callable[[str, s
     assert space.trace_of(script) == trace
 
 
-def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, pool: CompilerPool, tmp_path: Path) -> None:
+def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
     """One step of a warp is 2 x 4 results times 2 parts of the reduction; no lane stores the fill."""
     task = cuda_task_for(HALVES)
     space = space_of(task)
@@ -220,7 +217,7 @@ def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, pool: CompilerPo
     assert "cp.async.wait_group \t2;" in text
     assert "ldmatrix" in text
     for architecture in ("sm_80", "sm_90"):
-        assert assembled(text, architecture, tmp_path).spilled_bytes == 0
+        assert assembled(text, architecture).spilled_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -231,9 +228,7 @@ def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, pool: CompilerPo
         (SQUARE, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
     ],
 )
-def test_random_warps_assemble(
-    cuda_task_for: TaskFor, pool: CompilerPool, tmp_path: Path, payload: Payload, instruction: str
-) -> None:
+def test_random_warps_assemble(cuda_task_for: TaskFor, pool: CompilerPool, payload: Payload, instruction: str) -> None:
     task = cuda_task_for(payload)
     space = space_of(task, Space.default(FIXED_CUDA).insert(cuda.TensorCores(tf32=True)))
     rng = np.random.default_rng(5)
@@ -247,7 +242,7 @@ def test_random_warps_assemble(
         assert opcodes(text)[instruction] > 0, values
         assert ("cp.async" in text) == (values["pipeline_depth"] != 1), values
         for architecture in ("sm_80", "sm_90"):
-            assert assembled(text, architecture, tmp_path).spilled_bytes <= MAX_SPILLED_BYTES, values
+            assert assembled(text, architecture).spilled_bytes <= MAX_SPILLED_BYTES, values
 
 
 GOLDEN_CONFIGS: dict[str, tuple[str | Payload, dict[str, Value]]] = {
@@ -298,7 +293,7 @@ CONFIGURED: list[tuple[str | Payload, str]] = [
 
 @pytest.mark.parametrize(("payload", "instruction"), CONFIGURED)
 def test_other_tiles_for_the_compilers_pipeline(
-    cuda_task_for: TaskFor, pool: CompilerPool, tmp_path: Path, payload: str | Payload, instruction: str
+    cuda_task_for: TaskFor, pool: CompilerPool, payload: str | Payload, instruction: str
 ) -> None:
     task = cuda_task_for(payload)
     space, rng = space_of(task), np.random.default_rng(5)
@@ -308,4 +303,4 @@ def test_other_tiles_for_the_compilers_pipeline(
         assert result.failure is None, (values, result.failure)
         text = ptx_of(result)
         assert opcodes(text)[instruction] > 0, values
-        assert assembled(text, "sm_90", tmp_path).spilled_bytes <= MAX_SPILLED_BYTES, values
+        assert assembled(text, "sm_90").spilled_bytes <= MAX_SPILLED_BYTES, values

@@ -10,9 +10,9 @@ import pytest
 from fixed_targets import FIXED_CUDA
 from folders import ROOT
 from payloads import Payload, matmul
+from ptx import assembled, ptx_of
 
-from mlir_sched.assembly.ptx import device_code, read_kernel
-from mlir_sched.assembly.ptxas import assemble, find_assembler
+from mlir_sched.assembly.ptx import read_kernel
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.sampling import Value
@@ -49,12 +49,11 @@ def test_random_candidates_are_assembled(cuda_task_for: TaskFor, pool: CompilerP
     space = space_of(task)
     traces = [space.sample(rng, sketch) for sketch in space.sketches for _ in range(SAMPLES)]
     for index, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
-        assert result.vmfb is not None, (traces[index].values, result.failure)
-        assert result.launch is not None
-        code = device_code(result.vmfb)
+        assert result.launch is not None, (traces[index].values, result.failure)
+        code = ptx_of(result)
         assert read_kernel(code).workgroup_size == result.launch.workgroup_size
         for architecture in ("sm_80", "sm_90"):
-            assemble(find_assembler(), code, architecture)
+            assembled(code, architecture)
 
 
 def test_accumulators_stay_in_registers(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
@@ -63,8 +62,7 @@ def test_accumulators_stay_in_registers(cuda_task_for: TaskFor, pool: CompilerPo
     space = space_of(task)
     trace = space.run("contraction.threads", Recorder(values, on_illegal=OnIllegal.REJECT))[0]
     ((_, result),) = pool.compile(task.source, [space.script(trace)])
-    assert result.vmfb is not None
-    kernel = read_kernel(device_code(result.vmfb))
+    kernel = read_kernel(ptx_of(result))
     loop = kernel.instructions[min(kernel.labels.values()) :]
     behind = next(i for i, each in enumerate(loop) if each.opcode.startswith("bra"))
     assert not [each for each in loop[:behind] if each.opcode.startswith("st.")]
@@ -94,8 +92,7 @@ def test_a_module_for_every_target_compiles_for_cuda(cuda_task_for: TaskFor, poo
     (sketch,) = (name for name in space.sketches if name.startswith(example.OuterProduct.name))
     traces = [space.sample(rng, sketch) for _ in range(SAMPLES)]
     for _, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
-        assert result.vmfb is not None, result.failure
-        assemble(find_assembler(), device_code(result.vmfb), "sm_90")
+        assembled(ptx_of(result), "sm_90")
 
 
 def test_a_module_with_a_stage_for_the_cpu_is_refused_by_its_stage() -> None:
