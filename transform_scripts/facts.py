@@ -32,12 +32,16 @@ class Facts(Draws):
         target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops.
+
+    Attributes:
+        workgroup_size: Threads of a workgroup along x, y and z.
     """
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter) -> None:
         super().__init__(recorder, emitter)
         self.dispatch = dispatch
         self.target = target
+        self.workgroup_size = (1, 1, 1)
         self._ops = TrackedOps(dispatch, emitter)
 
     @property

@@ -144,7 +144,10 @@ class ScheduleModule(MatchingModule):
     """
 
     def parallel(self, found: Any, dispatch: Dispatch) -> Loops:
-        """Return the loops of the dispatch's root that may be distributed; by default all parallel loops."""
+        """Return the loops of the dispatch's root that may be distributed; by default all parallel loops.
+
+        The last loop matters most: on GPUs, neighbouring threads walk it.
+        """
         del found
         return parallel_loops(dispatch.root)
 
@@ -174,17 +177,23 @@ class DistributionModule(TransformModule):
 
     @abstractmethod
     def distribute(self, s: Schedule, loops: Loops) -> None:
-        """Tile the root along some of its parallel ``loops``, outermost first, and fuse the other ops into the tile."""
+        """Tile the root along some of its parallel ``loops`` and fuse the other ops into the tile.
 
-    def can_distribute(self, dispatch: Dispatch, target: Target) -> bool:
-        """Say whether the module distributes a dispatch on a target; by default every dispatch."""
-        del dispatch, target
+        Args:
+            s: The schedule.
+            loops: What the module of the sketch's programs returned as
+                :meth:`~mlir_sched.transform_scripts.module.ScheduleModule.parallel`.
+        """
+
+    def can_distribute(self, loops: Loops, target: Target) -> bool:
+        """Say whether the module distributes these loops of a root on a target; by default any."""
+        del loops, target
         return True
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
         """Extend sketches that left distribution open, once per dispatch."""
         loops = sketch.parallel
-        if loops is None or op.index != dispatch.root.index or not self.can_distribute(dispatch, target):
+        if loops is None or op.index != dispatch.root.index or not self.can_distribute(loops, target):
             return (sketch,)
         return (sketch.extended("", self.step(lambda s: self.distribute(s, loops)), parallel=None),)
 

@@ -3,7 +3,13 @@
 from mlir_sched.transform_scripts.cuda.lowering import Lowering
 from mlir_sched.transform_scripts.cuda.lowering_config import LoweringConfig
 from mlir_sched.transform_scripts.cuda.tensor_core import TensorCores
-from mlir_sched.transform_scripts.gpu import ContractionTiling, ElementwiseTiling, SharedContraction, ThreadDistribution
+from mlir_sched.transform_scripts.gpu import (
+    ContractionTiling,
+    ConvolutionTiling,
+    ElementwiseTiling,
+    SharedContraction,
+    ThreadDistribution,
+)
 from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = ["Lowering", "LoweringConfig", "TensorCores", "default_modules"]
@@ -12,4 +18,4 @@ __all__ = ["Lowering", "LoweringConfig", "TensorCores", "default_modules"]
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
     contractions = [LoweringConfig(), ContractionTiling(), SharedContraction()]
-    return [*contractions, ElementwiseTiling(), ThreadDistribution(), Lowering()]
+    return [*contractions, ConvolutionTiling(), ElementwiseTiling(), ThreadDistribution(), Lowering()]

@@ -33,7 +33,9 @@ class Lowering(ThreadLowering):
     backends: ClassVar[tuple[str, ...]] = ("cuda",)
 
     def lower_on_tensors(self, s: Schedule) -> None:
-        """Emit nothing: vectors of any shape are lowered by IREE."""
+        """Turn accumulators that are tensors in the reduction loops into vectors; IREE lowers vectors of any shape."""
+        s.run_pass("iree-codegen-optimize-tensor-insert-extract-slices")
+        s.apply_patterns("scf.for_loop_canonicalization", "canonicalization", cse=True)
 
     def lower_on_buffers(self, s: Schedule) -> None:
         """Hoist the reads and writes of accumulators out of the reduction loop."""

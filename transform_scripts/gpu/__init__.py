@@ -1,8 +1,9 @@
 """Transform modules that all targets share whose workgroups have threads; each target adds how vectors are lowered."""
 
 from mlir_sched.transform_scripts.gpu.contraction import ContractionTiling
+from mlir_sched.transform_scripts.gpu.convolution import ConvolutionTiling
 from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling
 from mlir_sched.transform_scripts.gpu.shared_contraction import SharedContraction
 from mlir_sched.transform_scripts.gpu.thread_distribution import ThreadDistribution
 
-__all__ = ["ContractionTiling", "ElementwiseTiling", "SharedContraction", "ThreadDistribution"]
+__all__ = ["ContractionTiling", "ConvolutionTiling", "ElementwiseTiling", "SharedContraction", "ThreadDistribution"]

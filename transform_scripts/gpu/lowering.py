@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.gpu.thread_distribution import workgroup_size
 from mlir_sched.transform_scripts.module import LoweringModule
 from mlir_sched.transform_scripts.nest import Sharing
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -38,10 +37,10 @@ class ThreadLowering(LoweringModule):
         s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
         if s.sharing is None:
             self.lower_on_tensors(s)
-            _map_threads(s, workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root)))
+            _map_threads(s, s.workgroup_size)
             self.lower_on_buffers(s)
         else:
-            map_sharing_threads(s, workgroup_size(s.dispatch.root, s.levels_of(s.dispatch.root)))
+            map_sharing_threads(s, s.workgroup_size)
             self.lower_shared(s, s.sharing)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.payload import LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.module import DistributionModule
-from mlir_sched.transform_scripts.nest import Level
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop, parallel_loops
 
@@ -24,23 +23,24 @@ MAX_THREAD_ELEMENTS = 128
 class ThreadDistribution(OnThreads, DistributionModule):
     """A module that tiles the root into an ``scf.forall`` over workgroups and one over threads, the other ops inside.
 
-    Draws, for the two innermost parallel loops of the root, the tile of a workgroup and within it the tile of a thread;
-    each iteration of an outer parallel loop has workgroups of its own. The sizes divide the extents.
+    Draws, for the last two loops that it gets, the tile of a workgroup and within it the tile of a thread; each
+    iteration of another loop has workgroups of its own. The sizes divide the extents.
     """
 
     name: ClassVar[str] = "thread_distribution"
 
-    def can_distribute(self, dispatch: Dispatch, target: Target) -> bool:
-        """Say whether a grid of workgroups has at least as many dimensions as the root has loops."""
+    def can_distribute(self, loops: Loops, target: Target) -> bool:
+        """Say whether a grid of workgroups has at least as many dimensions as there are loops."""
         del target
-        return len(distributed_loops(dispatch.root)) <= len(DIMENSIONS)
+        return len(_longer(loops)) <= len(DIMENSIONS)
 
     def distribute(self, s: Schedule, loops: Loops) -> None:
         """Distribute the root over workgroups and threads and fuse the rest of the dispatch into both."""
         root = s.dispatch.root
-        walked = [loop for loop in loops if loop.extent > 1]
+        walked = _longer(loops)
         workgroup, thread = draw_threads(s, root, walked)
-        names = DIMENSIONS[: len(walked)][::-1]
+        dimensions = dict(zip(reversed(walked), DIMENSIONS, strict=False))
+        names = [dimensions[loop] for loop in sorted(walked, key=lambda loop: loop.position(root))]
         forall = s.distribute(root, workgroup, [f"#gpu.block<{name}>" for name in names])
         s.raw("transform.iree.populate_workgroup_count_region_using_num_threads_slice", on=forall)
         s.fuse_rest(root, forall)
@@ -48,26 +48,23 @@ class ThreadDistribution(OnThreads, DistributionModule):
 
 
 def distributed_loops(root: LinalgOp) -> Loops:
-    """Return the loops of a dispatch's root that are distributed, outermost first: parallel and longer than 1."""
-    return tuple(loop for loop in parallel_loops(root) if loop.extent > 1)
+    """Return the loops of a dispatch's root that are distributed by default: parallel and longer than 1."""
+    return _longer(parallel_loops(root))
 
 
-def workgroup_size(root: LinalgOp, levels: Sequence[Level]) -> tuple[int, int, int]:
-    """Return the threads of a workgroup along x, y and z, given a root's tiling levels, a workgroup and a thread's."""
-    tiles = {level.kind: level.tile for level in levels}
-    positions = [loop.position(root) for loop in reversed(distributed_loops(root))]
-    counts = [tiles["workgroup"][position] // tiles["thread"][position] for position in positions]
-    x, y, z = (*counts, 1, 1)[: len(DIMENSIONS)]
-    return x, y, z
+def _longer(loops: Loops) -> Loops:
+    return tuple(loop for loop in loops if loop.extent > 1)
 
 
 def draw_threads(s: Schedule, op: LinalgOp, loops: Sequence[Loop]) -> tuple[dict[Loop, int], dict[Loop, int]]:
     """Draw the tiles of a workgroup and of a thread, both by loop, and check them against the device's limits.
 
+    The schedule gets the size of the workgroup (:attr:`~mlir_sched.transform_scripts.facts.Facts.workgroup_size`).
+
     Args:
         s: The schedule.
         op: An op that is not tiled yet.
-        loops: The op's loops to distribute, outermost first, at most three.
+        loops: The op's loops to distribute along z, y and x, in this order, at most three.
 
     Raises:
         IllegalTraceError: The device does not run such workgroups, or a thread has too many results.
@@ -111,3 +108,5 @@ def _check_limits(s: Schedule, workgroup: dict[Loop, int], thread: dict[Loop, in
     for name, count, most in zip(DIMENSIONS, counts, gpu.workgroup_counts, strict=False):
         s.require(count <= most, f"{count} workgroups along {name} > {most}")
     s.notes["threads"] = threads
+    x, y, z = (*sizes, 1, 1)[: len(DIMENSIONS)]
+    s.workgroup_size = (x, y, z)

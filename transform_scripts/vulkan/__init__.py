@@ -1,6 +1,12 @@
 """Transform modules for IREE's vulkan-spirv backend."""
 
-from mlir_sched.transform_scripts.gpu import ContractionTiling, ElementwiseTiling, SharedContraction, ThreadDistribution
+from mlir_sched.transform_scripts.gpu import (
+    ContractionTiling,
+    ConvolutionTiling,
+    ElementwiseTiling,
+    SharedContraction,
+    ThreadDistribution,
+)
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.vulkan.lowering import Lowering
 from mlir_sched.transform_scripts.vulkan.lowering_config import LoweringConfig
@@ -14,6 +20,7 @@ def default_modules() -> list[TransformModule]:
         LoweringConfig(),
         ContractionTiling(),
         SharedContraction(),
+        ConvolutionTiling(),
         ElementwiseTiling(),
         ThreadDistribution(),
         Lowering(),

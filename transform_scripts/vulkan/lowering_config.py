@@ -17,10 +17,9 @@ from mlir_sched.transform_scripts.gpu.thread_distribution import (
     DIMENSIONS,
     distributed_loops,
     draw_threads,
-    workgroup_size,
 )
 from mlir_sched.transform_scripts.module import DelegatingModule
-from mlir_sched.transform_scripts.nest import nest_of, size_list
+from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Loop, reduction_loops
 
@@ -46,7 +45,7 @@ class LoweringConfig(DelegatingModule):
         if found.reduction_dims:
             levels.append(("loop", _sample_reduction(s, found, thread)))
         lists = ", ".join(size_list(found, sizes) for _, sizes in levels)
-        size = ", ".join(map(str, workgroup_size(found, nest_of(found, levels).levels)))
+        size = ", ".join(map(str, s.workgroup_size))
         pipeline = f"pipeline = #iree_gpu.spirv_pipeline<BaseVectorize> workgroup_size = [{size}]"
         config = f"#iree_codegen.lowering_config<tile_sizes = [{lists}]>"
         s.delegate(found, config, f"#iree_codegen.translation_info<{pipeline}>", levels)
