@@ -100,6 +100,33 @@ def generic(
     )
 
 
+def pooling(
+    op: str, image: tuple[int, ...], result: tuple[int, ...], window: tuple[int, ...], *, stride: int = 1
+) -> Payload:
+    """Return a named pooling of linalg in f32: a maximum, a minimum or a sum over windows.
+
+    Args:
+        op: Its name, which ends with ``max``, ``min`` or ``sum``.
+        image, result, window: Shapes.
+        stride: The same along every dimension of the window.
+    """
+    initial = {"max": "0xFF800000", "min": "0x7F800000", "sum": "0.0"}[op.rpartition("_")[2]]
+    a, w, c = (_tensor(shape, "f32") for shape in (image, window, result))
+    attributes = ", ".join(
+        f"{name} = dense<{number}> : tensor<{len(window)}xi64>"
+        for name, number in (("dilations", 1), ("strides", stride))
+    )
+    return Payload(f"""func.func @main(%a: {a}) -> {c} {{
+  %initial = arith.constant {initial} : f32
+  %w = tensor.empty() : {w}
+  %e = tensor.empty() : {c}
+  %f = linalg.fill ins(%initial : f32) outs(%e : {c}) -> {c}
+  %r = linalg.{op} {{{attributes}}} ins(%a, %w : {a}, {w}) outs(%f : {c}) -> {c}
+  return %r : {c}
+}}
+""")
+
+
 def _reordered(shape: tuple[int, ...], loops: str, kind: str) -> str:
     return _tensor(tuple(shape[int(loop[1:])] for loop in loops.split(", ")), kind)
 
@@ -247,3 +274,10 @@ CONVOLUTIONS: dict[str, Payload] = {
     "transposed_in_phases": generic("ppppprrr", PHASES, (10, 10, 16), (2, 2, 2, 2, 16, 32), (8, 2, 8, 2, 32)),
 }
 """One program per class of convolution."""
+POOLINGS: dict[str, Payload] = {
+    "max_pooling": pooling("pooling_nhwc_max", (1, 17, 17, 32), (1, 8, 8, 32), (3, 3), stride=2),
+    "sum_pooling": pooling("pooling_nhwc_sum", (2, 10, 10, 24), (2, 8, 8, 24), (3, 3)),
+    "max_pooling_nchw": pooling("pooling_nchw_max", (1, 16, 18, 18), (1, 16, 16, 16), (3, 3)),
+    "max_pooling_nchw_strided": pooling("pooling_nchw_max", (1, 16, 33, 33), (1, 16, 16, 16), (3, 3), stride=2),
+}
+"""Poolings in both layouts, with and without strides."""
