@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
-from convolution_payloads import CONVOLUTIONS
+from convolution_payloads import CONVOLUTIONS, POOLINGS
 from folders import ROOT
 from payloads import PAYLOADS, Payload, dot_products, every_other_pixel, independent_ops, matmul
 from vulkan import require_vulkan
@@ -28,6 +28,11 @@ ON_VULKAN = tuple(name for name in CONTRACTIONS if name != "matmul_bf16")
 REDUCTIONS = ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares", "matvec")
 ELEMENTWISE = ("elementwise_chain", "transpose", "vector_add")
 OF_OTHER_STAGES = ("matmul_uneven", "scale_rows", "transpose")
+CONVOLUTIONS_ON_VULKAN = (
+    *("1d", "2d_transposed_result", "2d_accumulating", "2d_batch", "2d_dilated", "2d_strided", "2d_few_channels"),
+    *("2d_i8", "2d_f16", "2d_nchw", "2d_nchw_strided", "2d_nchw_filters_inside", "3d", "grouped_ngchw"),
+    *("depthwise_strided", "depthwise_nchw", "depthwise_multiplier", "transposed_in_phases"),
+)
 ON_VULKAN_OF_OTHER_STAGES = ("bias_gelu", "transpose")
 """Programs for the modules that distribute or lower."""
 EDGES = ("vector_add_uneven", "every_other_pixel")
@@ -151,6 +156,16 @@ class TestVulkanSharedContraction(OnVulkan):
 
     def module(self) -> TransformModule:
         return gpu.SharedContraction()
+
+
+class TestVulkanConvolution(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        **{name: CONVOLUTIONS[name] for name in CONVOLUTIONS_ON_VULKAN},
+        **POOLINGS,
+    }
+
+    def module(self) -> TransformModule:
+        return gpu.ConvolutionTiling()
 
 
 class TestVulkanElementwise(OnVulkan):

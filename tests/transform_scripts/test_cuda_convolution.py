@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,7 +47,7 @@ def pool() -> CompilerPool:
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_random_candidates_assemble_without_memory_for_accumulators(
-    cuda_task_for: TaskFor, pool: CompilerPool, tmp_path: Path, name: str
+    cuda_task_for: TaskFor, pool: CompilerPool, name: str
 ) -> None:
     """What is not kept in registers would be one buffer for all threads of a workgroup (IREE 3.13)."""
     task = cuda_task_for((CONVOLUTIONS | POOLINGS)[name])
@@ -56,7 +55,7 @@ def test_random_candidates_assemble_without_memory_for_accumulators(
     for ptx in kernels(pool, task, [space.sample(rng, "convolution") for _ in range(SAMPLES)]):
         assert ".shared" not in ptx
         assert ".local" not in ptx
-        assert assembled(ptx, "sm_90", tmp_path).spilled_bytes <= MAX_SPILLED_BYTES
+        assert assembled(ptx, "sm_90").spilled_bytes <= MAX_SPILLED_BYTES
 
 
 @pytest.mark.parametrize(
