@@ -204,6 +204,18 @@ def row_sum(rows: int, columns: int) -> Payload:
     return Payload(_function(f"%a: {a}", r, body))
 
 
+def column_sum(rows: int, columns: int) -> Payload:
+    """Return the sum of every column."""
+    a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{columns}xf32>"
+    body = f"""{_filled("zero", r, "0.0")}
+  %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [0] (%x: f32, %acc: f32) {{
+    %s = arith.addf %x, %acc : f32
+    linalg.yield %s : f32
+  }}
+  return %r : {r}"""
+    return Payload(_function(f"%a: {a}", r, body))
+
+
 def softmax(batch: int, rows: int, columns: int) -> Payload:
     """Return a softmax over the last dimension."""
     a = f"tensor<{batch}x{rows}x{columns}xf32>"

@@ -175,6 +175,13 @@ class TestVulkanElementwise(OnVulkan):
         return gpu.ElementwiseTiling()
 
 
+class TestVulkanSubgroupReduction(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in REDUCTIONS}
+
+    def module(self) -> TransformModule:
+        return vulkan.SubgroupReduction()
+
+
 class TestVulkanLoweringConfig(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*ON_VULKAN, *ELEMENTWISE)}
 

@@ -28,6 +28,7 @@ CONTRACTIONS = (
     *("vecmat", "matvec", "bias_gelu", "two_epilogues"),
 )
 ELEMENTWISE = ("elementwise_chain", "transpose")
+REDUCTIONS = ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares")
 SAMPLES = 2
 EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
 
@@ -43,7 +44,7 @@ def pool() -> Iterator[CompilerPool]:
         yield made
 
 
-@pytest.mark.parametrize("name", [*CONTRACTIONS, *ELEMENTWISE])
+@pytest.mark.parametrize("name", [*CONTRACTIONS, *ELEMENTWISE, *REDUCTIONS])
 def test_random_candidates_are_assembled(cuda_task_for: TaskFor, pool: CompilerPool, name: str) -> None:
     task, rng = cuda_task_for(name), np.random.default_rng(3)
     space = space_of(task)

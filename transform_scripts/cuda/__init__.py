@@ -2,6 +2,7 @@
 
 from mlir_sched.transform_scripts.cuda.lowering import Lowering
 from mlir_sched.transform_scripts.cuda.lowering_config import LoweringConfig
+from mlir_sched.transform_scripts.cuda.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.cuda.tensor_core import TensorCores
 from mlir_sched.transform_scripts.gpu import (
     ContractionTiling,
@@ -12,10 +13,17 @@ from mlir_sched.transform_scripts.gpu import (
 )
 from mlir_sched.transform_scripts.module import TransformModule
 
-__all__ = ["Lowering", "LoweringConfig", "TensorCores", "default_modules"]
+__all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "TensorCores", "default_modules"]
 
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
     contractions = [LoweringConfig(), ContractionTiling(), SharedContraction()]
-    return [*contractions, ConvolutionTiling(), ElementwiseTiling(), ThreadDistribution(), Lowering()]
+    return [
+        SubgroupReduction(),
+        *contractions,
+        ConvolutionTiling(),
+        ElementwiseTiling(),
+        ThreadDistribution(),
+        Lowering(),
+    ]

@@ -4,6 +4,14 @@ from mlir_sched.transform_scripts.gpu.contraction import ContractionTiling
 from mlir_sched.transform_scripts.gpu.convolution import ConvolutionTiling
 from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling
 from mlir_sched.transform_scripts.gpu.shared_contraction import SharedContraction
+from mlir_sched.transform_scripts.gpu.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.gpu.thread_distribution import ThreadDistribution
 
-__all__ = ["ContractionTiling", "ConvolutionTiling", "ElementwiseTiling", "SharedContraction", "ThreadDistribution"]
+__all__ = [
+    "ContractionTiling",
+    "ConvolutionTiling",
+    "ElementwiseTiling",
+    "SharedContraction",
+    "SubgroupReduction",
+    "ThreadDistribution",
+]

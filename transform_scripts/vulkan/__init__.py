@@ -10,14 +10,16 @@ from mlir_sched.transform_scripts.gpu import (
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.vulkan.lowering import Lowering
 from mlir_sched.transform_scripts.vulkan.lowering_config import LoweringConfig
+from mlir_sched.transform_scripts.vulkan.subgroup_reduction import SubgroupReduction
 
-__all__ = ["Lowering", "LoweringConfig", "default_modules"]
+__all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "default_modules"]
 
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
     return [
         LoweringConfig(),
+        SubgroupReduction(),
         ContractionTiling(),
         SharedContraction(),
         ConvolutionTiling(),
