@@ -1,6 +1,6 @@
 """How many legal candidates for CUDA compile and are assembled, and what the model says of the best; needs no GPU.
 
-Usage: ``python benchmarks/cuda_assembly.py [--traces 500] [--target cuda:sm_80 ...] [MODEL.mlir ...]``. Per model, the
+Usage: ``python benchmarks/cuda_assembly.py [--traces 500] [--target cuda:sm_80 ...] [--model MODEL.mlir ...]``. Per model, the
 untuned code of its first dispatch and random legal candidates of every sketch are compiled, assembled by ptxas, and
 estimated. Goal: 95 % of the candidates without an error or a warning, no spills in the best, and for the best at least
 the occupancy of the untuned code or fewer bytes moved.
@@ -90,11 +90,11 @@ def row(name: str, found: list[Assembled | str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--model", nargs="*", type=Path)
     parser.add_argument("--traces", type=int, default=500)
     parser.add_argument("--target", nargs="*", default=["cuda:sm_80", "cuda:sm_90"])
     arguments = parser.parse_args()
-    models = arguments.models or [MODELS / f"{name}.mlir" for name in NAMES]
+    models = arguments.model or [MODELS / f"{name}.mlir" for name in NAMES]
     for name in arguments.target:
         target = absent_target(name)
         print(f"{name}, {arguments.traces} candidates per model; estimates, nothing was run")

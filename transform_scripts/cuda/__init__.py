@@ -18,10 +18,11 @@ __all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "TensorCores", "de
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
-    contractions = [LoweringConfig(), ContractionTiling(), SharedContraction()]
     return [
+        LoweringConfig(),
         SubgroupReduction(),
-        *contractions,
+        ContractionTiling(),
+        SharedContraction(),
         ConvolutionTiling(),
         ElementwiseTiling(),
         ThreadDistribution(),
