@@ -1,7 +1,7 @@
 """How many legal candidates for CUDA compile and are assembled, and what the model says of the best; needs no GPU.
 
 Usage: ``python benchmarks/cuda_assembly.py [--traces 500] [--target cuda:sm_80 ...] [--model MODEL.mlir ...]``. Per
-model, the untuned code of its first dispatch that has sketches and random legal candidates of every sketch are compiled,
+model, the untuned code of its first dispatch with sketches, and random legal candidates of every sketch, are compiled,
 assembled by ptxas, and estimated. Goal: 95 % of the candidates without an error or a warning, no spills in the best, and
 for the best at least the occupancy of the untuned code or fewer bytes moved.
 """
