@@ -2,8 +2,8 @@
 
 Usage: ``python benchmarks/cuda_assembly.py [--traces 500] [--target cuda:sm_80 ...] [--model MODEL.mlir ...]``. Per
 model, the untuned code of its first dispatch with sketches, and random legal candidates of every sketch, are compiled,
-assembled by ptxas, and estimated. Goal: 95 % of the candidates without an error or a warning, no spills in the best, and
-for the best at least the occupancy of the untuned code or fewer bytes moved.
+assembled by ptxas, and estimated. Goal: 95 % of the candidates without an error or a warning, no spills in the best,
+and for the best at least the occupancy of the untuned code or fewer bytes moved.
 """
 
 from __future__ import annotations
