@@ -27,8 +27,8 @@ class TiledOp:
         handle: Its transform handle.
         op: The payload op.
         tile: Iterations per loop that one instance of the op covers; the op's extents before any tiling.
-        levels: The tiling levels around the op, outermost first; kinds are ``workgroup``, ``thread``,
-            ``loop``, ``lanes``, ``vector``.
+        levels: The tiling levels around the op, outermost first; kinds are ``workgroup``, ``subgroup``,
+            ``thread``, ``loop``, ``lanes``, ``vector``.
     """
 
     handle: Handle
