@@ -152,7 +152,6 @@ class TestVulkanSharedContraction(OnVulkan):
         **{name: PAYLOADS[name] for name in ("matmul", "matmul_f16", "batch_matmul_bt", "bias_gelu", "two_epilogues")},
         "matmul_large": matmul(256, 128, 192),
     }
-    candidates = 5
 
     def module(self) -> TransformModule:
         return gpu.SharedContraction()
