@@ -194,21 +194,18 @@ def matmul_two_epilogues(m: int, n: int, k: int) -> Payload:
 
 def row_sum(rows: int, columns: int) -> Payload:
     """Return the sum of every row."""
-    a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"
-    body = f"""{_filled("zero", r, "0.0")}
-  %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [1] (%x: f32, %acc: f32) {{
-    %s = arith.addf %x, %acc : f32
-    linalg.yield %s : f32
-  }}
-  return %r : {r}"""
-    return Payload(_function(f"%a: {a}", r, body))
+    return _sum(rows, columns, along=1)
 
 
 def column_sum(rows: int, columns: int) -> Payload:
     """Return the sum of every column."""
-    a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{columns}xf32>"
+    return _sum(rows, columns, along=0)
+
+
+def _sum(rows: int, columns: int, *, along: int) -> Payload:
+    a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{(columns, rows)[along]}xf32>"
     body = f"""{_filled("zero", r, "0.0")}
-  %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [0] (%x: f32, %acc: f32) {{
+  %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [{along}] (%x: f32, %acc: f32) {{
     %s = arith.addf %x, %acc : f32
     linalg.yield %s : f32
   }}

@@ -59,7 +59,8 @@ class Threads:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._starts = _block_starts(kernel)
+        starts = _block_starts(kernel)
+        self._blocks = list(zip(starts, [*starts[1:], len(kernel.instructions)], strict=True))
 
     def execute(self, thread: tuple[int, int, int]) -> Execution:
         """Return what a thread does, loops included; no addresses are computed.
@@ -104,8 +105,8 @@ class Threads:
         instructions, wanted = self._kernel.instructions, frozenset(evaluated)
         state = _State(self._kernel, thread)
         counts, addresses = [0] * len(instructions), dict[int, int]()
-        blocks = {start: [i for i in range(start, end) if i in wanted] for start, end in self._blocks()}
-        ends = dict(self._blocks())
+        blocks = {start: [i for i in range(start, end) if i in wanted] for start, end in self._blocks}
+        ends = dict(self._blocks)
         executed, steps, position = dict.fromkeys(ends, 0), 0, 0
         while position < len(instructions):
             executed[position] += 1
@@ -117,7 +118,7 @@ class Threads:
                     addresses.setdefault(index, address)
                 state.step(instructions[index])
             position = self._next(ends[position], state, once=once)
-        for start, end in self._blocks():
+        for start, end in self._blocks:
             counts[start:end] = [executed[start]] * (end - start)
         return Execution(tuple(counts), addresses)
 
@@ -135,9 +136,6 @@ class Threads:
         if target < end:
             return target if holds and not once else end
         return target if holds else end
-
-    def _blocks(self) -> list[tuple[int, int]]:
-        return list(zip(self._starts, [*self._starts[1:], len(self._kernel.instructions)], strict=True))
 
 
 def _block_starts(kernel: Kernel) -> list[int]:

@@ -11,14 +11,11 @@ from rich.table import Table
 from mlir_sched.check_only import tune_without_device
 from mlir_sched.cli.exit import DONE, INTERRUPTED, Output
 from mlir_sched.cli.progress import progress_view
-from mlir_sched.cli.tune import failure_lines
+from mlir_sched.cli.tune import MOST_ROWS, failure_lines
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.text import console, duration, seconds, table
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuning.options import TuneOptions
-
-MOST_ROWS = 15
-"""Most rows of the table; a line counts the rest."""
 
 
 def run_check_only(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions
-from mlir_sched.tuned_folder.result import SUMMARY_VERSION
+from mlir_sched.tuned_folder.result import SUMMARY_VERSION, failures_together
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,7 @@ class EstimatedResult:
     @property
     def failures(self) -> dict[str, int]:
         """Failed candidates of all dispatches by class."""
-        failed: Counter[str] = Counter()
-        for dispatch in self.dispatches:
-            failed.update(dispatch.failures or {})
-        return dict(failed)
+        return failures_together(dispatch.failures for dispatch in self.dispatches)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data (``summary.json``)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,14 @@ from mlir_sched.tuned_folder.decision_worth import Ablation
 from mlir_sched.tuned_folder.program_curve import ProgramCurve
 
 SUMMARY_VERSION = 1
+
+
+def failures_together(failures: Iterable[Mapping[str, int] | None]) -> dict[str, int]:
+    """Return failed candidates by class, of several dispatches together; None stands for no candidates."""
+    together: Counter[str] = Counter()
+    for each in failures:
+        together.update(each or {})
+    return dict(together)
 
 
 @dataclass(frozen=True)
@@ -166,10 +174,7 @@ class TuneResult:
     @property
     def failures(self) -> dict[str, int]:
         """Failed candidates of all dispatches by class."""
-        failed: Counter[str] = Counter()
-        for dispatch in self.dispatches:
-            failed.update(dispatch.failures or {})
-        return dict(failed)
+        return failures_together(dispatch.failures for dispatch in self.dispatches)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data (``summary.json``)."""

@@ -4,13 +4,7 @@ from mlir_sched.transform_scripts.cuda.lowering import Lowering
 from mlir_sched.transform_scripts.cuda.lowering_config import LoweringConfig
 from mlir_sched.transform_scripts.cuda.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.cuda.tensor_core import TensorCores
-from mlir_sched.transform_scripts.gpu import (
-    ContractionTiling,
-    ConvolutionTiling,
-    ElementwiseTiling,
-    SharedContraction,
-    ThreadDistribution,
-)
+from mlir_sched.transform_scripts.gpu import shared_modules
 from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "TensorCores", "default_modules"]
@@ -18,13 +12,4 @@ __all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "TensorCores", "de
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
-    return [
-        LoweringConfig(),
-        SubgroupReduction(),
-        ContractionTiling(),
-        SharedContraction(),
-        ConvolutionTiling(),
-        ElementwiseTiling(),
-        ThreadDistribution(),
-        Lowering(),
-    ]
+    return [LoweringConfig(), SubgroupReduction(), *shared_modules(), Lowering()]

@@ -6,6 +6,7 @@ from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling
 from mlir_sched.transform_scripts.gpu.shared_contraction import SharedContraction
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.gpu.thread_distribution import ThreadDistribution
+from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = [
     "ContractionTiling",
@@ -14,4 +15,16 @@ __all__ = [
     "SharedContraction",
     "SubgroupReduction",
     "ThreadDistribution",
+    "shared_modules",
 ]
+
+
+def shared_modules() -> list[TransformModule]:
+    """Return the modules that name no target, in the order in which they are asked; lowering has to follow them."""
+    return [
+        ContractionTiling(),
+        SharedContraction(),
+        ConvolutionTiling(),
+        ElementwiseTiling(),
+        ThreadDistribution(),
+    ]

@@ -1,12 +1,6 @@
 """Transform modules for IREE's vulkan-spirv backend."""
 
-from mlir_sched.transform_scripts.gpu import (
-    ContractionTiling,
-    ConvolutionTiling,
-    ElementwiseTiling,
-    SharedContraction,
-    ThreadDistribution,
-)
+from mlir_sched.transform_scripts.gpu import shared_modules
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.vulkan.lowering import Lowering
 from mlir_sched.transform_scripts.vulkan.lowering_config import LoweringConfig
@@ -17,13 +11,4 @@ __all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "default_modules"]
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
-    return [
-        LoweringConfig(),
-        SubgroupReduction(),
-        ContractionTiling(),
-        SharedContraction(),
-        ConvolutionTiling(),
-        ElementwiseTiling(),
-        ThreadDistribution(),
-        Lowering(),
-    ]
+    return [LoweringConfig(), SubgroupReduction(), *shared_modules(), Lowering()]
