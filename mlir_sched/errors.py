@@ -40,6 +40,7 @@ class FailureClass(StrEnum):
     ILLEGAL_TRACE = "illegal_trace"
     SCRIPT_ERROR = "script_error"
     NOT_APPLIED = "not_applied"
+    DATA_RACE = "data_race"
     COMPILE_ERROR = "compile_error"
     COMPILE_TIMEOUT = "compile_timeout"
     COMPILE_CRASH = "compile_crash"
@@ -65,6 +66,7 @@ LASTING = (
     FailureClass.ILLEGAL_TRACE,
     FailureClass.SCRIPT_ERROR,
     FailureClass.NOT_APPLIED,
+    FailureClass.DATA_RACE,
     FailureClass.COMPILE_ERROR,
     FailureClass.ASSEMBLY_ERROR,
     FailureClass.WRONG_RESULT,

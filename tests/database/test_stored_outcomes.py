@@ -169,7 +169,15 @@ def test_a_context_names_processor_caches_runtime_threads_and_tool() -> None:
     )
 
 
-LASTING = {"illegal_trace", "script_error", "not_applied", "compile_error", "assembly_error", "wrong_result"}
+LASTING = {
+    "illegal_trace",
+    "script_error",
+    "not_applied",
+    "data_race",
+    "compile_error",
+    "assembly_error",
+    "wrong_result",
+}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureClass if kind not in LASTING])

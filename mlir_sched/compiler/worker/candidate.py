@@ -32,6 +32,7 @@ from mlir_sched.compiler.worker.session import (
     context,
     set_up,
 )
+from mlir_sched.compiler.worker.shared_writes import why_threads_collide
 from mlir_sched.errors import FailureClass, MlirSchedError
 
 MESSAGE_CHARACTERS = 600
@@ -99,6 +100,8 @@ def apply_script(text: str, function: Any) -> None:
         raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script does not apply: {error}") from None
     transformed = first_function(module_operation)
     _require("the script removed the function" if transformed is None else why_not_applied(transformed))
+    if collision := why_threads_collide(transformed):
+        raise _RejectedError(FailureClass.DATA_RACE, collision)
 
 
 def _sequence(script: Any) -> Any:
