@@ -348,6 +348,22 @@ def vector_add(size: int) -> Payload:
     return Payload(_function(f"%a: {a}, %b: {a}", a, body))
 
 
+def permuted_add(a: int, b: int, c: int, d: int) -> Payload:
+    """Return x + y of four loops, with y stored in another order of its dimensions."""
+    x, y = f"tensor<{a}x{b}x{c}x{d}xf32>", f"tensor<{c}x{a}x{d}x{b}xf32>"
+    body = f"""
+  %e = tensor.empty() : {x}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k, l) -> (i, j, k, l)>,
+      affine_map<(i, j, k, l) -> (k, i, l, j)>, affine_map<(i, j, k, l) -> (i, j, k, l)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}} ins(%x, %y : {x}, {y}) outs(%e : {x}) {{
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %s = arith.addf %p, %q : f32
+      linalg.yield %s : f32
+  }} -> {x}
+  return %r : {x}"""
+    return Payload(_function(f"%x: {x}, %y: {y}", x, body))
+
+
 def row_sum_then_scale(rows: int, columns: int) -> Payload:
     """Return x * sum(x) per row: one reduction read by an element-wise root of another rank."""
     a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"

@@ -35,6 +35,8 @@ class Facts(Draws):
 
     Attributes:
         workgroup_size: Threads of a workgroup along x, y and z.
+        linear_threads: Whether the iterations of loops over threads are numbered along all dimensions together, and
+            threads take them in turns; else each thread has one iteration.
     """
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter) -> None:
@@ -42,6 +44,7 @@ class Facts(Draws):
         self.dispatch = dispatch
         self.target = target
         self.workgroup_size = (1, 1, 1)
+        self.linear_threads = False
         self._ops = TrackedOps(dispatch, emitter)
 
     @property

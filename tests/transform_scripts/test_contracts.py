@@ -9,7 +9,17 @@ from typing import ClassVar
 import pytest
 from convolution_payloads import CONVOLUTIONS, POOLINGS
 from folders import ROOT
-from payloads import PAYLOADS, Payload, dot_products, every_other_pixel, independent_ops, matmul
+from payloads import (
+    PAYLOADS,
+    Payload,
+    dot_products,
+    elementwise_chain,
+    every_other_pixel,
+    independent_ops,
+    matmul,
+    permuted_add,
+    transpose,
+)
 from vulkan import require_vulkan
 
 from mlir_sched.space.space import Space
@@ -178,6 +188,19 @@ class TestVulkanElementwise(OnVulkan):
 
     def module(self) -> TransformModule:
         return gpu.ElementwiseTiling()
+
+
+class TestVulkanLinearElementwise(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        **{name: PAYLOADS[name] for name in (*ELEMENTWISE, "vector_add_uneven")},
+        "transpose_prime": transpose(97, 61),
+        "chain_prime": elementwise_chain(13, 509),
+        "permuted_4d": permuted_add(3, 5, 7, 11),
+    }
+    candidates = 2
+
+    def module(self) -> TransformModule:
+        return gpu.LinearElementwise()
 
 
 class TestVulkanSubgroupReduction(OnVulkan):

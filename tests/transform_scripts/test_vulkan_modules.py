@@ -34,9 +34,9 @@ SKETCHES: dict[str, set[str]] = {
     "matvec": {*CONTRACTION, "subgroup_reduction"},
     "bias_gelu": SHARED,
     "two_epilogues": SHARED,
-    "elementwise_chain": {"elementwise", "lowering_config"},
-    "transpose": {"elementwise", "lowering_config"},
-    "vector_add_uneven": {"elementwise", "lowering_config"},
+    "elementwise_chain": {"elementwise", "linear_elementwise", "lowering_config"},
+    "transpose": {"elementwise", "linear_elementwise", "lowering_config"},
+    "vector_add_uneven": {"elementwise", "linear_elementwise", "lowering_config"},
     "every_other_pixel": {"lowering_config"},
     **{key: {"subgroup_reduction"} for key in ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares")},
 }

@@ -3,6 +3,7 @@
 from mlir_sched.transform_scripts.gpu.contraction import ContractionTiling
 from mlir_sched.transform_scripts.gpu.convolution import ConvolutionTiling
 from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling
+from mlir_sched.transform_scripts.gpu.linear_elementwise import LinearElementwise
 from mlir_sched.transform_scripts.gpu.shared_contraction import SharedContraction
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.gpu.thread_distribution import ThreadDistribution
@@ -12,6 +13,7 @@ __all__ = [
     "ContractionTiling",
     "ConvolutionTiling",
     "ElementwiseTiling",
+    "LinearElementwise",
     "SharedContraction",
     "SubgroupReduction",
     "ThreadDistribution",
@@ -26,5 +28,6 @@ def shared_modules() -> list[TransformModule]:
         SharedContraction(),
         ConvolutionTiling(),
         ElementwiseTiling(),
+        LinearElementwise(),
         ThreadDistribution(),
     ]

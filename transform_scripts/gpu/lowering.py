@@ -37,7 +37,10 @@ class ThreadLowering(LoweringModule):
         s.apply_patterns(*patterns.FOLD_SUBSETS, cse=True)
         if s.sharing is None:
             self.lower_on_tensors(s)
-            _map_threads(s, s.workgroup_size)
+            if s.linear_threads:
+                _take_turns(s, s.workgroup_size)
+            else:
+                _map_threads(s, s.workgroup_size)
             self.lower_on_buffers(s)
         else:
             map_sharing_threads(s, s.workgroup_size)
@@ -57,10 +60,24 @@ def map_sharing_threads(s: Schedule, size: Sequence[int]) -> None:
         s.apply_patterns(*patterns.FOLD_ALIASES, cse=True)
 
 
-def _map_threads(s: Schedule, size: Sequence[int]) -> None:
-    assert s.target.gpu is not None
+def _bufferize(s: Schedule) -> None:
     s.raw("transform.iree.eliminate_empty_tensors")
     s.raw("transform.iree.bufferize", attributes={"target_gpu": "unit"}, replaces_function=True)
+
+
+def _take_turns(s: Schedule, size: Sequence[int]) -> None:
+    """Bufferize and let threads take the iterations of linear loops in turns; IREE maps the loops over workgroups."""
+    assert s.target.gpu is not None
+    _bufferize(s)
+    sizes = f"workgroup_size = [{', '.join(map(str, size))}] subgroup_size = {s.target.gpu.subgroup_size}"
+    info = f"#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline {sizes}>"
+    s.annotate("translation_info", info)
+    s.run_pass("iree-codegen-gpu-distribute-forall")
+
+
+def _map_threads(s: Schedule, size: Sequence[int]) -> None:
+    assert s.target.gpu is not None
+    _bufferize(s)
     s.raw("transform.iree.forall_to_workgroup")
     s.raw(
         "transform.iree.map_nested_forall_to_gpu_threads",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mlir_sched.payload import OpKind
+from mlir_sched.transform_scripts.common.workgroups import workgroup_mapping
 from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
@@ -53,12 +54,3 @@ class ParallelDistribution(DistributionModule):
         limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
         s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
         s.fuse_rest(root, s.distribute(root, sizes, workgroup_mapping(len(sizes))))
-
-
-def workgroup_mapping(count: int) -> list[str]:
-    """Return the mapping attributes of ``count`` distributed loops, outermost first.
-
-    Source: IREE's WorkgroupMappingAttr; dimensions past the third are linearised into z (``z:1``, ``z:2``, ...).
-    """
-    names = ["x", "y", "z", *(f"z:{extra}" for extra in range(1, max(1, count - 2)))]
-    return [f"#iree_codegen.workgroup_mapping<{name}>" for name in reversed(names[:count])]
