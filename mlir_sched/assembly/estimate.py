@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from mlir_sched.assembly.execution import Execution, Threads
-from mlir_sched.assembly.memory import WARP, Access, accesses
+from mlir_sched.assembly.memory import WARP, accesses
 from mlir_sched.assembly.ptx import Kernel
 from mlir_sched.assembly.ptxas import AssemblyError, Resources
 from mlir_sched.compiler.result import Launch
@@ -74,8 +74,15 @@ def estimate(
     execution = threads.execute((0, 0, 0))
     lanes = [threads.first_addresses(_thread(lane, launch)) for lane in range(min(WARP, launch.threads))]
     warps, memory = math.ceil(launch.threads / WARP), accesses(kernel, lanes)
+    warp_bytes = sum(execution.counts[access.index] * access.global_bytes for access in memory)
+    shared_turns = sum(execution.counts[access.index] * access.shared_turns for access in memory)
     resident = _resident(assembled, launch, warps, device)
-    busy = {name: warps * clocks for name, clocks in _clocks(kernel, execution, memory, device).items()}
+    per_warp = {
+        **_issued(kernel, execution, device),
+        "L2 cache": warp_bytes / MOVED_BYTES_PER_CLOCK,
+        "shared memory": float(shared_turns),
+    }
+    busy = {name: warps * clocks for name, clocks in per_warp.items()}
     waiting = _waiting(kernel, execution)
     rounds = math.ceil(launch.workgroups / device.multiprocessors)
     whole, rest = divmod(rounds, resident)
@@ -84,7 +91,7 @@ def estimate(
     clocks = sum(max(count * busy[longest], busy[longest] + waiting) for count in batches)
     limit = longest if batches[0] * busy[longest] >= busy[longest] + waiting else "latency"
     seconds, memory_s = clocks / device.clock_hz, footprint_bytes / device.memory_bytes_per_s
-    moved = launch.workgroups * warps * sum(execution.counts[a.index] * a.global_bytes for a in memory)
+    moved = float(launch.workgroups * warps * warp_bytes)
     occupancy = min(resident, rounds) * warps * WARP / device.threads
     return Estimate(max(seconds, memory_s), limit if seconds >= memory_s else "device memory", occupancy, moved)
 
@@ -112,8 +119,8 @@ def _resident(assembled: Resources, launch: Launch, warps: int, device: GpuResou
     return min(device.workgroups, *room.values())
 
 
-def _clocks(kernel: Kernel, execution: Execution, memory: list[Access], device: GpuResources) -> dict[str, float]:
-    """Return the clocks for which one warp occupies each part of a multiprocessor."""
+def _issued(kernel: Kernel, execution: Execution, device: GpuResources) -> dict[str, float]:
+    """Return the clocks for which one warp occupies the parts of a multiprocessor that issue and compute."""
     counted = list(zip(kernel.instructions, execution.counts, strict=True))
     arithmetic = sum(n for i, n in counted if i.parts[0] in _ARITHMETIC and i.parts[-1] in _FLOATS)
     products = sum(n * _multiply_adds(i.opcode) for i, n in counted if i.opcode.startswith(("mma.", "wmma.mma")))
@@ -121,8 +128,6 @@ def _clocks(kernel: Kernel, execution: Execution, memory: list[Access], device: 
         "issue": sum(execution.counts) / ISSUED_PER_CLOCK,
         "arithmetic": arithmetic * WARP / device.multiply_adds,
         "matrix units": products / device.matrix_multiply_adds,
-        "L2 cache": sum(execution.counts[a.index] * a.global_bytes for a in memory) / MOVED_BYTES_PER_CLOCK,
-        "shared memory": float(sum(execution.counts[a.index] * a.shared_turns for a in memory)),
     }
 
 

@@ -7,6 +7,7 @@ warp access together. Values that depend on data are unknown.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,13 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
 }
+
+
+def _quotient(a: int, b: int) -> int:
+    """Return a quotient rounded towards zero, as PTX does; exact for any integers."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
 _ARITHMETIC: Mapping[str, Callable[[int, int], int | None]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -35,8 +43,8 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int | None]] = {
     "shr": lambda a, b: a >> min(b, 64),
     "min": min,
     "max": max,
-    "div": lambda a, b: int(a / b) if b else None,
-    "rem": lambda a, b: a - b * int(a / b) if b else None,
+    "div": lambda a, b: _quotient(a, b) if b else None,
+    "rem": lambda a, b: a - b * _quotient(a, b) if b else None,
 }
 
 
@@ -88,18 +96,25 @@ class Threads:
         return self._behind(registers) | accesses | self._deciding
 
     def _behind(self, registers: set[str]) -> frozenset[int]:
-        """Return the instructions that registers depend on."""
-        instructions, wanted = self._kernel.instructions, set(registers)
-        chosen: set[int] = set()
-        grew = True
-        while grew:
-            grew = False
-            for index, instruction in enumerate(instructions):
-                if index not in chosen and instruction.operands and instruction.operands[0] in wanted:
-                    chosen.add(index)
-                    wanted |= {*instruction.operands[1:], instruction.predicate.lstrip("!")}
-                    grew = True
+        """Return the instructions that registers depend on; what is loaded depends on nothing that is known here."""
+        chosen, seen, open_ends = set[int](), set(registers), list(registers)
+        while open_ends:
+            for index in self._writers.get(open_ends.pop(), ()):
+                instruction = self._kernel.instructions[index]
+                read = {*instruction.operands[1:], instruction.predicate.lstrip("!")} - seen
+                chosen.add(index)
+                seen |= read
+                open_ends += read
         return frozenset(chosen)
+
+    @cached_property
+    def _writers(self) -> Mapping[str, Sequence[int]]:
+        """The instructions that write each register."""
+        writers = defaultdict[str, list[int]](list)
+        for index, instruction in enumerate(self._kernel.instructions):
+            for register in _written(instruction):
+                writers[register].append(index)
+        return writers
 
     def _run(self, thread: tuple[int, int, int], evaluated: Iterable[int], *, once: bool) -> Execution:
         instructions, wanted = self._kernel.instructions, frozenset(evaluated)
@@ -168,16 +183,16 @@ class _State:
 
     def step(self, instruction: Instruction) -> None:
         """Note what an instruction writes."""
-        if not any(operand.startswith(("%", "{")) for operand in instruction.operands[:1]):
+        written = _written(instruction)
+        if not written:
             return  # a branch, a barrier, a write to memory
         if instruction.predicate and not self.holds(instruction.predicate):
             return
-        target = instruction.operands[0]
-        value = None if target.startswith("{") else self._result(instruction)
-        for register in target.strip("{}").split(","):
-            self._values.pop(register.strip(), None)
+        value = self._result(instruction) if len(written) == 1 else None
+        for register in written:
+            self._values.pop(register, None)
         if value is not None:
-            self._values[target] = value
+            self._values[written[0]] = value
 
     def _read(self, operand: str) -> int | None:
         if operand in self._values:
@@ -200,6 +215,13 @@ class _State:
         if any(value is None for value in values):
             return None
         return _computed(instruction.parts, [value for value in values if value is not None])
+
+
+def _written(instruction: Instruction) -> Sequence[str]:
+    """Return the registers that an instruction writes: several in braces, or none."""
+    if not instruction.operands or not instruction.operands[0].startswith(("%", "{")):
+        return ()
+    return [register.strip() for register in instruction.operands[0].strip("{}").split(",")]
 
 
 def _address_of(instruction: Instruction) -> str:

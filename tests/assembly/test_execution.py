@@ -55,6 +55,12 @@ def test_a_branch_on_data_is_not_taken() -> None:
     assert executed(loaded, "fma") == 1
 
 
+def test_a_register_of_a_loaded_vector_is_unknown() -> None:
+    loaded = "ld.global.v2.b32 {%r1, %r2}, [%rd1];\n\tsetp.eq.b32 %p1, %r1, 0;\n\t@%p1 bra $END;"
+    body = f"\tmov.b32 %r1, 0;\n\t{loaded}\n\tfma.rn.f32 %r8, %r8, %r8, %r8;\n$END:\n\tmov.b32 %r3, 0;"
+    assert executed(body, "fma") == 1, "the branch is not taken for the value that %r1 had before"
+
+
 def test_a_loop_without_a_known_end_is_refused() -> None:
     with pytest.raises(PtxError, match="no known end"):
         executed("$FOREVER:\n\tmov.b32 %r1, 0;\n\tbra $FOREVER;", "mov")
@@ -77,6 +83,10 @@ def test_addresses_are_those_of_the_first_iteration_relative_to_the_parameters()
         ("mad.lo.s32 %r2, %r1, 6, 7;", 13),
         ("selp.b32 %r2, 4, 5, 0;", 5),
         ("rem.u32 %r2, 17, 5;", 2),
+        ("rem.s32 %r2, -17, 5;", 0xFFFFFFFE),
+        ("div.s32 %r2, -17, 5;", 0xFFFFFFFD),
+        ("div.u64 %r2, 9007199254740993, 1;", 9007199254740993),
+        ("rem.u64 %r2, 9007199254740993, 9007199254740993;", 0),
         ("not.b32 %r2, 0;", 0xFFFFFFFF),
         ("cvt.s64.s32 %r2, -1;", (1 << 64) - 1),
         ("max.s32 %r2, -1, %r1;", 1),
