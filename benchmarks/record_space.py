@@ -26,6 +26,7 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
 from mlir_sched.tuning.evaluator import CompileAndRun, seconds_against
+from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import TaskSearch
 
@@ -120,13 +121,15 @@ def record(name: str, case: Case, store: RecordStore) -> None:
     store.add_task(StoredTask.of(task, target))
     with CompileAndRun(task.flags, RunnerOptions()) as evaluator:
         stored = TaskRecords(store, task.key, context, seed=0)
-        untuned = stored.untuned(task, evaluator)
+        untuned = stored.untuned() or stored.settle_untuned(evaluator.untuned(task))
         strategy = GivenTraces(space, np.random.default_rng(0), traces)
-        search = TaskSearch(task, space, strategy, stored, untuned)
-        while search.run_round(ROUND_SIZE, ROUND_SIZE, evaluator).tried:
+        search = TaskSearch(task, space, strategy, stored, TaskHistory(untuned))
+        while not search.exhausted:
+            for work in search.round(ROUND_SIZE, ROUND_SIZE):
+                work.run(evaluator)
             if search.measured % (10 * ROUND_SIZE) < ROUND_SIZE:
                 print(f"{name}: {search.tried} tried", flush=True)
-    records = [search.records[trace.key] for trace in traces]
+    records = [search.history.records[trace.key] for trace in traces]
     rows = space.features(traces).tolist()
     points = [
         MeasuredPoint(trace, tuple(row), seconds_against(record.outcome, untuned))

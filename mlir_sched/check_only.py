@@ -88,7 +88,7 @@ def tune_without_device(
             search = ProgramSearch(run, built, monitor)
             interrupted = _search(search)
             monitor.on_phase(Phase.EMISSION, search.state())
-            finalists = take_finalists([each for each in search.searches if each.records])
+            finalists = take_finalists([each for each in search.searches if each.history.records])
             with temporary_folder() as scratch:
                 sequences = {key: tuned_sequence(winner, target) for key, winner in finalists.winners.items()}
                 proven = Prover(path, Path(scratch)).prove(built, sequences)
@@ -116,7 +116,8 @@ def _search(search: ProgramSearch) -> bool:
     """Search until the budget is spent, and return whether the user interrupted."""
     try:
         with CompileAndAssemble(search.built.model.task_flags, search.run.target) as evaluator:
-            search.search(evaluator, search.run.budget.rest(elsewhere=0))
+            for work in search.work(search.run.budget.rest(elsewhere=0)):
+                work.run(evaluator)
     except KeyboardInterrupt:
         search.run.clock.save()
         return True
@@ -130,13 +131,13 @@ def _dispatch(task: Task, search: ProgramSearch, emitted: Finalists) -> Estimate
         name=task.name,
         task_key=task.key,
         weight=task.weight,
-        untuned_s=own.untuned.median_s if own else None,
+        untuned_s=own.history.untuned.median_s if own else None,
         tuned_s=winner.timing.median_s if winner else None,
         symbol=winner.symbol if winner else "",
         sketch=winner.trace.sketch if winner else "",
         decisions=dict(winner.trace.values) if winner else None,
         trials=own.tried if own else 0,
-        failures=dict(own.failures()) if own else None,
+        failures=dict(own.history.failures()) if own else None,
         note="" if winner else _why_none(task, search, emitted),
     )
 

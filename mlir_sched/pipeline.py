@@ -34,7 +34,7 @@ from mlir_sched.tuned_folder.pictures import Curve
 from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
-from mlir_sched.tuning.evaluator import CompileAndRun
+from mlir_sched.tuning.evaluator import CompileAndRun, Evaluators
 from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase, PhaseClock
@@ -114,18 +114,26 @@ def tune(
             monitor = Monitor(run, phases, progress, errors.add)
             algorithms = AlgorithmChoice(run, Algorithms(path, target, variants.built[0], measuring, weights))
             search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms)
-            found = search.search(open_evaluator)
+            interrupted = False
+            with Evaluators(open_evaluator) as evaluators:
+                try:
+                    for program, work in search.work():
+                        work.run(evaluators.of(program.built))
+                except KeyboardInterrupt:
+                    interrupted = True
+                    run.clock.save()
+            found = search.result(interrupted=interrupted)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
             alone = replace(final, threads=best.target.cores)
             seconds = run.budget.finalists_s(run.clock.spent_s())
-            finalists = choose_finalists([search for search in best.searches if search.records], alone, seconds)
+            finalists = choose_finalists([search for search in best.searches if search.history.records], alone, seconds)
             monitor.on_phase(Phase.EMISSION, best.state())
             emission = emit(path, variants.built, best.built, finalists, final, target)
             result = result_of(run, found, path, emission, folder, variants, phases.seconds())
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
-                write_report(folder, result, [Curve(s.task.name, s.ratios()) for s in best.searches])
+                write_report(folder, result, [Curve(s.task.name, s.history.ratios()) for s in best.searches])
             return result
 
 

@@ -9,7 +9,8 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
@@ -24,12 +25,13 @@ from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import Evaluator
+from mlir_sched.tuning.evaluator import Evaluator, Evaluators
 from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
 
 TARGET = Target(
     "llvm-cpu", "llvm-cpu", LOCAL, (), "a machine", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768
@@ -99,8 +101,24 @@ def program_search(
 
 def searched(search: ProgramSearch, evaluator: Evaluator) -> ProgramSearch:
     """Return a search that had the whole budget."""
-    search.search(evaluator, search.run.budget.rest(elsewhere=0))
+    for work in search.work(search.run.budget.rest(elsewhere=0)):
+        work.run(evaluator)
     return search
+
+
+def turns_of(
+    search: VariantSearch, open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]
+) -> SearchResult:
+    """Return what a search over variants found that went on until its end, or until the evaluator was interrupted."""
+    interrupted = False
+    with Evaluators(open_evaluator) as evaluators:
+        try:
+            for program, work in search.work():
+                work.run(evaluators.of(program.built))
+        except KeyboardInterrupt:
+            interrupted = True
+            search.run.clock.save()
+    return search.result(interrupted=interrupted)
 
 
 class HashedMeasurements:

@@ -24,6 +24,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.evaluator import CompileAndRun, Evaluator, UntunedError
+from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import TaskSearch
 
@@ -98,17 +99,19 @@ def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting
         if space.sketches:
             store.add_task(StoredTask.of(task, target))
             stored = TaskRecords(store, task.key, context, seed)
-            untuned = stored.untuned(task, evaluator)
+            untuned = stored.untuned() or stored.settle_untuned(evaluator.untuned(task))
             strategy = EvolutionarySearch(space, np.random.default_rng([seed, index]), model)
-            searches.append(TaskSearch(task, space, strategy, stored, untuned))
+            searches.append(TaskSearch(task, space, strategy, stored, TaskHistory(untuned)))
     scheduler, tried = GradientScheduler(), 0
     while tried < setting.trials:
         following = scheduler.next_task([s.progress() for s in searches])
         if following is None:
             break
-        tried += searches[following].run_round(setting.round_size, setting.trials - tried, evaluator).tried
-    best = {s.task.key: ranked[0] for s in searches if (ranked := s.ranked())}
-    return Found(best, tried, sum(sum(s.failures().values()) for s in searches))
+        for work in searches[following].round(setting.round_size, setting.trials - tried):
+            work.run(evaluator)
+        tried = sum(s.tried for s in searches)
+    best = {s.task.key: ranked[0] for s in searches if (ranked := s.history.ranked())}
+    return Found(best, tried, sum(sum(s.history.failures().values()) for s in searches))
 
 
 def _measured(name: str, tasks: Sequence[Task], found: Mapping[tuple[str, int], Found], setting: Setting) -> Row:

@@ -17,7 +17,7 @@ from mlir_sched.assembly.ptxas import AssemblyError, Resources
 from mlir_sched.compiler.result import Launch
 from mlir_sched.targets.target import GpuResources
 
-VERSION = 1
+VERSION = 2
 """Number of this model; estimates of different versions cannot be compared."""
 ISSUED_PER_CLOCK = 4
 """Instructions of warps that a multiprocessor issues per clock. Source: NVIDIA's whitepapers on GA100 to GH100."""

@@ -123,7 +123,7 @@ def take_finalists(searches: Sequence[TaskSearch]) -> Finalists:
             if isinstance(choice, str):
                 reasons[search.task.key] = choice
             else:
-                winners[search.task.key] = _winner(choice, _timing(choice.record), search.untuned)
+                winners[search.task.key] = _winner(choice, _timing(choice.record), search.history.untuned)
     return Finalists(winners, reasons)
 
 
@@ -224,7 +224,7 @@ def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Reco
     The scripts are printed from the traces: a stored script may come from a transform module that has changed since.
     """
     found: list[tuple[Record, str]] = []
-    for record in search.ranked():
+    for record in search.history.ranked():
         if record.trace is not None and len(found) < finalists:
             try:
                 found.append((record, search.space.script(record.trace, symbol)))

@@ -54,7 +54,7 @@ def interim_times(
 def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> bytes:
     sequences: dict[str, TunedSequence] = {}
     for number, search in enumerate(searches):
-        trace, task = search.best_trace(), search.task
+        trace, task = search.history.best_trace(), search.task
         if trace is not None:
             symbol = sequence_symbol(number, task.name)
             sequences[task.key] = TunedSequence(symbol, task.source, search.space, trace, dispatch=task.name)

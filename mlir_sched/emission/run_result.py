@@ -84,19 +84,22 @@ def _dispatch(
     task: Task, search: TaskSearch | None, unsearched: Mapping[str, str], emission: Emission
 ) -> DispatchResult:
     winner: Winner | None = emission.winners.get(task.key)
+    history = search.history if search else None
     return DispatchResult(
         name=task.name,
         description=describe(task.dispatch) if task.dispatch else "",
         task_key=task.key,
         weight=task.weight,
-        untuned=winner.untuned if winner else search.untuned if search else None,
+        untuned=winner.untuned if winner else history.untuned if history else None,
         tuned=winner.timing if winner else None,
         symbol=winner.symbol if winner else "",
         sketch=winner.trace.sketch if winner else "",
         decisions=dict(winner.trace.values) if winner else None,
         trials=search.tried if search else 0,
-        failures=dict(search.failures()) if search else None,
-        ablation=ablation(winner.trace, search.records.values(), search.space.sketches) if winner and search else None,
+        failures=dict(history.failures()) if history else None,
+        ablation=ablation(winner.trace, search.history.records.values(), search.space.sketches)
+        if winner and search
+        else None,
         note="" if winner else _why_untuned(task, search, unsearched, emission),
     )
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import Failure, FailureClass, MlirSchedError, UserError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
@@ -44,40 +45,24 @@ class Evaluator(Protocol):
         """
 
 
-def untuned_outcome(evaluator: Evaluator, task: Task) -> Outcome:
-    """Return the outcome of a task's untuned code.
+class Evaluators(ExitStack):
+    """The evaluators of a run, one per set of compiler flags and device, each opened when it is first needed.
 
-    Raises:
-        UntunedError: The task has none; any other exception of the evaluator is the cause of this error.
-        UserError, OSError: No task can be evaluated.
+    Args:
+        open_evaluator: Makes the evaluator for the tasks of a variant.
     """
-    try:
-        return evaluator.untuned(task)
-    except (UntunedError, UserError, OSError):
-        raise
-    except Exception as error:
-        raise UntunedError(f"its untuned code meets an internal error: {type(error).__name__}") from error
 
+    def __init__(self, open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]) -> None:
+        super().__init__()
+        self._make = open_evaluator
+        self._opened: dict[tuple[tuple[str, ...], bool], Evaluator] = {}
 
-def script_outcomes(
-    evaluator: Evaluator, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
-) -> Iterator[tuple[int, Outcome]]:
-    """Yield what ``Evaluator.evaluate`` yields; if it raises, an internal error for every script without an outcome.
-
-    Raises:
-        UserError, OSError: No task can be evaluated.
-    """
-    missing = dict.fromkeys(range(len(scripts)))
-    try:
-        for index, outcome in evaluator.evaluate(task, scripts, known):
-            del missing[index]
-            yield index, outcome
-    except (UserError, OSError):
-        raise
-    except Exception as error:
-        failure = Failure(FailureClass.INTERNAL_ERROR, "".join(traceback.format_exception(error)))
-        for index in missing:
-            yield index, Outcome(None, failure)
+    def of(self, built: BuiltVariant) -> Evaluator:
+        """Return the evaluator for the tasks of a variant."""
+        setting = built.model.task_flags, built.variant.local_sync
+        if setting not in self._opened:
+            self._opened[setting] = self.enter_context(self._make(built))
+        return self._opened[setting]
 
 
 @dataclass

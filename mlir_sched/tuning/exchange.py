@@ -30,7 +30,7 @@ class Find:
 
 def finds_of(searches: Sequence[TaskSearch]) -> list[Find]:
     """Return the best trace so far of every task that has a trace faster than the untuned code."""
-    found = ((search, search.best_trace()) for search in searches)
+    found = ((search, search.history.best_trace()) for search in searches)
     return [Find(s.task.dispatch, trace, s.seconds_per_run()) for s, trace in found if trace is not None]
 
 

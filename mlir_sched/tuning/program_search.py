@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mlir_sched.database.record import StoredTask
@@ -19,20 +19,50 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.program_curve import Estimate, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
-from mlir_sched.tuning.evaluator import Evaluator, UntunedError
+from mlir_sched.tuning.evaluator import UntunedError
 from mlir_sched.tuning.events import ProgramState, SearchEvents
 from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
 from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.round_log import RoundLog
+from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import Round, TaskSearch
 from mlir_sched.tuning.task_setup import starts_in, strategy_for
 from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.tuning.work import CandidateWork, UntunedWork, Work
 
 NOISE = 0.05
 """Relative difference between a program's time and the sum of its dispatches' times that is taken for noise."""
 NO_TIME_TO_MEASURE = "no time was left to measure it"
 """Why a dispatch stays untuned in a short run by time."""
+
+
+@dataclass(frozen=True)
+class Widening:
+    """Tasks that are searched beside a program's own: those of other algorithms for parts of the program.
+
+    Attributes:
+        further: The tasks that the program lacks.
+        focus: Keys of the tasks, own or further ones, that are searched; the others wait.
+    """
+
+    further: tuple[Task, ...]
+    focus: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Predecessor:
+    """The search of another program that a search goes on with.
+
+    Attributes:
+        name: Name of the first search of the row.
+        rounds: Rounds spent on tasks that are not searched any more.
+        trials: Candidates tried on these tasks.
+    """
+
+    name: str
+    rounds: int
+    trials: int
 
 
 @dataclass(eq=False)
@@ -43,13 +73,11 @@ class ProgramSearch:
         run: The run that it belongs to.
         built: The variant whose program it is.
         events: Is told what happens in the search.
-        further: Tasks that the program lacks and that are searched beside its own: those of other algorithms.
-        focus: Keys of the tasks that are searched at present, while others wait; empty when all are searched.
         searches: Tasks under search, the heaviest first.
         untunable: Why tasks cannot be searched, by key.
         waiting: Keys of tasks whose untuned code had no time yet.
-        origin: The search that this one goes on with, by its variant's name; empty for a search of its own.
-        dropped: Rounds spent, and candidates tried, on tasks that are not searched any more.
+        widening: The tasks that are searched at present beside the program's own, if any are.
+        predecessor: The search that this one goes on with, if it goes on with another one.
         log: The stored rounds of this search; None before it begins.
         estimates: What the program was expected to take before its first candidate and after every round, by the number
             of candidates tried; empty where the untuned program was not timed.
@@ -58,39 +86,36 @@ class ProgramSearch:
     run: TuningRun
     built: BuiltVariant
     events: SearchEvents
-    further: tuple[Task, ...] = ()
-    focus: frozenset[str] = frozenset()
     searches: list[TaskSearch] = field(default_factory=list)
     untunable: dict[str, str] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
-    origin: str = ""
-    dropped: tuple[int, int] = (0, 0)
+    widening: Widening | None = None
+    predecessor: Predecessor | None = None
     log: RoundLog | None = None
     estimates: dict[int, Estimate] = field(default_factory=dict)
     _model: SharedCostModel = field(default_factory=lambda: SharedCostModel(XGBoostModel()))
 
-    def search(self, evaluator: Evaluator, part: Part, finds: Sequence[Find] = ()) -> None:
-        """Run rounds until the end of the part, or until nothing is left to try.
+    def work(self, part: Part, finds: Sequence[Find] = ()) -> Iterator[Work]:
+        """Go on until the end of a part, or until nothing is left to try.
 
         Args:
-            evaluator: Measures the program's tasks.
             part: What may be spent.
             finds: The best traces found for other programs.
 
-        Raises:
-            KeyboardInterrupt: The user interrupts; what was measured until then is kept.
+        Yields:
+            Work, which is to be run before the search goes on.
         """
-        self._measure_untuned(evaluator, part)
+        yield from self._untuned_work(part)
         start_from_finds(self.searches, [*finds_of(self.searches), *finds])
         self._estimate()
         while (following := self._next_task()) is not None and (count := part.next_round(self._standing())):
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
-            outcome = following.run_round(part.round_size, count, evaluator)
+            outcome = yield from following.round(part.round_size, count)
             self._log.save(self._rounds(), self.tried)
             self._tell_errors(outcome)
             if outcome.found is not None:
-                self._exchange(outcome.found, following, evaluator, part)
+                yield from self._exchange(outcome.found, following, part)
                 self._log.save(self._rounds(), self.tried)
             self.run.clock.save()
             self._estimate()
@@ -116,43 +141,41 @@ class ProgramSearch:
             focus: Keys of the tasks, own or further ones, that are searched; the others wait.
         """
         own = {task.key for task in self.built.model.tasks}
-        self.further = tuple({task.key: task for task in further if task.key not in own}.values())
-        self.focus = focus
+        self.widening = Widening(tuple({task.key: task for task in further if task.key not in own}.values()), focus)
 
     def narrowed(self, built: BuiltVariant) -> ProgramSearch:
         """Return the search for the scripts of a variant that goes on from here, with the variant's tasks."""
         tasks = {task.key: task for task in built.model.tasks}
         kept = [replace(search, task=tasks[search.task.key]) for search in self.searches if search.task.key in tasks]
         left = [search for search in self.searches if search.task.key not in tasks]
-        rounds, trials = self.dropped
-        dropped = rounds + sum(len(search.best_s) for search in left), trials + sum(search.tried for search in left)
+        before = self.predecessor or Predecessor(self.name, 0, 0)
+        rounds = before.rounds + sum(search.history.rounds for search in left)
         return replace(
             self,
             built=built,
-            further=(),
-            focus=frozenset(),
             searches=kept,
             untunable={key: why for key, why in self.untunable.items() if key in tasks},
             waiting=self.waiting & tasks.keys(),
-            origin=self.origin or self.name,
-            dropped=dropped,
+            widening=None,
+            predecessor=Predecessor(before.name, rounds, before.trials + sum(search.tried for search in left)),
             estimates=dict(self.estimates) if built is self.built else {},
         )
 
     @property
     def tasks(self) -> list[Task]:
         """The tasks that can be tuned."""
-        tasks = (*self.built.model.tasks, *self.further)
+        tasks = (*self.built.model.tasks, *(self.widening.further if self.widening else ()))
         return [task for task in tasks if can_tune(task, self.run.space, self.run.target)]
 
     @property
     def tried(self) -> int:
         """Candidates tried so far, those on tasks that are not searched any more included."""
-        return self.dropped[1] + sum(search.tried for search in self.searches)
+        before = self.predecessor.trials if self.predecessor else 0
+        return before + sum(search.tried for search in self.searches)
 
     def call_s(self) -> dict[str, float]:
         """Return the seconds per call of every task under search, with its best script so far, by task key."""
-        return {search.task.key: search.seconds_per_run() / search.task.weight for search in self.searches}
+        return {search.task.key: search.history.seconds_per_call() for search in self.searches}
 
     def unsearched(self) -> dict[str, str]:
         """Return why tasks are not searched, by key."""
@@ -166,9 +189,9 @@ class ProgramSearch:
         """
         if self.built.timing is None:
             return float("inf")
-        further = {task.key for task in self.further}
+        further = {task.key for task in self.widening.further} if self.widening else set[str]()
         own = [search for search in self.searches if search.task.key not in further]
-        untuned_s = sum(search.task.weight * search.untuned.median_s for search in own)
+        untuned_s = sum(search.task.weight * search.history.untuned.median_s for search in own)
         rest_s = max(0.0, (1 - NOISE) * self.built.timing.median_s - untuned_s)
         return rest_s + sum(search.seconds_per_run() for search in own)
 
@@ -180,9 +203,10 @@ class ProgramSearch:
         """Return how far the search is."""
         failures: Counter[str] = Counter()
         for search in self.searches:
-            failures += search.failures()
-        best = {search.task.name: search.best_ratio() for search in self.searches}
-        return ProgramState(self.origin or self.name, self.tried, best, dict(failures))
+            failures += search.history.failures()
+        best = {search.task.name: search.history.best_ratio() for search in self.searches}
+        name = self.predecessor.name if self.predecessor else self.name
+        return ProgramState(name, self.tried, best, dict(failures))
 
     @property
     def _log(self) -> RoundLog:
@@ -197,20 +221,25 @@ class ProgramSearch:
         index = GradientScheduler().next_task([search.progress() for search in searches])
         return None if index is None else searches[index]
 
+    def _waits(self, task: Task) -> bool:
+        """Say whether a task waits while others are searched."""
+        return self.widening is not None and task.key not in self.widening.focus
+
     def _in_focus(self) -> list[TaskSearch]:
         """Return the searches that may have the next round."""
-        return [search for search in self.searches if not self.focus or search.task.key in self.focus]
+        return [search for search in self.searches if not self._waits(search.task)]
 
     def _standing(self) -> Standing:
         searches = self._in_focus()
-        reached = all(search.best_s or search.exhausted for search in searches)
+        reached = all(search.history.rounds or search.exhausted for search in searches)
         begun = self._log.had_begun(self._rounds(), self.tried)
         return Standing(self.tried, self.run.clock.spent_s(), len(searches), reached, begun)
 
     def _rounds(self) -> int:
-        return self.dropped[0] + sum(len(search.best_s) for search in self.searches)
+        before = self.predecessor.rounds if self.predecessor else 0
+        return before + sum(search.history.rounds for search in self.searches)
 
-    def _measure_untuned(self, evaluator: Evaluator, part: Part) -> None:
+    def _untuned_work(self, part: Part) -> Iterator[UntunedWork]:
         """Begin to search the tasks that are not searched yet, those with the largest share of the time first.
 
         In a part by time, the untuned code of the last tasks may have to wait for a later part.
@@ -221,15 +250,13 @@ class ProgramSearch:
         for index, task in self._by_share():
             if task.key in known:
                 continue
-            if self.focus and task.key not in self.focus:
-                self.waiting.add(task.key)
-                continue
             stored = TaskRecords(self.run.store, task.key, log.context, self.run.options.seed, log.last_record)
-            if self.run.clock.spent_s() > until_s and not stored.has_untuned():
+            late = self.run.clock.spent_s() > until_s
+            if self._waits(task) or (late and stored.untuned() is None):
                 self.waiting.add(task.key)
                 continue
             self.waiting.discard(task.key)
-            self._add_search(index, task, stored, evaluator)
+            yield from self._begin(index, task, stored)
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
 
     def _by_share(self) -> list[tuple[int, Task]]:
@@ -238,33 +265,40 @@ class ProgramSearch:
         shares = profile.shares(task.name for task in tasks) if profile else {}
         return sorted(enumerate(self.tasks), key=lambda pair: -shares.get(pair[1].name, 0.0))
 
-    def _add_search(self, index: int, task: Task, stored: TaskRecords, evaluator: Evaluator) -> None:
-        """Measure the untuned code of a task and begin its search, or note why the task stays untuned."""
-        self.run.store.add_task(StoredTask.of(task, self.target))
-        try:
-            untuned = stored.untuned(task, evaluator)
-        except UntunedError as error:
-            self.untunable[task.key] = str(error)
-            if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
-                self.events.on_internal_error("".join(traceback.format_exception(error)))
-            return
+    def _begin(self, index: int, task: Task, stored: TaskRecords) -> Iterator[UntunedWork]:
+        """Have the untuned code of a task measured and begin its search, or note why the task stays untuned."""
         assert task.dispatch is not None
+        self.run.store.add_task(StoredTask.of(task, self.target))
+        untuned = stored.untuned()
+        if untuned is None:
+            work = UntunedWork(task, stored)
+            yield work
+            untuned = work.timing
+        if untuned is None:
+            self._leave_out(task, work.error)
+            return
         space = DesignSpace(self.run.space, task.dispatch, self.target)
         strategy = strategy_for(self.run.options, space, self._model, index)
-        search = TaskSearch(task, space, strategy, stored, untuned, starts_in(space, self.run.start_from))
+        search = TaskSearch(task, space, strategy, stored, TaskHistory(untuned), starts_in(space, self.run.start_from))
         search.warm_start()
         self.searches.append(search)
         self.tell(Phase.UNTUNED)
 
-    def _exchange(self, found: Trace, source: TaskSearch, evaluator: Evaluator, part: Part) -> None:
+    def _leave_out(self, task: Task, error: UntunedError | None) -> None:
+        """Note why a task stays untuned."""
+        self.untunable[task.key] = str(error)
+        if error and error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
+            self.events.on_internal_error("".join(traceback.format_exception(error)))
+
+    def _exchange(self, found: Trace, source: TaskSearch, part: Part) -> Iterator[CandidateWork]:
         """Try the new best trace of a task on other tasks that it fits; tasks that had no round yet start from it."""
         fitting = fits(found, source, self._in_focus())
         for search, trace in fitting:
-            if not search.best_s:
+            if not search.history.rounds:
                 search.start_from(trace)
-        for search, trace in [(search, trace) for search, trace in fitting if search.best_s][:EXCHANGE]:
+        for search, trace in [(search, trace) for search, trace in fitting if search.history.rounds][:EXCHANGE]:
             if part.next_round(self._standing()):
-                self._tell_errors(search.try_further(trace, evaluator))
+                self._tell_errors((yield from search.further(trace)))
 
     def _estimate(self) -> None:
         """Note the expected time at the moment at which the search first came as far."""

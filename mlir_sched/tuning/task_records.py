@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, script_key
 from mlir_sched.outcome import Outcome, Timing, as_untuned
-from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import Evaluator, untuned_outcome
 
 UNTUNED_KEY = "untuned"
 """Candidate key of the untuned code in the record store."""
@@ -75,25 +73,16 @@ class TaskRecords:
         record = Record(*key, Origin.SCRIPT, candidate.trace, candidate.script, outcome, round, self.seed)
         return self.store.settle(record, since=self.since)
 
-    def has_untuned(self) -> bool:
-        """Say whether the timing of the untuned code is known."""
-        return self._untuned_record() is not None
+    def untuned(self) -> Timing | None:
+        """Return the timing of the untuned code, which is measured once per context; None while it is not known."""
+        record = self.store.find(self.task_key, self.context, UNTUNED_KEY)
+        return None if record is None else record.outcome.timing
 
-    def untuned(self, task: Task, evaluator: Evaluator) -> Timing:
-        """Return the timing of the untuned code, measured once per context.
-
-        Raises:
-            UntunedError: The untuned code cannot be compiled or run.
-        """
-        record = self._untuned_record()
-        if record is None:
-            outcome = untuned_outcome(evaluator, task)
-            assert outcome.timing is not None
-            outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
-            key = self.task_key, self.context, UNTUNED_KEY
-            record = self.store.settle(Record(*key, Origin.UNTUNED, None, "", outcome, 0, self.seed))
+    def settle_untuned(self, outcome: Outcome) -> Timing:
+        """Store the outcome of the untuned code and return its timing, or that of a process that was faster."""
+        assert outcome.timing is not None
+        outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
+        key = self.task_key, self.context, UNTUNED_KEY
+        record = self.store.settle(Record(*key, Origin.UNTUNED, None, "", outcome, 0, self.seed))
         assert record.outcome.timing is not None
         return record.outcome.timing
-
-    def _untuned_record(self) -> Record | None:
-        return self.store.find(self.task_key, self.context, UNTUNED_KEY)

@@ -1,4 +1,4 @@
-"""The outer loop: the search over program variants, in turns, until the budget is spent or the user interrupts.
+"""The outer loop: the search over program variants, in turns, until the budget is spent.
 
 How fast a variant can become shows only when its dispatches are tuned: a rewritten program may be slower than the
 default one until scripts are written for it, and a program of several dispatches needs more candidates before its
@@ -10,8 +10,7 @@ Source: Jamieson & Talwalkar, "Non-stochastic Best Arm Identification and Hyperp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -20,11 +19,11 @@ from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import Part, Turn
-from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.events import SearchEvents
 from mlir_sched.tuning.exchange import Find, finds_of
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.tuning.work import Work
 
 T = TypeVar("T")
 Turns: TypeAlias = Generator[tuple[ProgramSearch, Part], None, T]
@@ -103,30 +102,28 @@ class VariantSearch:
         programs = [ProgramSearch(run, by_name[name], events) for name in names]
         return VariantSearch(run, programs, time_programs, programs, algorithms)
 
-    def search(self, open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]) -> SearchResult:
-        """Search the programs in turns and return what was found; Ctrl-C ends the search.
+    def work(self) -> Iterator[tuple[ProgramSearch, Work]]:
+        """Search the programs in turns.
+
+        Yields:
+            Programs with work, which is to be run before the search goes on.
+        """
+        for number, (program, part) in enumerate(self._turns()):
+            ended = self.run.decided(f"search-{number}")
+            for work in program.work(replace(part, ended=ended), self._finds(program)):
+                yield program, work
+            self._keep_end(number, program, part)
+
+    def result(self, *, interrupted: bool) -> SearchResult:
+        """Return what was found so far.
 
         Args:
-            open_evaluator: Makes the evaluator for the tasks of a variant.
+            interrupted: Whether the user stopped the search.
         """
-        evaluators: dict[tuple[tuple[str, ...], bool], Evaluator] = {}
-        interrupted = False
-        with ExitStack() as stack:
-            try:
-                for number, (program, part) in enumerate(self._turns()):
-                    setting = (program.built.model.task_flags, program.built.variant.local_sync)
-                    if setting not in evaluators:
-                        evaluators[setting] = stack.enter_context(open_evaluator(program.built))
-                    ended = self.run.decided(f"search-{number}")
-                    program.search(evaluators[setting], replace(part, ended=ended), self._finds(program))
-                    self._keep_end(number, program, part)
-            except KeyboardInterrupt:
-                interrupted = True
-                self.run.clock.save()
         best = min(self.left, key=ProgramSearch.expected_s)
         others = tuple(program for program in self.programs if program is not best)
         left_out = self.algorithms.left_out if self.algorithms else {}
-        return SearchResult(best.narrowed(best.built) if best.further else best, others, interrupted, left_out)
+        return SearchResult(best.narrowed(best.built) if best.widening else best, others, interrupted, left_out)
 
     def _keep_end(self, number: int, program: ProgramSearch, part: Part) -> None:
         """Keep where a turn by time ended, so that a resumed run ends it there."""

@@ -21,7 +21,7 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.task_search import TaskSearch
+from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.version import __version__
 
 TASK = task_of("matmul", matmul_dispatch(64, 96, 32))
@@ -58,13 +58,13 @@ def store(tmp_path: Path) -> Iterator[RecordStore]:
 
 def searched(
     store: RecordStore, evaluator: Outcomes, *, target: Target = TARGET, seed: int = 0, trials: int = TRIALS
-) -> TaskSearch:
-    """Return the finished search of one task, which starts from the same trace with every seed."""
+) -> TaskHistory:
+    """Return the history of the search of one task, which starts from the same trace with every seed."""
     assert TASK.dispatch is not None
     start = DesignSpace(SPACE, TASK.dispatch, TARGET).sample(np.random.default_rng(7))
     options = TuneOptions(trials=trials, round_size=TRIALS, seed=seed, evolution=QUICK)
     (search,) = whole(program_search(options, store, [TASK], target=target, start_from=[start]), evaluator).searches
-    return search
+    return search.history
 
 
 def all_records(store: RecordStore) -> list[Record]:

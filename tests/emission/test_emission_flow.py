@@ -74,6 +74,10 @@ class Searched:
     records: list[Record]
     untuned: Timing = field(default_factory=lambda: timing(1.0))
 
+    @property
+    def history(self) -> Searched:
+        return self
+
     def ranked(self) -> list[Record]:
         return self.records
 

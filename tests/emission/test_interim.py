@@ -32,6 +32,10 @@ class Found:
         self.task = task
         self.space = DesignSpace(Space.default(target), task.dispatch, target)
 
+    @property
+    def history(self) -> Found:
+        return self
+
     def best_trace(self) -> Trace:
         return self.space.sample(np.random.default_rng(3))
 

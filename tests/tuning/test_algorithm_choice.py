@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of, turns_of
 from speedups import Speedups, timing
 
 from mlir_sched.compiler import ModelCompileError
@@ -81,7 +81,7 @@ def search(tmp_path: Path) -> Callable[..., SearchResult]:
             run = TuningRun.of(options, TARGET, SPACE, store, [PROGRAM], start=0.0)
             choice = AlgorithmChoice(run, cast(Algorithms, planned))
             search = VariantSearch.of(run, [PROGRAM], Heard(), lambda _: {}, choice)
-            return search.search(lambda _: cast(Any, nullcontext(evaluator)))
+            return turns_of(search, lambda _: cast(Any, nullcontext(evaluator)))
 
     return run
 
@@ -180,7 +180,9 @@ def test_a_resumed_run_makes_the_same_choice(search: Callable[..., SearchResult]
     found = search(evaluator, again)
     assert evaluator.measured == []
     assert again.asked == [[SHAPE]]
-    assert [s.best_trace() for s in found.best.searches] == [s.best_trace() for s in whole.best.searches]
+    assert [s.history.best_trace() for s in found.best.searches] == [
+        s.history.best_trace() for s in whole.best.searches
+    ]
 
 
 @pytest.mark.parametrize(("left_s", "afforded"), [(61.0, True), (59.0, False)])

@@ -65,14 +65,14 @@ def test_a_dispatch_whose_candidates_raise_is_given_up_and_the_others_go_on(
     bad = by_name["bad"]
     assert program.tried == TRIALS
     assert bad.exhausted
-    assert bad.failures() == Counter({"internal_error": bad.tried - after})
+    assert bad.history.failures() == Counter({"internal_error": bad.tried - after})
     assert Counter(evaluator.measured) == Counter({"good": TRIALS - bad.tried, "bad": after})
     assert texts
     for text in texts:
         assert "Traceback" in text
         assert text.endswith(f"{type(error).__name__}: planted\n")
     resumed, again = searched_with(tmp_path, Failing(RuntimeError("nothing is left to measure")))
-    assert {s.task.name: s.records for s in resumed.searches} == {s.task.name: s.records for s in program.searches}
+    assert {s.task.name: s.history for s in resumed.searches} == {s.task.name: s.history for s in program.searches}
     assert again == texts
 
 

@@ -45,31 +45,32 @@ def test_first_rounds_share_a_batch_and_the_heaviest_task_comes_first(tmp_path: 
 def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path) -> None:
     program, _ = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 0.5}, trials=12)
     heavy, other, light = program.searches
-    found = heavy.best_trace()
+    found = heavy.history.best_trace()
     assert found is not None
-    assert other.best_trace() is not None
-    assert light.best_trace() is None, "it is slower than the untuned code"
+    assert other.history.best_trace() is not None
+    assert light.history.best_trace() is None, "it is slower than the untuned code"
     assert [search.fitted(found) for search in (heavy, other, light)] == [None] * 3
 
 
 def test_the_best_time_after_a_round_is_of_the_candidates_up_to_it(tmp_path: Path) -> None:
     program, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=45)
     heavy = program.searches[0]
-    times = [record.outcome.timing.median_s for record in heavy.records.values() if record.outcome.timing]
-    assert len(heavy.trials) > 2
-    assert heavy.best_s == [min(times[:tried]) for tried in heavy.trials]
-    assert heavy.trials[-1] == heavy.tried == len(times)
+    times = [record.outcome.timing.median_s for record in heavy.history.records.values() if record.outcome.timing]
+    assert len(heavy.history.trials) > 2
+    assert heavy.history.best_s == [min(times[:tried]) for tried in heavy.history.trials]
+    assert heavy.history.trials[-1] == heavy.tried == len(times)
 
 
 def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None:
     first, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 0.5}, trials=9)
-    found = [trace for search in first.searches if (trace := search.best_trace())]
+    found = [trace for search in first.searches if (trace := search.history.best_trace())]
     task = task_of("part", matmul_dispatch(64, 64, 48))
     evaluator.by_name["part"] = 1.0
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         options = TuneOptions(trials=20, round_size=9, evolution=QUICK)
         program = program_search(options, store, [task])
-        program.search(evaluator, Part(9, trials=3), finds_of(first.searches))
+        for work in program.work(Part(9, trials=3), finds_of(first.searches)):
+            work.run(evaluator)
     (part,) = program.searches
     assert len(found) == 2
     assert [part.fitted(trace) for trace in found] == [None, None]
@@ -101,7 +102,8 @@ def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, st
         program = program_search(options, store, tasks, profile=profile)
         evaluator.clock = program.run.clock
         for limit_s in limits_s:
-            program.search(evaluator, Part(9, None, limit_s))
+            for work in program.work(Part(9, None, limit_s)):
+                work.run(evaluator)
             seen.append(({search.task.name for search in program.searches}, program.unsearched()))
     return seen
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
-from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of
+from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of, turns_of
 from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
@@ -66,7 +66,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sea
         with RecordStore.open(tmp_path / name) as store:
             target = replace(TARGET, cores=cores)
             run = TuningRun.of(options, target, SPACE, store, variants, start=0.0)
-            return VariantSearch.of(run, variants, Heard(), time_programs).search(open_evaluator)
+            return turns_of(VariantSearch.of(run, variants, Heard(), time_programs), open_evaluator)
 
     return run
 
