@@ -1,6 +1,7 @@
 """The payload as plain data: the linalg ops of one dispatch, their loops and how they read and write tensors.
 
-Filled by ``tasks/analysis.py`` from IR; read by transform modules, legality checks and features, which need no MLIR.
+Filled by ``tasks/worker/analysis.py`` from IR; read by transform modules, legality checks and features, which need no
+MLIR.
 """
 
 from __future__ import annotations

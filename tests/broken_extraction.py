@@ -6,9 +6,9 @@ import os
 from typing import Any
 from unittest import mock
 
-from mlir_sched.tasks import extraction
 from mlir_sched.tasks.model import Model
-from mlir_sched.tasks.task_program import build_task_program
+from mlir_sched.tasks.worker import extraction
+from mlir_sched.tasks.worker.task_program import build_task_program
 
 CRASHES, RAISES = "softmax", "reduction_8x4"
 

@@ -19,7 +19,7 @@ LAYERS = (
     ("compiler",),
     ("targets", "compiler.worker"),
     ("tasks", "transform_scripts", "tuned_folder"),
-    ("space", "database", "runner", "assembly"),
+    ("tasks.worker", "space", "database", "runner", "assembly"),
     ("library", "runner.worker"),
     ("program.rewrites", "program"),
     ("tuning",),

@@ -22,9 +22,9 @@ from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner.benchmark_module import ProgramFiles, find_tools, write_elements
+from mlir_sched.runner.check import Check
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Check
 from mlir_sched.targets.target import LOCAL, iree_device
 
 PROFILED_S = 0.5

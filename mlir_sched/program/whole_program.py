@@ -9,9 +9,9 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Timing
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.runner.check import Checks
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Checks
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, Model
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Array, dtype_of
 
 
 @dataclass(frozen=True)

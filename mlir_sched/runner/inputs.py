@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.verify import Array, Check, InputKind, IntegerRange, dtype_of
+from mlir_sched.runner.check import Check, InputKind, IntegerRange
+from mlir_sched.runner.element_types import Array, dtype_of
 
 BYTE_RANGE: IntegerRange = (-128, 127)
 """All values of a byte, so that wrong sign extension and wrong saturation show."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mlir_sched.payload import Dispatch, TensorSpec
+from mlir_sched.runner.check import Check, Checks, InputKind, IntegerRange, Tolerance
 from mlir_sched.runner.exactness import ExactInputs, checks_to_cover, exact_inputs, short
 from mlir_sched.runner.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
-from mlir_sched.runner.verify import Check, Checks, InputKind, IntegerRange, Tolerance
 
 _INDIRECT = frozenset({"extract", "load", "gather"})
 _PARTIAL = frozenset(

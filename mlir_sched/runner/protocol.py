@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from mlir_sched.errors import Failure
+from mlir_sched.runner.check import Checks
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Checks
 
 BASELINE = 0
 """Handle of the baseline program."""

@@ -14,12 +14,12 @@ from mlir_sched.errors import Failure, FailureClass, MlirSchedError
 from mlir_sched.outcome import Timing
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
+from mlir_sched.runner.check import Checks
 from mlir_sched.runner.client import RunnerClient
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
-from mlir_sched.runner.verify import Checks
 
 LOADED_BYTES_PER_S = 20e6
 """Lowest rate of handing a program to the process, in bytes per second; 400 MB of weights take about 2 s."""

@@ -31,7 +31,7 @@ EXTRACTION_LIMITS = WorkerLimits(timeout_s=1800.0, memory_bytes=child_memory_byt
 """Limits of extraction: bringing a large model to the flow phase takes minutes, and memory proportional to its
 weights."""
 
-_JOB = "mlir_sched.tasks.extraction:extract_model"
+_JOB = "mlir_sched.tasks.worker.extraction:extract_model"
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Task:
         constants: Positions of the inputs that are constants of the model, such as weights, in all calls. Empty where
             the constants of the whole model stay in the cache of a core.
         reuse_bytes: Bytes of constants that the model reads between two calls with the same constants
-            (``tasks/constants.py``); 0 without ``constants``.
+            (``tasks/worker/constants.py``); 0 without ``constants``.
     """
 
     key: str

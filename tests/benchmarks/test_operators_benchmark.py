@@ -29,8 +29,9 @@ from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_o
 from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.check import InputKind
 from mlir_sched.runner.client import ENVIRONMENT
-from mlir_sched.runner.verify import InputKind, dtype_of
+from mlir_sched.runner.element_types import dtype_of
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, extract
 

@@ -33,8 +33,8 @@ from mlir_sched.database.record import Origin, Record, StoredTask
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.pipeline import default_store
+from mlir_sched.runner.check import Checks
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Checks
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
 from mlir_sched.space.design_space import DesignSpace

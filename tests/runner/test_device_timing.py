@@ -29,10 +29,12 @@ from mlir_sched.runner import (
     TimeoutOptions,
 )
 from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, find_tools, write_elements
+from mlir_sched.runner.check import Check, InputKind
+from mlir_sched.runner.element_types import DTYPES
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.protocol import DeviceSetup
-from mlir_sched.runner.verify import DTYPES, Check, InputKind, poison_bits
+from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.runner.worker.device import RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of
 
@@ -242,7 +244,7 @@ import sys, pathlib
 from mlir_sched.runner import *
 from mlir_sched.runner import runner as module
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.verify import *
+from mlir_sched.runner.check import *
 module.find_tools = lambda: tuple(sys.argv[2:4])
 square = TensorSpec((64, 64), "f32")
 right = Program(pathlib.Path(sys.argv[1]).read_bytes(), "task", (square,) * 2, (square,), True)

@@ -8,11 +8,13 @@ import pytest
 from rule_ops import dispatch, epilogue, matmul, operand
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
+from mlir_sched.runner.check import Check, InputKind
+from mlir_sched.runner.element_types import DTYPES
 from mlir_sched.runner.exactness import SIGNIFICAND_BITS, checks_to_cover, exact_inputs
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.rounding import LARGEST_TOLERANCE, dispatch_tolerances, model_tolerance
-from mlir_sched.runner.verify import DTYPES, Check, InputKind, compare
+from mlir_sched.runner.worker.comparison import compare
 
 
 def test_contraction_is_checked_exactly_first_and_then_with_floats() -> None:

@@ -15,9 +15,9 @@ from array_device import ArrayDevice, Function
 from rule_ops import dispatch, epilogue, matmul
 
 from mlir_sched.payload import Dispatch, TensorSpec
+from mlir_sched.runner.element_types import DTYPES, Array
 from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import DTYPES, Array
 from mlir_sched.runner.worker.workspace import Workspace
 
 M, N, K = 48, 64, 1024

@@ -397,7 +397,7 @@ ORPHAN = """
 import sys, pathlib, threading
 from mlir_sched.runner import *
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.verify import *
+from mlir_sched.runner.check import *
 square = TensorSpec((64, 64), "f32")
 right, hang = (Program(pathlib.Path(p).read_bytes(), "task", (square,) * 2, (square,), True) for p in sys.argv[1:])
 runner = Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=1e3)))

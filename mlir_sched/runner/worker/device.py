@@ -11,8 +11,8 @@ import iree.runtime as rt
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import Array, dtype_of
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 

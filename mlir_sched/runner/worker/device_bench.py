@@ -10,8 +10,8 @@ import iree.runtime as rt
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, write_elements
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.verify import poisoned
 from mlir_sched.runner.worker.bench import Bench
+from mlir_sched.runner.worker.comparison import poisoned
 from mlir_sched.runner.worker.device import Device, RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import ROUGH_CALLS, DispatchClock
 from mlir_sched.runner.worker.paired_sampling import PairSampler

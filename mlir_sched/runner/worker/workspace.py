@@ -9,21 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.check import Check, Checks, InputKind
+from mlir_sched.runner.element_types import Array
 from mlir_sched.runner.inputs import alternatives, make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.references import usable_share, why_unverifiable
-from mlir_sched.runner.verify import (
-    Array,
-    Check,
-    Checks,
-    InputKind,
-    compare,
-    holds_poison,
-    poison_bits,
-    poisoned,
-)
+from mlir_sched.runner.worker.comparison import compare, holds_poison, poison_bits, poisoned
 from mlir_sched.runner.worker.device import Device, LoadedProgram
+from mlir_sched.runner.worker.references import usable_share, why_unverifiable
 
 MOST_COPIES = 1024
 """Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""

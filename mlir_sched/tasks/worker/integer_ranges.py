@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import symbol_of, walk
-from mlir_sched.tasks.call_counts import callee_of, functions_of, workload_size
+from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, workload_size
 
 Range: TypeAlias = tuple[int, int]
 """Smallest and largest integer, both included."""

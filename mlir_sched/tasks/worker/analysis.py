@@ -14,8 +14,8 @@ from iree.compiler.dialects import linalg
 from mlir_sched.compiler.operations import producer
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import ELEMENT_BYTES, PAD, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
-from mlir_sched.tasks.linalg_body import body_names, is_multiply_accumulate, is_pooling, reads_loop_index
-from mlir_sched.tasks.linear_maps import linear_results
+from mlir_sched.tasks.worker.linalg_body import body_names, is_multiply_accumulate, is_pooling, reads_loop_index
+from mlir_sched.tasks.worker.linear_maps import linear_results
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
 _STORES = ("iree_tensor_ext.dispatch.tensor.store", "iree_codegen.store_to_buffer")

@@ -9,7 +9,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import symbol_of
-from mlir_sched.tasks.constants import is_constant
+from mlir_sched.tasks.worker.constants import is_constant
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@ import pytest
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.check import Check, InputKind, Tolerance
+from mlir_sched.runner.element_types import DTYPES, Array, dtype_of
 from mlir_sched.runner.inputs import make_inputs
-from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind, Tolerance, compare, dtype_of, poisoned
+from mlir_sched.runner.worker.comparison import compare, poisoned
 
 FLOATS = ["f64", "f32", "f16", "bf16"]
 

@@ -20,13 +20,13 @@ from mlir_sched.compiler.worker.session import ABI, FLOW, SOURCES, START, Compil
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.reasons import reason
-from mlir_sched.tasks.analysis import NotTunableError, analyse
-from mlir_sched.tasks.call_counts import DispatchCall, count_calls
-from mlir_sched.tasks.constants import reuse_bytes
-from mlir_sched.tasks.entry_points import entry_points
 from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.task import Task, task_flags
-from mlir_sched.tasks.task_program import TaskProgram, build_task_program
+from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
+from mlir_sched.tasks.worker.call_counts import DispatchCall, count_calls
+from mlir_sched.tasks.worker.constants import reuse_bytes
+from mlir_sched.tasks.worker.entry_points import entry_points
+from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
 
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
 
@@ -78,7 +78,7 @@ def parameter_scopes(module: Any) -> tuple[str, ...]:
 
 
 def flow_module(path: str, compilation: Compilation, library: str = "") -> tuple[Any, int]:
-    """Return the program at the flow phase, and its :func:`~mlir_sched.tasks.constants.reuse_bytes`.
+    """Return the program at the flow phase, and its :func:`~mlir_sched.tasks.worker.constants.reuse_bytes`.
 
     Args:
         path: The program's file.

@@ -8,7 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.verify import Array, Check, compare
+from mlir_sched.runner.check import Check
+from mlir_sched.runner.element_types import Array
+from mlir_sched.runner.worker.comparison import compare
 
 Reference = tuple[Check, Array]
 """A check, and the right values of one output in it."""

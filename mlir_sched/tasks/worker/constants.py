@@ -12,7 +12,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.tasks.analysis import NotTunableError, tensor_spec
+from mlir_sched.tasks.worker.analysis import NotTunableError, tensor_spec
 
 LEAST_BYTES = 2**21
 """Constants of a whole model that stay in the cache of a core, about."""

@@ -8,7 +8,7 @@ import pytest
 from iree.compiler import ir, passmanager
 
 from mlir_sched.payload import ConvolutionDims, Dispatch, LinalgOp, LinearExpr, OpKind
-from mlir_sched.tasks.analysis import NotTunableError, analyse, tensor_spec
+from mlir_sched.tasks.worker.analysis import NotTunableError, analyse, tensor_spec
 
 
 @pytest.fixture(autouse=True)

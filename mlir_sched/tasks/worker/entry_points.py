@@ -8,10 +8,10 @@ from iree.compiler import ir
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.tasks.analysis import dynamic_dim
-from mlir_sched.tasks.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
-from mlir_sched.tasks.integer_ranges import IntegerRanges
 from mlir_sched.tasks.model import EntryPoint
+from mlir_sched.tasks.worker.analysis import dynamic_dim
+from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
+from mlir_sched.tasks.worker.integer_ranges import IntegerRanges
 
 _UNUSED = TensorSpec((), "f32")
 """The tensor passed for an argument that its function does not use: any tensor will do."""

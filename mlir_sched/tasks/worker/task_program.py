@@ -21,8 +21,8 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import symbol_of
 from mlir_sched.payload import TensorSpec
-from mlir_sched.tasks.analysis import NotTunableError, tensor_spec
-from mlir_sched.tasks.call_counts import constant_value, tensor_operands, workload_size
+from mlir_sched.tasks.worker.analysis import NotTunableError, tensor_spec
+from mlir_sched.tasks.worker.call_counts import constant_value, tensor_operands, workload_size
 
 ENTRY = "task"
 """Name of the program's entry."""

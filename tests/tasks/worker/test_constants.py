@@ -7,7 +7,7 @@ from pathlib import Path
 import iree_cases as cases
 import pytest
 
-from mlir_sched.tasks.constants import MOST_BYTES
+from mlir_sched.tasks.worker.constants import MOST_BYTES
 
 PRODUCT = """
   func.func private @product(%x: tensor<64x256xf32>, %w: tensor<256xNxf32>) -> tensor<64xNxf32> {

@@ -9,11 +9,12 @@ import pytest
 from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.check import Check, InputKind
+from mlir_sched.runner.element_types import DTYPES, Array
 from mlir_sched.runner.inputs import fan
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.references import why_unverifiable
-from mlir_sched.runner.verify import DTYPES, Array, Check, InputKind
+from mlir_sched.runner.worker.references import why_unverifiable
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR, MATRIX = (100,), (64, 64)

@@ -1,0 +1,95 @@
+"""A numeric check as data: which inputs a program gets, and how near its results must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import numpy as np
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.element_types import Array
+
+IntegerRange: TypeAlias = tuple[int, int]
+"""Lowest and highest value of an integer input, both included."""
+
+
+class InputKind(StrEnum):
+    """What the input tensors of one check hold."""
+
+    EXACT = "exact"
+    RANDOM = "random"
+    POSITIVE = "positive"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How near an output must be to the reference.
+
+    Attributes:
+        relative: Allowed difference of an element relative to the larger of the element and the root mean square of
+            the reference; 0 asks for equal values.
+        exact_below: Magnitude up to which no order of additions rounds, 0 where it is not known. A reference of whole
+            numbers that are all smaller asks for equal values, regardless of ``relative``.
+    """
+
+    relative: float
+    exact_below: float = 0.0
+
+    def for_reference(self, reference: Array) -> float:
+        """Return the relative difference that is allowed for a reference of any shape; integers must be equal."""
+        if self.relative == 0.0 or reference.dtype.kind in "iub":
+            return 0.0
+        return 0.0 if self.exact_below and _is_whole(reference, self.exact_below) else self.relative
+
+
+@dataclass(frozen=True)
+class Check:
+    """One numeric check: which inputs, and how near the results must be.
+
+    Attributes:
+        kind: EXACT is integers of magnitude 1 to ``bound``, in floats too; RANDOM is floats of both signs; POSITIVE is
+            floats in [0.5, 1.5], for programs that take roots or logarithms.
+        seed: Seed of the inputs.
+        bound: Largest magnitude of an EXACT value and of every integer input without a range, >= 1.
+        signed_integers: Whether integer inputs without a range may be negative; False where they may be indices.
+        integer_ranges: Range of the values of each integer input, by position of the input; None at a position is the
+            useful range of the element type (``inputs.py``). Ranges of i1 and of floats are ignored. None instead of
+            the tuple leaves all values to ``bound`` and ``signed_integers``.
+        parts: Number of parts that the elements of the ``sparse`` inputs are divided into at random, of which all but
+            one are set to 0: sums of many products then have few terms. 1 leaves all elements as they are.
+        part: Which part is not 0; checks of all parts together use every element.
+        sparse: Shapes and types of the sparse inputs; where no input has any of them, all inputs of floats are sparse.
+        gain: Factor on float inputs, relative to the scale at which products with them keep their magnitude; None
+            leaves them unscaled.
+        tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
+            ``tolerances``.
+        tolerances: The same by element type of the output.
+    """
+
+    kind: InputKind
+    seed: int
+    bound: int = 4
+    signed_integers: bool = True
+    integer_ranges: tuple[IntegerRange | None, ...] | None = None
+    parts: int = 1
+    part: int = 0
+    sparse: tuple[TensorSpec, ...] = ()
+    gain: float | None = None
+    tolerance: float = 0.0
+    tolerances: tuple[tuple[str, Tolerance], ...] = ()
+
+    def tolerance_for(self, spec: TensorSpec, reference: Array) -> float:
+        """Return the relative difference that is allowed in an output."""
+        return dict(self.tolerances).get(spec.element_type, Tolerance(self.tolerance)).for_reference(reference)
+
+
+Checks: TypeAlias = tuple[Check, ...]
+"""The numeric checks that a candidate must pass, in order, before it is timed."""
+
+
+def _is_whole(reference: Array, below: float) -> bool:
+    wide = reference.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(wide) < below).all()) and np.array_equal(wide, np.rint(wide))

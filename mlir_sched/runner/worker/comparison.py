@@ -1,0 +1,104 @@
+"""The comparison of results with a reference, and the poison that outputs hold before a call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.element_types import Array, dtype_of
+
+_POISON = {
+    "f64": 0x7FFDA5A5A5A5A5A5,
+    "f32": 0x7FE5A5A5,
+    "f16": 0x7E5A,
+    "bf16": 0x7FDA,
+    "i64": 0xA5A5A5A5A5A5A5A5,
+    "i32": 0xA5A5A5A5,
+    "i16": 0xA5A5,
+    "i8": 0xA5,
+    "i1": 0xA5,
+}
+"""Bits an output holds before a call: quiet NaNs with a payload, which arithmetic hands on, and rare integers."""
+
+
+def poison_bits(spec: TensorSpec) -> Array:
+    """Return the bits of one poisoned element: a scalar array, the unsigned integer of the element's size."""
+    return np.array(_POISON[spec.element_type], dtype=f"u{dtype_of(spec).itemsize}")
+
+
+def poisoned(spec: TensorSpec) -> Array:
+    """Return an array of poison."""
+    return np.full(spec.shape, poison_bits(spec)).view(dtype_of(spec))
+
+
+def holds_poison(array: Array, spec: TensorSpec) -> bool:
+    """Say whether a float result still holds poison; False for integers, which may have these bits by right."""
+    return array.dtype.kind not in "iub" and bool((_bits(array) == poison_bits(spec)).any())
+
+
+def _bits(array: Array) -> Array:
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float) -> str | None:
+    """Say how ``actual`` differs from ``reference``, or None when it is right.
+
+    Args:
+        reference: The right result; shape and type of ``spec``.
+        actual: The result under test, of the same shape and type.
+        spec: The output tensor; it names the poison to look for.
+        tolerance: See :class:`Tolerance`. With 0, equal values are asked for (-0 equals 0, NaN equals NaN).
+
+    Returns:
+        The first of these that holds: poison left, NaN or infinity in other places, largest error too large.
+    """
+    poison = poison_bits(spec)
+    left = (_bits(actual) == poison) & (_bits(reference) != poison)
+    if left.any():
+        return _describe("elements never written or computed from unwritten memory", left, reference, actual)
+    if tolerance == 0.0 or actual.dtype.kind in "iub":
+        return _compare_equal(reference, actual)
+    return _compare_near(reference.astype(np.float64), actual.astype(np.float64), tolerance)
+
+
+def _compare_equal(reference: Array, actual: Array) -> str | None:
+    wrong = reference != actual
+    if actual.dtype.kind not in "iub":
+        wrong &= ~(np.isnan(reference) & np.isnan(actual))
+    return _describe("elements differ where equality is due", wrong, reference, actual) if wrong.any() else None
+
+
+def _compare_near(reference: Array, actual: Array, tolerance: float) -> str | None:
+    finite = np.isfinite(reference)
+    with np.errstate(invalid="ignore"):
+        special = (finite != np.isfinite(actual)) | (~finite & ~np.isnan(reference) & (reference != actual))
+    special |= np.isnan(reference) != np.isnan(actual)
+    if special.any():
+        return _describe("elements are NaN or infinite in one result only", special, reference, actual)
+    if not finite.any():
+        return None
+    scale = float(np.sqrt(np.mean(np.square(reference[finite]))))
+    with np.errstate(invalid="ignore"):
+        error = np.where(finite, np.abs(actual - reference), 0.0)
+    allowed = tolerance * np.maximum(np.where(finite, np.abs(reference), 0.0), scale)
+    wrong = error > allowed
+    if not wrong.any():
+        return None
+    worst = int(np.argmax(error))
+    return (
+        _describe("elements are too far off", wrong, reference, actual)
+        + f"; largest error {error.flat[worst]:.3g} at {_index(worst, error.shape)}"
+        + f", allowed {allowed.flat[worst]:.3g} (tolerance {tolerance:.3g}, rms {scale:.3g})"
+    )
+
+
+def _describe(what: str, where: Array, reference: Array, actual: Array) -> str:
+    first = int(np.argmax(where))
+    return (
+        f"{int(where.sum())} of {where.size} {what}, first at {_index(first, where.shape)}: "
+        f"{actual.flat[first]} instead of {reference.flat[first]}"
+    )
+
+
+def _index(flat: int, shape: tuple[int, ...]) -> str:
+    return str([int(i) for i in np.unravel_index(flat, shape)])
