@@ -25,6 +25,8 @@ ALGORITHMS_SHARE, ALGORITHMS_CANDIDATES = 1 / 2, 16
 """What is spent, when one program is chosen, on the tasks in which its other algorithms differ from it: at most this
 share of what is left, and at most this many candidates per task. Then the algorithms are chosen. Fewer candidates make
 the choice chance: with 3, Winograd's largest product took 2.8 ms on ResNet-50, where 1.3 is possible."""
+CALLING_THREAD_SHARE = 1 / 8
+"""Most of what is left, in a run by time, that the search of a short program in the calling thread gets at first."""
 ALGORITHMS_COST = 3
 """Least time left, relative to the time before the search, for which other algorithms are tried: to extract their tasks
 and to compile one more program takes about as long as all that came before the search."""
@@ -219,6 +221,20 @@ class Budget:
             return Part(self.round_size, None, until_s, own + ALGORITHMS_CANDIDATES * tasks)
         share = int(ALGORITHMS_SHARE * (self.trials - own - elsewhere))
         return Part(self.round_size, own + min(share, ALGORITHMS_CANDIDATES * tasks))
+
+    def calling_thread(self, *, tasks: int, elsewhere: int, now_s: float) -> Part:
+        """Return the part in which a program that became short is searched in the thread that calls: a round per task.
+
+        Args:
+            tasks: Tasks of the program.
+            elsewhere: Candidates tried so far on the other programs.
+            now_s: Seconds on the run's clock.
+        """
+        most = self.round_size * tasks
+        if self.trials is None:
+            until_s = now_s + CALLING_THREAD_SHARE * max(0.0, self.seconds - now_s)
+            return Part(self.round_size, None, until_s, most)
+        return Part(self.round_size, min(most, self.trials - elsewhere))
 
     def finalists_s(self, spent_s: float) -> float:
         """Return the seconds that the finalists may take after ``spent_s`` seconds on the run's clock.

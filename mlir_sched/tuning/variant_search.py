@@ -32,6 +32,12 @@ OUT_OF_REACH = 1.5
 """A program expected to take more than this many times as long as the best one is dropped, even if its rank is high."""
 
 
+SHORT_WITH_SCRIPTS_S = 100e-6
+"""A program that is expected to take at most this many seconds with its scripts is searched in the calling thread, too:
+a call of IREE's task system costs 10 to 30 us (IREE 3.13, two workers). A 1-d convolution on two cores of a Zen 5 took
+43 us there, and 176 us without a script; in the calling thread the untuned program takes 246 us."""
+
+
 @dataclass(frozen=True)
 class SearchResult:
     """What a search over variants found.
@@ -70,6 +76,7 @@ class VariantSearch:
             to one of the programs; programs that fail are missing.
         left: Programs that are still compared; the best of them is the result if the search ends now.
         algorithms: Chooses algorithms for parts of a program; None for a search without such a choice.
+        built: All variants, those that are not tuned included.
     """
 
     run: TuningRun
@@ -77,6 +84,7 @@ class VariantSearch:
     time_programs: Callable[[Sequence[ProgramSearch]], Mapping[str, float]]
     left: Sequence[ProgramSearch]
     algorithms: AlgorithmChoice | None = None
+    built: Sequence[BuiltVariant] = ()
 
     @staticmethod
     def of(
@@ -100,7 +108,7 @@ class VariantSearch:
             of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]
             names = run.decide("promising", lambda: of_use)
         programs = [ProgramSearch(run, by_name[name], events) for name in names]
-        return VariantSearch(run, programs, time_programs, programs, algorithms)
+        return VariantSearch(run, programs, time_programs, programs, algorithms, built)
 
     def work(self) -> Iterator[tuple[ProgramSearch, Work]]:
         """Search the programs in turns.
@@ -140,6 +148,8 @@ class VariantSearch:
         count = budget.explored(len(self.programs))
         dropped = yield from self._halving(self.programs[:count])
         (best,) = self.left
+        yield from self._with_calling_thread(best)
+        (best,) = self.left
         yield from self._with_algorithms(best)
         (best,) = self.left
         yield best, budget.rest(elsewhere=self._elsewhere(best))
@@ -150,6 +160,36 @@ class VariantSearch:
             yield program, budget.rest(elsewhere=self._elsewhere(program))
             self.left = self._fastest(f"chosen-{program.name}", 1)
             (best,) = self.left
+
+    def _with_calling_thread(self, program: ProgramSearch) -> Turns[None]:
+        """Yield a program once more, in the calling thread, where scripts made the program short; leave the faster one.
+
+        Without scripts a program may take so long that several threads save it more than waking them costs.
+        """
+        there = self._in_calling_thread(program)
+        if there is None:
+            return
+        budget = self.run.budget
+        if not program.tried:
+            yield program, budget.part(Turn(1, 0, 1, 0), own=0, elsewhere=self._elsewhere(program))
+        if not self.run.decide("short", lambda: program.expected_s() <= SHORT_WITH_SCRIPTS_S):
+            return
+        self.programs, self.left = [*self.programs, there], [program, there]
+        tasks, elsewhere, now_s = len(there.tasks), self._elsewhere(there), self.run.clock.spent_s()
+        yield there, budget.calling_thread(tasks=tasks, elsewhere=elsewhere, now_s=now_s)
+        self.left = self._fastest("device", 1)
+
+    def _in_calling_thread(self, program: ProgramSearch) -> ProgramSearch | None:
+        """Return the search of a program in the calling thread; None where it is searched already, or was not timed."""
+        own = program.built.variant
+        if own.local_sync:
+            return None
+        searched = [other.name for other in self.programs]
+        for built in self.built:
+            same = built.variant.local_sync and (built.variant.flags, built.variant.rewrite) == (own.flags, own.rewrite)
+            if same and built.timing is not None and built.variant.name not in searched:
+                return ProgramSearch(self.run, built, program.events)
+        return None
 
     def _with_algorithms(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program together with the tasks of its other algorithms; leave the program with those that pay.

@@ -27,7 +27,7 @@ CONTRACTIONS = (
     *("matmul", "matmul_uneven", "matmul_accumulating", "matmul_i8", "matmul_f16", "matmul_bf16", "batch_matmul_bt"),
     *("vecmat", "matvec", "bias_gelu", "two_epilogues"),
 )
-ELEMENTWISE = ("elementwise_chain", "transpose")
+ELEMENTWISE = ("elementwise_chain", "transpose", "vector_add_uneven")
 REDUCTIONS = ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares")
 SAMPLES = 2
 EXAMPLE = ROOT / "examples" / "custom_transform_module.py"

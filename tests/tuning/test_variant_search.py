@@ -103,6 +103,40 @@ def test_a_variant_in_the_calling_thread_is_searched_as_on_one_core(
     assert found.best.built.on(replace(TARGET, cores=2)).cores == found.best.target.cores
 
 
+@pytest.mark.parametrize("alone", [0.6, 1.4])
+def test_a_program_that_scripts_made_short_is_searched_in_the_calling_thread_too(
+    alone: float, search: Callable[..., SearchResult]
+) -> None:
+    default = built("default", SMALL, 1.0)
+    variants = [default, in_calling_thread(default, 1.06)]
+    times = {"default": 1.0, "default on local-sync": alone}
+    found = search(variants, Speedups({"default": 30.0}), cores=2, times=times)
+    tried = {program.name: program.tried for program in (found.best, *found.others)}
+    if alone < 1.0:
+        assert tried == {"default": 16, "default on local-sync": 48}
+        assert found.best.target.cores == 1
+    else:
+        assert tried == {"default": 56, "default on local-sync": 8}
+        assert found.best.target.cores == 2
+
+
+def test_a_short_program_is_searched_in_the_calling_thread_by_time_too(search: Callable[..., SearchResult]) -> None:
+    default = built("default", SMALL, 1.0)
+    variants = [default, in_calling_thread(default, 1.06)]
+    evaluator = Speedups({"default": 30.0})
+    times = {"default": 1.0, "default on local-sync": 0.6}
+    found = search(variants, evaluator, cores=2, times=times, seconds=64)
+    assert found.best.name == "default on local-sync"
+    again = search(variants, Speedups({}), cores=2, times={}, seconds=64)
+    assert (again.best.name, again.tried) == (found.best.name, found.tried), "a resumed run decides the same"
+
+
+def test_a_program_that_stays_long_is_not_searched_in_the_calling_thread(search: Callable[..., SearchResult]) -> None:
+    default = built("default", SMALL, 1.0)
+    found = search([default, in_calling_thread(default, 1.06)], Speedups({"default": 3.0}), cores=2)
+    assert (found.best.tried, found.others) == (64, ())
+
+
 @pytest.mark.parametrize(("seconds", "tuned"), [(0.8, ["default on local-sync", "default"]), (1.2, ["default"])])
 def test_a_variant_in_the_calling_thread_is_tuned_where_several_threads_save_little(
     seconds: float, tuned: list[str]
