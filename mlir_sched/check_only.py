@@ -35,6 +35,7 @@ from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, Estimate
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuning.estimating import CompileAndAssemble
+from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase, PhaseClock
@@ -86,7 +87,10 @@ def tune_without_device(
             run = TuningRun.of(options, target, space, records, [built], start=start)
             monitor = Monitor(run, PhaseClock(start), progress, ErrorLog(folder).add, STAGES_WITHOUT_DEVICE)
             search = ProgramSearch(run, built, monitor)
-            interrupted = _search(search)
+            flags = built.model.task_flags
+            with CompileAndAssemble(flags, target) as evaluator, Interruption(run.clock) as interruption:
+                for work in search.work(run.budget.rest(elsewhere=0)):
+                    work.run(evaluator)
             monitor.on_phase(Phase.EMISSION, search.state())
             finalists = take_finalists([each for each in search.searches if each.history.records])
             with temporary_folder() as scratch:
@@ -101,7 +105,7 @@ def tune_without_device(
                 seed=options.seed,
                 trials=search.tried,
                 seconds=time.monotonic() - start,
-                interrupted=interrupted,
+                interrupted=interruption.happened,
                 dispatches=tuple(_dispatch(task, search, emitted) for task in built.model.tasks),
                 output=str(folder),
                 store=records.name,
@@ -110,18 +114,6 @@ def tune_without_device(
             )
             install(folder, proven.files, json.dumps(result.to_json(), indent=2) + "\n")
             return result
-
-
-def _search(search: ProgramSearch) -> bool:
-    """Search until the budget is spent, and return whether the user interrupted."""
-    try:
-        with CompileAndAssemble(search.built.model.task_flags, search.run.target) as evaluator:
-            for work in search.work(search.run.budget.rest(elsewhere=0)):
-                work.run(evaluator)
-    except KeyboardInterrupt:
-        search.run.clock.save()
-        return True
-    return False
 
 
 def _dispatch(task: Task, search: ProgramSearch, emitted: Finalists) -> EstimatedDispatch:

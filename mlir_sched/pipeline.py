@@ -35,6 +35,7 @@ from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.evaluator import CompileAndRun, Evaluators
+from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase, PhaseClock
@@ -114,15 +115,10 @@ def tune(
             monitor = Monitor(run, phases, progress, errors.add)
             algorithms = AlgorithmChoice(run, Algorithms(path, target, variants.built[0], measuring, weights))
             search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms)
-            interrupted = False
-            with Evaluators(open_evaluator) as evaluators:
-                try:
-                    for program, work in search.work():
-                        work.run(evaluators.of(program.built))
-                except KeyboardInterrupt:
-                    interrupted = True
-                    run.clock.save()
-            found = search.result(interrupted=interrupted)
+            with Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
+                for program, work in search.work():
+                    work.run(evaluators.of(program.built))
+            found = search.result(interrupted=interruption.happened)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
             alone = replace(final, threads=best.target.cores)

@@ -27,6 +27,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.evaluator import Evaluator, Evaluators
 from mlir_sched.tuning.events import ProgramState
+from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -110,15 +111,10 @@ def turns_of(
     search: VariantSearch, open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]
 ) -> SearchResult:
     """Return what a search over variants found that went on until its end, or until the evaluator was interrupted."""
-    interrupted = False
-    with Evaluators(open_evaluator) as evaluators:
-        try:
-            for program, work in search.work():
-                work.run(evaluators.of(program.built))
-        except KeyboardInterrupt:
-            interrupted = True
-            search.run.clock.save()
-    return search.result(interrupted=interrupted)
+    with Evaluators(open_evaluator) as evaluators, Interruption(search.run.clock) as interruption:
+        for program, work in search.work():
+            work.run(evaluators.of(program.built))
+    return search.result(interrupted=interruption.happened)
 
 
 class HashedMeasurements:

@@ -217,8 +217,9 @@ class Budget:
             now_s: Seconds on the run's clock.
         """
         if self.trials is None:
-            until_s = now_s + ALGORITHMS_SHARE * max(0.0, self.seconds - now_s)
-            return Part(self.round_size, None, until_s, own + ALGORITHMS_CANDIDATES * tasks)
+            return Part(
+                self.round_size, None, self._until_s(ALGORITHMS_SHARE, now_s), own + ALGORITHMS_CANDIDATES * tasks
+            )
         share = int(ALGORITHMS_SHARE * (self.trials - own - elsewhere))
         return Part(self.round_size, own + min(share, ALGORITHMS_CANDIDATES * tasks))
 
@@ -232,9 +233,12 @@ class Budget:
         """
         most = self.round_size * tasks
         if self.trials is None:
-            until_s = now_s + CALLING_THREAD_SHARE * max(0.0, self.seconds - now_s)
-            return Part(self.round_size, None, until_s, most)
+            return Part(self.round_size, None, self._until_s(CALLING_THREAD_SHARE, now_s), most)
         return Part(self.round_size, min(most, self.trials - elsewhere))
+
+    def _until_s(self, share: float, now_s: float) -> float:
+        """Return the seconds on the run's clock at which a share of what is left at ``now_s`` is spent."""
+        return now_s + share * max(0.0, self.seconds - now_s)
 
     def finalists_s(self, spent_s: float) -> float:
         """Return the seconds that the finalists may take after ``spent_s`` seconds on the run's clock.

@@ -273,10 +273,11 @@ class ProgramSearch:
         if untuned is None:
             work = UntunedWork(task, stored)
             yield work
+            if work.error is not None:
+                self._leave_out(task, work.error)
+                return
             untuned = work.timing
-        if untuned is None:
-            self._leave_out(task, work.error)
-            return
+        assert untuned is not None
         space = DesignSpace(self.run.space, task.dispatch, self.target)
         strategy = strategy_for(self.run.options, space, self._model, index)
         search = TaskSearch(task, space, strategy, stored, TaskHistory(untuned), starts_in(space, self.run.start_from))
@@ -284,10 +285,10 @@ class ProgramSearch:
         self.searches.append(search)
         self.tell(Phase.UNTUNED)
 
-    def _leave_out(self, task: Task, error: UntunedError | None) -> None:
+    def _leave_out(self, task: Task, error: UntunedError) -> None:
         """Note why a task stays untuned."""
         self.untunable[task.key] = str(error)
-        if error and error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
+        if error.__cause__ and not isinstance(error.__cause__, MlirSchedError):
             self.events.on_internal_error("".join(traceback.format_exception(error)))
 
     def _exchange(self, found: Trace, source: TaskSearch, part: Part) -> Iterator[CandidateWork]:

@@ -15,6 +15,7 @@ from mlir_sched.transform_scripts.common.elementwise import check_instructions, 
 from mlir_sched.transform_scripts.common.workgroups import workgroup_mapping
 from mlir_sched.transform_scripts.extents import powers_of_two
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
+from mlir_sched.transform_scripts.gpu.thread_distribution import require_counts
 from mlir_sched.transform_scripts.module import MatchingModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Elementwise, Loop, Loops, parallel_loops
@@ -81,5 +82,4 @@ def _sample_threads(s: Schedule, elements: int, gpu: GpuLimits) -> int:
 def _check_counts(s: Schedule, tile: dict[Loop, int], gpu: GpuLimits) -> None:
     """Refuse more workgroups than a grid has; dimensions past the third are counted along z."""
     x, y, *rest = [*(-(-loop.extent // size) for loop, size in reversed(tile.items())), 1, 1]
-    for name, count, most in zip("xyz", (x, y, product(rest)), gpu.workgroup_counts, strict=True):
-        s.require(count <= most, f"{count} workgroups along {name} > {most}")
+    require_counts(s, (x, y, product(rest)), gpu)

@@ -93,6 +93,12 @@ def _sample_tiles(
     return workgroup, thread
 
 
+def require_counts(s: Schedule, counts: Sequence[int], gpu: GpuLimits) -> None:
+    """Refuse more workgroups along x, y and z than a grid has; ``counts`` may end before z."""
+    for name, count, most in zip(DIMENSIONS, counts, gpu.workgroup_counts, strict=False):
+        s.require(count <= most, f"{count} workgroups along {name} > {most}")
+
+
 def _check_limits(s: Schedule, workgroup: dict[Loop, int], thread: dict[Loop, int], gpu: GpuLimits) -> None:
     """Refuse workgroups that the device does not run, or that drivers may refuse although IREE accepts them."""
     innermost_first = list(reversed(list(workgroup)))
@@ -105,8 +111,7 @@ def _check_limits(s: Schedule, workgroup: dict[Loop, int], thread: dict[Loop, in
     s.require(whole, f"{threads} threads per workgroup are no whole subgroups of {gpu.subgroup_size}")
     for name, size, most in zip(DIMENSIONS, sizes, gpu.workgroup_size, strict=False):
         s.require(size <= most, f"{size} threads along {name} > {most}")
-    for name, count, most in zip(DIMENSIONS, counts, gpu.workgroup_counts, strict=False):
-        s.require(count <= most, f"{count} workgroups along {name} > {most}")
+    require_counts(s, counts, gpu)
     s.notes["threads"] = threads
     x, y, z = (*sizes, 1, 1)[: len(DIMENSIONS)]
     s.workgroup_size = (x, y, z)

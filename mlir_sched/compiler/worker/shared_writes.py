@@ -19,8 +19,6 @@ _WORKGROUP = "#gpu.address_space<workgroup>"
 _SIZE = re.compile(r"workgroup_size = \[([\d, ]+)\]")
 _DIMENSIONS = "xyz"
 _READS = ("memref.load", "vector.load", "vector.transfer_read", "memref.dealloc", "memref.dim", "nvgpu.ldmatrix")
-_STORED_FIRST = ("memref.store", "vector.store", "vector.transfer_write")
-"""Ops whose first operand is the stored value, which says nothing about the place."""
 
 
 def why_threads_collide(function: Any) -> str:
@@ -60,9 +58,8 @@ def _writes(buffer: Any, ids: frozenset[str], known: dict[Any, frozenset[str]]) 
         op, at = use.owner.operation, use.operand_number
         if op.name in _READS or (op.name == "memref.copy" and at == 0):
             continue
-        others = [value for i, value in enumerate(op.operands) if i and (i != at)]
-        if at == 0 and op.name not in _STORED_FIRST:
-            others = list(op.operands)[1:]
+        # The first operand is the buffer of a view, or the value that is stored, which says nothing about the place.
+        others = [value for i, value in enumerate(op.operands) if i not in (0, at)]
         places = ids.union(*(_ids(value, known) for value in others), _around(op, known))
         views = [result for result in op.results if isinstance(result.type, (ir.MemRefType, ir.UnrankedMemRefType))]
         for view in views:
