@@ -34,7 +34,7 @@ from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
-from mlir_sched.tuning.estimating import CompileAndAssemble
+from mlir_sched.tuning.estimating import CompileAndAssemble, modelled_device
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
 from mlir_sched.tuning.options import TuneOptions
@@ -76,6 +76,7 @@ def tune_without_device(
     with open_folder(Path(output), options.target) as folder:
         progress(Progress("describing the target"))
         described = absent_target(options.target)
+        modelled_device(described)
         find_assembler()
         target = replace(described, machine=(*described.machine, ("times", f"estimated by model {VERSION}")))
         space = Space([*modules, *Space.default(target).modules]).for_target(target)

@@ -84,6 +84,7 @@ def diagnose(noise_s: float = NOISE_S) -> Diagnosis:
     findings = [*_versions(), *_machine()]
     for name in TARGETS:
         findings += _target(name)
+    findings += _assembler()
     if all(finding.status is not Status.PROBLEM for finding in findings):
         findings += _attempt("timing noise", lambda: _noise(noise_s))
     return Diagnosis(tuple(findings))
@@ -143,8 +144,15 @@ def _target(name: str) -> list[Finding]:
     found = _attempt(f"target {name}", lambda: _facts(name))
     if name == TuneOptions().target:
         return found
-    if target_kind(name).absent is not None:
-        found += _attempt("ptxas", lambda: [Finding("ptxas", str(find_assembler()))])
+    return _dispensable(found)
+
+
+def _assembler() -> list[Finding]:
+    return _dispensable(_attempt("ptxas", lambda: [Finding("ptxas", str(find_assembler()))]))
+
+
+def _dispensable(found: list[Finding]) -> list[Finding]:
+    """Return findings on what one target needs, without which others can be tuned for."""
     return [replace(f, status=Status.UNAVAILABLE) if f.status is Status.PROBLEM else f for f in found]
 
 

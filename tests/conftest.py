@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fixed_targets import FIXED, FIXED_CUDA, FIXED_VULKAN, design_spaces
+from fixed_targets import FIXED, FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN, design_spaces
 from folders import ROOT, TESTS
 from payloads import PAYLOADS, Payload
 
@@ -66,6 +66,12 @@ def vulkan_task_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str |
 def cuda_task_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
     """Return a function from a payload, or its name, to its only task for the fixed CUDA device."""
     return _extractor(FIXED_CUDA, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def rocm_task_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
+    """Return a function from a payload, or its name, to its only task for the fixed ROCm device."""
+    return _extractor(FIXED_ROCM, tmp_path_factory)
 
 
 def _extractor(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:

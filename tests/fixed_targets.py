@@ -46,6 +46,22 @@ FIXED_CUDA = Target(
 """A CUDA device that need not be there: programs for it can be compiled, not run."""
 
 
+FIXED_ROCM = Target(
+    "rocm",
+    "rocm",
+    "hip",
+    ("--iree-hal-target-device=hip", "--iree-rocm-target=gfx942"),
+    "fixed",
+    "3.13.0",
+    "a GPU",
+    1,
+    vulkan.VECTOR_BYTES,
+    128,
+    gpu=GpuLimits(64, 1024, (1024, 1024, 1024), (2147483647, 2147483647, 2147483647), 65536),
+)
+"""A ROCm device that need not be there: programs for it can be compiled, not run."""
+
+
 def design_spaces(task_for: Callable[[str | Payload], Task], space: Space) -> Callable[[str | Payload], DesignSpace]:
     """Return a function from a payload, or its name, to what a space spans for it on the fixed machine."""
 

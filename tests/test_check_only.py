@@ -92,7 +92,8 @@ func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
         (("--target", "cuda"), "--check-only compiles and assembles candidates"),
         (("--target", "cuda:sm_1", "--check-only"), "known are sm_80, sm_86, sm_89, sm_90"),
         (("--target", "llvm-cpu", "--check-only"), "only these need no device: cuda"),
-        (("--target", "metal"), "known targets: cuda, llvm-cpu, vulkan"),
+        (("--target", "rocm", "--check-only"), "no model of its devices by which they could be ranked"),
+        (("--target", "metal"), "known targets: cuda, llvm-cpu, rocm, vulkan"),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_error(cli: Cli, arguments: tuple[str, ...], why: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlir_sched.errors import UserError
-from mlir_sched.targets import cuda, llvm_cpu, vulkan
+from mlir_sched.targets import cuda, llvm_cpu, rocm, vulkan
 from mlir_sched.targets.cuda_devices import FILE
 from mlir_sched.targets.kind import TargetKind
 from mlir_sched.targets.llvm_cpu import available_cpus
@@ -17,7 +17,12 @@ from mlir_sched.targets.target import Target
 
 __all__ = ["TARGETS", "TargetKind", "absent_target", "available_cpus", "described_by", "detect_target", "target_kind"]
 
-TARGETS: dict[str, TargetKind] = {llvm_cpu.NAME: llvm_cpu.KIND, vulkan.NAME: vulkan.KIND, cuda.NAME: cuda.KIND}
+TARGETS: dict[str, TargetKind] = {
+    llvm_cpu.NAME: llvm_cpu.KIND,
+    vulkan.NAME: vulkan.KIND,
+    cuda.NAME: cuda.KIND,
+    rocm.NAME: rocm.KIND,
+}
 """The known targets by the name that users give, without a device."""
 
 

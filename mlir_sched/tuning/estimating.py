@@ -12,7 +12,7 @@ from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.reasons import reason
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.target import GpuResources, Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.evaluator import UntunedError
 
@@ -32,9 +32,7 @@ class CompileAndAssemble:
     """
 
     def __init__(self, flags: tuple[str, ...], target: Target, *, workers: int | None = None) -> None:
-        if target.gpu_resources is None:
-            raise UserError(f"there is no model of the target {target.name}, by which candidates could be ranked")
-        self._device, self._architecture = target.gpu_resources, target.assembler
+        self._device, self._architecture = modelled_device(target), target.assembler
         self._assembler = find_assembler()
         self._pool = CompilerPool(flags, workers=workers)
         self._untuned: dict[str, Timing] = {}
@@ -99,6 +97,20 @@ class CompileAndAssemble:
         footprint = sum(tensor.bytes for tensor in (*task.inputs, *task.outputs))
         found = estimate(read_kernel(code), assembled, result.launch, self._device, footprint_bytes=footprint)
         return found.seconds
+
+
+def modelled_device(target: Target) -> GpuResources:
+    """Return what the model of time knows of a target's device.
+
+    Raises:
+        UserError: There is no model of such devices.
+    """
+    if target.gpu_resources is None:
+        raise UserError(
+            f"candidates for the target {target.name} can be compiled, but there is no model of its devices by which "
+            "they could be ranked; there is one for cuda"
+        )
+    return target.gpu_resources
 
 
 def estimated(seconds: float, untuned_s: float) -> Timing:

@@ -140,6 +140,23 @@ def test_a_cuda_device_need_not_be_there(name: str, flag: str) -> None:
     assert target.gpu.shared_memory_bytes <= target.gpu_resources.shared_memory_bytes
 
 
+@pytest.mark.parametrize(("name", "subgroup_size"), [("rocm", 64), ("rocm:gfx1100", 32)])
+def test_a_rocm_device_need_not_be_there(name: str, subgroup_size: int) -> None:
+    target = absent_target(name)
+    assert target.flags == ("--iree-hal-target-device=hip", f"--iree-rocm-target={name.partition(':')[2] or 'gfx942'}")
+    assert target.gpu is not None
+    assert (target.gpu.subgroup_size, target.gpu.shared_memory_bytes) == (subgroup_size, 65536)
+    assert target.vector_bytes == 16
+    assert target.gpu_resources is None
+
+
+def test_what_rocm_lacks_is_one_clear_error() -> None:
+    with pytest.raises(UserError, match="there is no clock for their dispatches yet"):
+        detect_target("rocm", 1)
+    with pytest.raises(UserError, match="IREE cannot resolve the target rocm"):
+        absent_target("rocm:gfx1")
+
+
 def test_a_file_describes_a_cuda_device(tmp_path: Path) -> None:
     path = tmp_path / "h200.json"
     path.write_text('{"architecture": "sm_90", "device": "NVIDIA H200", "memory_bytes_per_s": 4.8e12}')

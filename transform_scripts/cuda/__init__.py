@@ -2,9 +2,9 @@
 
 from mlir_sched.transform_scripts.cuda.lowering import Lowering
 from mlir_sched.transform_scripts.cuda.lowering_config import LoweringConfig
-from mlir_sched.transform_scripts.cuda.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.cuda.tensor_core import TensorCores
 from mlir_sched.transform_scripts.gpu import shared_modules
+from mlir_sched.transform_scripts.llvm_gpu import SubgroupReduction
 from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "TensorCores", "default_modules"]

@@ -16,20 +16,14 @@ from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.common.contraction import tile_reduction
-from mlir_sched.transform_scripts.cuda.lowering import (
-    copy_ahead,
-    pad_rows,
-    pipeline,
-    require_register_file,
-    sample_depth,
-    sample_padding,
-)
+from mlir_sched.transform_scripts.cuda.lowering import copy_ahead, pipeline, require_register_file, sample_depth
 from mlir_sched.transform_scripts.gpu.lowering import hoist_accumulators, map_sharing_threads
 from mlir_sched.transform_scripts.gpu.shared_memory import (
     distribute_over_workgroups,
     sample_step,
     shared_loops,
 )
+from mlir_sched.transform_scripts.llvm_gpu.lowering import pad_rows, sample_padding
 from mlir_sched.transform_scripts.module import MatchingModule
 from mlir_sched.transform_scripts.schedule import Schedule, product
 from mlir_sched.transform_scripts.structures import Contraction, Loop

@@ -2,13 +2,14 @@
 
 Source: IREE, ``addCommonTargetExecutablePreprocessingPasses`` (Codegen/Common/Passes.cpp), before it the generalisation
 of named ops on GPUs (SPIRV/Passes.cpp, LLVMGPU/Passes.cpp), and ``iree-codegen-create-dispatch-config``, which creates
-the op into which a script writes the number of workgroups. On CUDA further passes follow, which put buffers in place
-of the tensors that a dispatch loads and stores (LLVMGPU/Passes.cpp, buildLLVMGPUCodegenConfigurationPassPipeline). IREE
-later runs all these passes again, without effect.
+the op into which a script writes the number of workgroups. On CUDA and ROCm further passes follow, which put buffers
+in place of the tensors that a dispatch loads and stores (LLVMGPU/Passes.cpp,
+buildLLVMGPUCodegenConfigurationPassPipeline). IREE later runs all these passes again, without effect.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from iree.compiler import ir, passmanager
@@ -23,7 +24,7 @@ _COMMON = (
     "iree-linalg-ext-convert-attention-to-online-attention",
 )
 _GPU = ("iree-codegen-gpu-generalize-named-ops", *_COMMON)
-_CUDA = (
+_LLVM_GPU = (
     *_GPU,
     "iree-codegen-bufferize-dispatch-tensor-load-store",
     "iree-codegen-gpu-combine-layout-transformation",
@@ -32,6 +33,9 @@ _CUDA = (
     "iree-codegen-config-tracking-canonicalize",
     "cse",
 )
+_PASSES = {"llvm-cpu": _COMMON, "vulkan-spirv": _GPU, "cuda": _LLVM_GPU, "rocm": _LLVM_GPU}
+"""The passes by IREE's backend."""
+_BACKEND = re.compile(r'#hal\.executable\.target<"([^"]+)"')
 _VARIANT = "hal.executable.variant"
 
 
@@ -49,8 +53,9 @@ def run_preconfiguration(function: Any) -> None:
         function: The dispatch's ``func.func``, inside a program at the executable-sources phase.
     """
     variant = _variant_of(function)
-    target = str(variant.attributes["target"])
-    passes = _COMMON if '"llvm-cpu"' in target else _CUDA if '"cuda"' in target else _GPU
+    backend = _BACKEND.match(str(variant.attributes["target"]))
+    assert backend is not None
+    passes = _PASSES[backend.group(1)]
     on_function = f"builtin.module(func.func({','.join(passes)}))"
     pipeline = f"{_VARIANT}(iree-codegen-create-dispatch-config,{on_function})"
     passmanager.PassManager.parse(pipeline).run(variant)

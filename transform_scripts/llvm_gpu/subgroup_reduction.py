@@ -1,4 +1,4 @@
-"""Reductions across threads on CUDA: IREE's VectorDistribute pipeline with other workgroups, vectors and steps.
+"""Reductions across threads: IREE's VectorDistribute pipeline with other workgroups, vectors and steps.
 
 Source: IREE 3.13, ``#iree_gpu.lowering_config`` (LLVMGPU/ReductionConfigUtils.cpp).
 """
@@ -16,7 +16,7 @@ from mlir_sched.transform_scripts.schedule import Schedule
 class SubgroupReduction(gpu.SubgroupReduction):
     """A module that draws threads, vectors and steps for IREE's VectorDistribute pipeline."""
 
-    backends: ClassVar[tuple[str, ...]] = ("cuda",)
+    backends: ClassVar[tuple[str, ...]] = ("cuda", "rocm")
     vectors: ClassVar[tuple[int, ...]] = (1, 2, 4, 8)
     max_repeats: ClassVar[int] = 8
 
