@@ -11,7 +11,7 @@ import re
 LENGTH = 120
 """Most characters of a reason."""
 
-_POSITION = re.compile(r"^.*?\berror:\s*")
+_POSITION = re.compile(r"^(?:.*?\berror:|loc\(unknown\):)\s*")
 _STACK_LIMIT = re.compile(r"exceeded stack allocation limit of (\d+) bytes.*?Got (\d+) bytes", re.DOTALL)
 _ATTRIBUTE = re.compile(r"<[^<>]{24,}>")
 

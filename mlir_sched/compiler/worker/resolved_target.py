@@ -6,8 +6,9 @@ import re
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.worker.session import FLOW, START, Compilation, context
+from mlir_sched.compiler.worker.session import FLOW, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
+from mlir_sched.reasons import reason
 
 _PROBE = "func.func @probe(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
 
@@ -16,12 +17,15 @@ def resolved_target() -> str:
     """Return the ``#hal.executable.target`` that the flags select, as it stands in programs.
 
     Raises:
-        UserError: The flags select no device, or a device without an executable target.
+        UserError: The flags select no device, or a device that IREE does not know.
     """
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module = ir.Module.parse(_PROBE)
         compilation.load(module.operation)
-        compilation.run(START, FLOW)
+        try:
+            compilation.run(START, FLOW)
+        except CompilerError as error:
+            raise UserError(f"IREE does not know the target: {reason(str(error))}") from error
         for op in module.body:
             if op.operation.name == "util.global" and "initial_value" in op.operation.attributes:
                 found = re.search(r"#hal\.executable\.target<.*>(?=\]>)", str(op.operation.attributes["initial_value"]))
