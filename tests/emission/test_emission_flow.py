@@ -90,7 +90,7 @@ class Searched:
 class Sessions:
     """Timings of scripts, session by session, in place of measurements."""
 
-    ratios: list[list[Timing]]
+    ratios: Sequence[Sequence[Timing | Failure]]
     compiled: list[str] = field(default_factory=list)
 
     def compile(self, task: Task, scripts: Sequence[str], pool: object) -> list[CompileResult]:
@@ -102,8 +102,9 @@ class Sessions:
         self, task: Task, compiled: object, chosen: Sequence[int], runner: object
     ) -> tuple[Timing, list[RunResult]]:
         del task, compiled, runner
-        session = self.ratios.pop(0)
-        return timing(1.0), [RunResult(session[index], None) for index in chosen]
+        session, *self.ratios = self.ratios
+        found = [session[index] for index in chosen]
+        return timing(1.0), [RunResult(None, f) if isinstance(f, Failure) else RunResult(f, None) for f in found]
 
 
 @pytest.fixture
@@ -211,6 +212,17 @@ def test_a_gain_that_is_not_certain_or_not_seen_again_is_none(
     found = finalists_of(sessions, traces, monkeypatch)
     assert not found.winners
     assert list(found.reasons.values()) == [note]
+
+
+@pytest.mark.parametrize("repeated", [0, 1])
+def test_why_a_script_failed_when_repeated_is_said_in_words(
+    repeated: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failure(FailureClass.WRONG_RESULT, "random inputs: output 0: 3 of 9 elements are too far off")
+    sessions = Sessions([[timing(1.3)], [failing]] if repeated else [[failing]])
+    (note,) = finalists_of(sessions, traces[:1], monkeypatch).reasons.values()
+    assert note == f"the {'chosen script' if repeated else 'finalists'} failed when repeated: {failing}"
+    assert str(failing) == f"wrong_result: {failing.message}"
 
 
 # The whole program
