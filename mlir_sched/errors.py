@@ -80,3 +80,6 @@ class Failure:
 
     kind: FailureClass
     message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"

@@ -106,7 +106,8 @@ def tune(
                 local_sync = options.device is None
                 variants = build_variants(path, target, runner, weights, choice, local_sync=local_sync)
             choice.keep()
-            for text in [text for built in variants.built for text in built.model.internal_errors]:
+            of_models = [text for built in variants.built for text in built.model.internal_errors]
+            for text in (*variants.internal_errors, *of_models):
                 errors.add(text)
             if not worth_tuning(variants.built, space, target):
                 raise nothing_to_tune(path, variants.built[0], space)

@@ -13,6 +13,7 @@ LENGTH = 120
 
 _POSITION = re.compile(r"^(?:.*?\berror:|loc\(unknown\):)\s*")
 _STACK_LIMIT = re.compile(r"exceeded stack allocation limit of (\d+) bytes.*?Got (\d+) bytes", re.DOTALL)
+_TRACEBACK = "Traceback (most recent call last)"
 _ATTRIBUTE = re.compile(r"<[^<>]{24,}>")
 
 
@@ -22,14 +23,21 @@ def reason(message: str) -> str:
     The place in the file and long attributes are left out, and what is longer than :data:`LENGTH` is cut.
 
     Args:
-        message: Diagnostics, one or more lines; the first line with an error counts, else the first line.
+        message: Diagnostics, one or more lines; the first line with an error counts, else the first line. Of a Python
+            traceback the last line counts, as an internal error.
     """
     if stack := _STACK_LIMIT.search(message):
         limit, needed = stack.groups()
         return f"IREE's code needs {needed} bytes of stack, more than its limit of {limit}"
     lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if lines and lines[0].startswith(_TRACEBACK):
+        return _shortened(f"internal error: {lines[-1]}")
     first = next((line for line in lines if "error:" in line), lines[0] if lines else "no reason given")
-    text = " ".join(_POSITION.sub("", first).split())
+    return _shortened(_POSITION.sub("", first))
+
+
+def _shortened(line: str) -> str:
+    text = " ".join(line.split())
     while (shorter := _ATTRIBUTE.sub("<...>", text)) != text:
         text = shorter
     return text if len(text) <= LENGTH else text[: LENGTH - 4] + " ..."

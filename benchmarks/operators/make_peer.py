@@ -21,6 +21,7 @@ REQUIREMENTS = {
     # tvm-ffi 0.1.15 crashes when MetaSchedule writes its database; cloudpickle, psutil and xgboost are not pulled in
     "tvm": ("apache-tvm==0.27.0.post1", "apache-tvm-ffi==0.1.14.post0", "cloudpickle", "psutil", "xgboost", "numpy"),
 }
+_PEERS = ", ".join(sorted(REQUIREMENTS))
 
 
 def peer_spec(name: str, folder: Path = FOLDER) -> PeerSpec:
@@ -64,10 +65,21 @@ def main() -> None:
         sys.exit("\n".join(failed))
 
 
+def _peer(name: str) -> str:
+    """Return the name of a peer as it is given.
+
+    Raises:
+        argparse.ArgumentTypeError: There is no such peer.
+    """
+    if name not in REQUIREMENTS:
+        raise argparse.ArgumentTypeError(f"no peer {name!r}: choose from {_PEERS}")
+    return name
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operators.make_peer", description=__doc__)
-    # None and not the list of all: Python 3.11 looks for a default that is a list among the choices
-    parser.add_argument("names", nargs="*", choices=sorted(REQUIREMENTS), default=None, help="by default all")
+    # a type and no choices: Python 3.11 looks for the empty list among the choices where no name is given
+    parser.add_argument("names", nargs="*", type=_peer, metavar="NAME", help=f"{_PEERS}; by default all")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the environments are made")
     return parser
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database.record import describe
 from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, loses, plainest_of_fastest
-from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
+from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.rivals import rivals_of
@@ -31,9 +31,6 @@ from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import ProgramResult
 from mlir_sched.version import __version__
-
-SESSIONS = 2
-"""Sessions that decide or report at most: a second one where the first was disturbed."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +126,9 @@ class _Emitter:
 
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Return the timings of a program and of all variants by name, from a session that was not disturbed."""
-        for _ in range(SESSIONS):
-            timings, ratios = self._session(proven, winners)
-            if not is_disturbed(timings.emitted, ratios):
-                break
-        return timings, ratios
+        return undisturbed(
+            lambda: self._session(proven, winners), lambda found: is_disturbed(found[0].emitted, found[1])
+        )
 
     def _session(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Measure a program beside plain ``iree-compile`` and the variants that may be as fast, in a fresh process."""
@@ -175,12 +170,14 @@ class _Emitter:
     def _measure_again(self, proven: Proven) -> ProgramTimings:
         """Measure a program against plain ``iree-compile`` in a process of its own."""
         default = self.variants[0]
-        for _ in range(SESSIONS):
+
+        def session() -> ProgramTimings:
             with Runner(self.options) as runner:
-                timings = measure_program(runner, default.model, default.compiled(), {}, _compiled(proven))
-            if not is_disturbed(timings.emitted, {default.variant.name: as_untuned(timings.untuned)}):
-                break
-        return timings
+                return measure_program(runner, default.model, default.compiled(), {}, _compiled(proven))
+
+        return undisturbed(
+            session, lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)})
+        )
 
     def _result(self, reported: ProgramTimings, ratios: Mapping[str, Timing], variant: BuiltVariant) -> ProgramResult:
         medians = {name: timing.ratio for name, timing in ratios.items()}

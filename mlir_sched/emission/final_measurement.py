@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
 from mlir_sched.errors import Failure, FailureClass
@@ -14,6 +15,22 @@ from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
+
+T = TypeVar("T")
+SESSIONS = 2
+"""Sessions that decide or report at most: a second one where the first was disturbed."""
+
+
+class ProgramFailedError(ModelCompileError):
+    """A compiled program computes other results than the untuned one, or fails.
+
+    Attributes:
+        failure: How it fails.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"the emitted program fails its check ({failure.kind}): {failure.message}")
+        self.failure = failure
 
 
 @dataclass(frozen=True)
@@ -84,12 +101,11 @@ def measure_program(
         emitted: The program to judge.
 
     Raises:
-        ModelCompileError: The emitted program computes other results, or fails.
+        ProgramFailedError: The emitted program computes other results, or fails.
     """
     timing, (own, *rivals) = measure_programs(runner, model, untuned, [emitted, *others.values()])
     if own.timing is None:
-        failure = own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed")
-        raise ModelCompileError(f"the emitted program fails its check ({failure.kind}): {failure.message}")
+        raise ProgramFailedError(own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed"))
     return ProgramTimings(timing, own.timing, _timed(others, rivals), own.verified)
 
 
@@ -103,6 +119,23 @@ def measure_variants(
     """
     timing, results = measure_programs(runner, model, untuned, list(variants.values()))
     return timing, _timed(variants, results)
+
+
+def undisturbed(session: Callable[[], T], disturbed: Callable[[T], bool]) -> T:
+    """Return what the first session that was not disturbed finds; of :data:`SESSIONS` sessions the last one counts.
+
+    A session was disturbed, too, where the program failed in a way that may be the machine's, such as a timeout.
+    """
+    for _ in range(SESSIONS - 1):
+        try:
+            found = session()
+        except ProgramFailedError as error:
+            if error.failure.kind.is_lasting:
+                raise
+        else:
+            if not disturbed(found):
+                return found
+    return session()
 
 
 def _timed(names: Iterable[str], results: Sequence[RunResult]) -> dict[str, Timing]:

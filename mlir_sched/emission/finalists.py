@@ -18,6 +18,7 @@ from mlir_sched.emission.acceptance import MIN_GAIN, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.outcome import Timing
+from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
@@ -183,10 +184,10 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     try:
         _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
     except BaselineError as error:
-        return f"the finalists could not be measured: {error}"
+        return f"the finalists could not be measured: {reason(str(error))}"
     valid = [(r.timing, index) for index, r in enumerate(results) if r.timing is not None]
     if not valid:
-        return "the finalists failed when repeated"
+        return f"the finalists failed when repeated: {reason(str(results[0].failure))}"
     timing, best = max(valid, key=lambda found: found[0].ratio)
     if why := why_no_gain(timing):
         return why
@@ -239,9 +240,9 @@ def _report(choice: _Choice, runner: Runner) -> Winner | str:
     try:
         untuned, (result,) = measure_compiled(task, choice.compiled, [0], runner)
     except BaselineError as error:
-        return f"the chosen script could not be measured again: {error}"
+        return f"the chosen script could not be measured again: {reason(str(error))}"
     if result.timing is None:
-        return f"the chosen script failed when repeated: {result.failure}"
+        return f"the chosen script failed when repeated: {reason(str(result.failure))}"
     if result.timing.ratio_high < 1.0:
         return f"the chosen script was slower when measured again: {result.timing.ratio:.2f}x"
     return _winner(choice, result.timing, untuned)

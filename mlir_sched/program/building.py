@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.binary_hash import program_hash
-from mlir_sched.compiler.worker_process import run_isolated
+from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import build_library
-from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.program.variant import FAR_FASTER, LAYOUT, BuiltVariant, BuiltVariants, Variant
 from mlir_sched.program.whole_program import measure_programs, profile
 from mlir_sched.reasons import reason
@@ -21,7 +21,6 @@ from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import TASK_FLAGS, extract
-from mlir_sched.tasks.model import EXTRACTION_LIMITS
 from mlir_sched.tuned_folder.installation import LIBRARY
 
 SHORT_S = 5e-3
@@ -75,9 +74,9 @@ def build_variants(
     choice = choice or Choice()
     default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
     rewritten = rewritten_variants(path, target)
-    layouts = [variant for variant in rewritten if variant.name == LAYOUT]
-    refined = [variant for variant in rewritten if variant.refines == LAYOUT]
-    others = [variant for variant in (*flagged, *rewritten) if LAYOUT not in (variant.name, variant.refines)]
+    layouts = [variant for variant in rewritten.variants if variant.name == LAYOUT]
+    refined = [variant for variant in rewritten.variants if variant.refines == LAYOUT]
+    others = [variant for variant in (*flagged, *rewritten.variants) if LAYOUT not in (variant.name, variant.refines)]
 
     def build(variants: Sequence[Variant]) -> BuiltVariants:
         return _build_all(variants, path, target, parameters, choice)
@@ -94,10 +93,12 @@ def build_variants(
         rest = build([*refined, *others])
         timed, failed = time_variants(_distinct([first, *rest.built, *layout.built]), runner)
         left_out = {**layout.left_out, **rest.left_out, **failed}
+    left_out |= rewritten.left_out
+    errors = (*rewritten.internal_errors, *layout.internal_errors, *rest.internal_errors)
     if local_sync and target.cores > 1:
         more, failed = _time_in_calling_thread(timed, runner)
-        return BuiltVariants((*timed, *more), left_out | failed)
-    return BuiltVariants(timed, left_out)
+        return BuiltVariants((*timed, *more), left_out | failed, errors)
+    return BuiltVariants(timed, left_out, errors)
 
 
 def _build_all(
@@ -108,7 +109,7 @@ def _build_all(
     choice: Choice,
 ) -> BuiltVariants:
     """Compile variants without timing them."""
-    built, left_out = list[BuiltVariant](), dict[str, str]()
+    built, left_out, errors = list[BuiltVariant](), dict[str, str](), list[str]()
     for variant in variants:
         if not choice.wants(variant.name):
             left_out[variant.name] = NO_TIME_TO_COMPILE
@@ -117,29 +118,16 @@ def _build_all(
             built.append(build_variant(path, target, variant, parameters))
         except (UserError, ModelCompileError) as error:
             left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
-    return BuiltVariants(tuple(built), left_out)
+        except JobError as error:
+            left_out[variant.name] = reason(str(error))
+            errors.append(f"{variant.name}: {error}")
+    return BuiltVariants(tuple(built), left_out, tuple(errors))
 
 
 def _distinct(built: Sequence[BuiltVariant]) -> list[BuiltVariant]:
     """Return the variants but those that compile to the same code as an earlier one."""
     first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
     return [b for b in built if b.variant.name in first.values()]
-
-
-def rewritten_variants(path: Path, target: Target) -> list[Variant]:
-    """Return one variant per rewrite that applies to the program.
-
-    Raises:
-        UserError: The compiler rejects the program.
-        ChildError: The compiler crashes on the program, or needs too much time or memory.
-    """
-    if not target_kind(target.name).rewrites:
-        return []
-    job = "mlir_sched.program.rewrites.scripts:rewrite_scripts"
-    scripts: tuple[RewriteScript, ...] = run_isolated(
-        target.flags, job, str(path), target.cores, limits=EXTRACTION_LIMITS
-    )
-    return [Variant(script.name, script.flags, script) for script in scripts]
 
 
 def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:

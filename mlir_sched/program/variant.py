@@ -88,12 +88,15 @@ class BuiltVariants:
         built: The variants that IREE compiles, the default first.
         left_out: Why variants that do not compile or that cannot be timed do not compete, by name, in one short
             sentence each.
+        internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one variant.
     """
 
     built: tuple[BuiltVariant, ...]
     left_out: Mapping[str, str]
+    internal_errors: tuple[str, ...] = ()
 
     def with_variant(self, built: BuiltVariant, left_out: Mapping[str, str]) -> BuiltVariants:
         """Return the variants with one that a search has composed, unless it is there, and with further reasons."""
         known = built.variant in [each.variant for each in self.built]
-        return BuiltVariants(self.built if known else (*self.built, built), {**self.left_out, **left_out})
+        all_built = self.built if known else (*self.built, built)
+        return replace(self, built=all_built, left_out={**self.left_out, **left_out})

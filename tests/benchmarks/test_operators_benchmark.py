@@ -241,6 +241,27 @@ def test_an_environment_that_cannot_be_made_leaves_the_others(
     assert capsys.readouterr().out.startswith("tvm: ")
 
 
+@pytest.mark.parametrize(("words", "made"), [([], ["torch", "tvm"]), (["tvm"], ["tvm"])])
+def test_every_environment_is_made_unless_some_are_named(
+    words: list[str], made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = list[str]()
+    monkeypatch.setattr(make_peer, "make", lambda name, folder: names.append(name))
+    monkeypatch.setattr(sys, "argv", ["make_peer", *words])
+    make_peer.main()
+    assert names == made
+
+
+def test_an_unknown_peer_is_refused_with_the_known_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(make_peer, "make", lambda name, folder: pytest.fail(f"{name} is made"))
+    monkeypatch.setattr(sys, "argv", ["make_peer", "jax"])
+    with pytest.raises(SystemExit):
+        make_peer.main()
+    assert "no peer 'jax': choose from torch, tvm" in capsys.readouterr().err
+
+
 def test_an_environment_without_its_framework_says_so() -> None:
     spec = PeerSpec("tvm", Path(sys.executable), "benchmarks.operators.peer_tvm")
     with PeerProcess(spec, (0,)) as process, pytest.raises(PeerError, match="this process needs TVM"):

@@ -15,9 +15,10 @@ from mlir_sched.compiler import CompileResult
 from mlir_sched.database.record import Origin, Record
 from mlir_sched.emission import export, finalists
 from mlir_sched.emission.export import Emission, emit
-from mlir_sched.emission.final_measurement import ProgramTimings
+from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings
 from mlir_sched.emission.finalists import Finalists, Winner, choose_finalists
 from mlir_sched.emission.proof import Proven
+from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -89,7 +90,7 @@ class Searched:
 class Sessions:
     """Timings of scripts, session by session, in place of measurements."""
 
-    ratios: list[list[Timing]]
+    ratios: Sequence[Sequence[Timing | Failure]]
     compiled: list[str] = field(default_factory=list)
 
     def compile(self, task: Task, scripts: Sequence[str], pool: object) -> list[CompileResult]:
@@ -101,8 +102,9 @@ class Sessions:
         self, task: Task, compiled: object, chosen: Sequence[int], runner: object
     ) -> tuple[Timing, list[RunResult]]:
         del task, compiled, runner
-        session = self.ratios.pop(0)
-        return timing(1.0), [RunResult(session[index], None) for index in chosen]
+        session, *self.ratios = self.ratios
+        found = [session[index] for index in chosen]
+        return timing(1.0), [RunResult(None, f) if isinstance(f, Failure) else RunResult(f, None) for f in found]
 
 
 @pytest.fixture
@@ -212,6 +214,17 @@ def test_a_gain_that_is_not_certain_or_not_seen_again_is_none(
     assert list(found.reasons.values()) == [note]
 
 
+@pytest.mark.parametrize("repeated", [0, 1])
+def test_why_a_script_failed_when_repeated_is_said_in_words(
+    repeated: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failure(FailureClass.WRONG_RESULT, "random inputs: output 0: 3 of 9 elements are too far off")
+    sessions = Sessions([[timing(1.3)], [failing]] if repeated else [[failing]])
+    (note,) = finalists_of(sessions, traces[:1], monkeypatch).reasons.values()
+    assert note == f"the {'chosen script' if repeated else 'finalists'} failed when repeated: {failing}"
+    assert str(failing) == f"wrong_result: {failing.message}"
+
+
 # The whole program
 
 
@@ -230,11 +243,14 @@ def winner(key: str, saves: float) -> Winner:
 WINNERS = {key: winner(key, saves) for key, saves in (("a", 1.1), ("b", 3.0), ("c", 2.0), ("d", 1.2))}
 
 
+Session = dict[str, Timing] | Failure
+
+
 @dataclass
 class Program:
-    """Timings of programs, session by session; a program is known by its name or its scripts."""
+    """Timings of programs, session by session, or a failure; a program is known by its name or its scripts."""
 
-    sessions: list[dict[str, Timing]]
+    sessions: Sequence[Session]
     proven: list[tuple[str, ...]] = field(default_factory=list)
 
     def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
@@ -251,7 +267,9 @@ class Program:
         emitted: CompiledModel,
     ) -> ProgramTimings:
         del runner, model, untuned
-        session = self.sessions.pop(0)
+        session, *self.sessions = self.sessions
+        if isinstance(session, Failure):
+            raise ProgramFailedError(session)
         return ProgramTimings(
             timing(1.0), session[emitted.vmfb.decode()], {name: session[name] for name in others}, True
         )
@@ -260,7 +278,8 @@ class Program:
         self, runner: object, model: object, untuned: object, variants: Mapping[str, CompiledModel]
     ) -> tuple[Timing, Mapping[str, Timing]]:
         del runner, model, untuned
-        session = self.sessions.pop(0)
+        session, *self.sessions = self.sessions
+        assert not isinstance(session, Failure)
         return timing(1.0), {name: session[name] for name in variants}
 
 
@@ -322,6 +341,27 @@ def test_after_two_disturbed_sessions_the_untuned_program_is_emitted(emitted: An
     )
     assert not emission.winners
     assert emission.program.variant == "default"
+
+
+TIMEOUT = Failure(FailureClass.RUN_TIMEOUT, "stopped after 6 s")
+
+
+def test_a_failure_that_may_be_the_machines_is_a_disturbance(emitted: Any) -> None:
+    sessions: list[Session] = [TIMEOUT, {"a+b+c+d": timing(1.5), "O3": timing(1.1)}, TIMEOUT, {"a+b+c+d": timing(1.4)}]
+    emission = emitted(Program(sessions), WINNERS)
+    assert list(emission.winners) == [*WINNERS]
+    assert emission.program.tuned.ratio == 1.4
+
+
+def test_the_untuned_program_is_emitted_although_a_session_fails(emitted: Any) -> None:
+    emission = emitted(Program([{"O3": timing(1.0)}, TIMEOUT, {"default": timing(1.0)}]), {})
+    assert emission.program.variant == "default"
+
+
+def test_wrong_numbers_are_wrong_at_once(emitted: Any) -> None:
+    wrong = Failure(FailureClass.WRONG_RESULT, "output 0: zeros")
+    emission = emitted(Program([wrong, {"O3": timing(1.0)}, {"default": timing(1.0)}]), WINNERS)
+    assert set(emission.reasons.values()) == {"the emitted program fails its check (wrong_result): output 0: zeros"}
 
 
 def test_the_half_that_saves_least_goes_first_where_scripts_slow_the_program(emitted: Any) -> None:

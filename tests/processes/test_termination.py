@@ -119,6 +119,8 @@ def test_the_first_signal_ends_the_search_and_the_second_one_the_run(folder: Pat
     run.process.terminate()
     run.wait_for(lambda run: run.says("emitting and measuring") and run.runs("iree-compile"))
     terminated(run)
+    assert (folder / "tuned" / "flags.txt").read_text() == write_response_file(FLAGS), "the earlier result is kept"
+    assert list((folder / "tuned").glob("*.mlir")) == []
 
 
 MOMENTS: dict[str, Callable[[Run], bool]] = {

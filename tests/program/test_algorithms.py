@@ -12,7 +12,8 @@ from channels_first_networks import function, layer, padded
 from rewriting import run
 
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
-from mlir_sched.program.building import build_variant, rewritten_variants
+from mlir_sched.program.building import build_variant
+from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
 
@@ -43,7 +44,7 @@ def default(path: Path) -> BuiltVariant:
 
 @pytest.fixture(scope="module")
 def layout(path: Path) -> BuiltVariant:
-    (variant,) = (v for v in rewritten_variants(path, cases.TARGET) if v.name == "channels_last")
+    (variant,) = (v for v in rewritten_variants(path, cases.TARGET).variants if v.name == "channels_last")
     return build_variant(path, cases.TARGET, variant, ())
 
 

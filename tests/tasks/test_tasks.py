@@ -44,6 +44,23 @@ def test_a_torch_program_has_its_public_entry_only(tmp_path: Path) -> None:
     assert [task.weight for task in model.tasks] == [1]
 
 
+RETURNING = """
+func.func @main(%a: tensor<4x8xf32>, %state: tensor<4x2xui8>, %unused: tensor<3xf16>, %odd: tensor<2xcomplex<f32>>)
+    -> (tensor<4x8xf32>, tensor<4x2xui8>, tensor<4x8xf32>) {
+  %r = arith.addf %a, %a : tensor<4x8xf32>
+  return %r, %state, %a : tensor<4x8xf32>, tensor<4x2xui8>, tensor<4x8xf32>
+}
+"""
+
+
+def test_arguments_that_are_only_returned_have_their_types(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(RETURNING)
+    (entry,) = extract(tmp_path / "model.mlir", cases.TARGET).entries
+    first, state, unused = TensorSpec((4, 8), "f32"), TensorSpec((4, 2), "i8"), TensorSpec((3,), "f16")
+    assert entry.inputs == (first, state, unused, TensorSpec((), "f32"))
+    assert entry.outputs == (first, state, first)
+
+
 def test_attention_gives_one_task_per_distinct_dispatch(tmp_path: Path) -> None:
     model = cases.model_of(tmp_path, cases.ATTENTION)
     assert [task.weight for task in model.tasks] == [1, 1, 1]

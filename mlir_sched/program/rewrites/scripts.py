@@ -1,8 +1,9 @@
-"""The rewrites that apply to a program, as text (the worker's side of ``program/building.py``)."""
+"""The rewrites that apply to a program, as text (the worker's side of ``program/rewritten.py``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from iree.compiler import ir
@@ -16,14 +17,23 @@ from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.transform_scripts.script import new_library, print_module
 
 
-def rewrite_scripts(path: str, cores: int) -> tuple[RewriteScript, ...]:
+def rewrite_scripts(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
     """Return the script of every rewrite that applies to a program on ``cores`` cores.
+
+    Returns:
+        The scripts, and the tracebacks of the rewrites that raise an exception, by name.
 
     Raises:
         UserError: The compiler rejects the program.
     """
+    scripts, raised = list[RewriteScript](), dict[str, str]()
     with _program(path) as program:
-        return tuple(_script(rewrite, program) for rewrite in default_rewrites(cores) if rewrite.applies(program))
+        for rewrite in default_rewrites(cores):
+            try:
+                scripts += [_script(rewrite, program)] if rewrite.applies(program) else []
+            except Exception:
+                raised[rewrite.name] = traceback.format_exc()
+    return tuple(scripts), raised
 
 
 def algorithm_scripts(path: str, name: str) -> tuple[tuple[str, str, RewriteScript], ...]:

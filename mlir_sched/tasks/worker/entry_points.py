@@ -7,14 +7,15 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.errors import UserError
-from mlir_sched.payload import TensorSpec
+from mlir_sched.payload import ELEMENT_BYTES, TensorSpec
 from mlir_sched.tasks.model import EntryPoint
 from mlir_sched.tasks.worker.analysis import dynamic_dim
 from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
+from mlir_sched.tasks.worker.declared_types import declared_tensors
 from mlir_sched.tasks.worker.integer_ranges import IntegerRanges
 
 _UNUSED = TensorSpec((), "f32")
-"""The tensor passed for an argument that its function does not use: any tensor will do."""
+"""The tensor passed for an argument that its function does not use, and whose type cannot be made: any will do."""
 _PASSED_AS = {"index": "i64"}
 """Scalar types in a signature that IREE's virtual machine replaces, with the replacement."""
 
@@ -34,8 +35,11 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
         function = functions[name]
         if is_public(function):
             arguments = [argument for argument in function.regions[0].blocks[0].arguments if _is_data(argument)]
-            inputs = _specs(path, name, "argument", [_imported_as(argument, functions) for argument in arguments])
-            outputs = _specs(path, name, "result", _outputs(function, functions))
+            declared = declared_tensors(function)
+            inputs = _specs(path, name, "argument", _inputs(arguments, functions, declared))
+            returned = enumerate(_outputs(function, functions))
+            results = [declared.get(("output", i), type_) if _is_untyped(type_) else type_ for i, type_ in returned]
+            outputs = _specs(path, name, "result", results)
             limits = (
                 ranges.of(argument) if spec.element_type[0] == "i" and spec.element_type != "i1" else None
                 for argument, spec in zip(arguments, inputs, strict=True)
@@ -65,14 +69,34 @@ def _spec(type_: Any) -> TensorSpec:
     return TensorSpec((), _PASSED_AS.get(str(type_), str(type_)), by_value=True)
 
 
+def _inputs(arguments: list[Any], functions: dict[str, Any], declared: dict[tuple[str, int], Any]) -> list[Any]:
+    """Return the types of the tensors and scalars to pass; None for an argument of which no value can be made."""
+    types = []
+    for position, argument in enumerate(arguments):
+        type_ = _imported_as(argument, functions)
+        if type_ is None and _can_be_made(declared.get(("input", position))):
+            type_ = declared["input", position]
+        types.append(type_)
+    return types
+
+
+def _can_be_made(type_: Any) -> bool:
+    """Say whether values of a declared type can be made."""
+    return type_ is not None and dynamic_dim(type_) is None and str(type_.element_type) in ELEMENT_BYTES
+
+
+def _is_untyped(type_: Any) -> bool:
+    return str(type_) == "!hal.buffer_view"
+
+
 def _is_data(argument: Any) -> bool:
     """Say whether the user gives an argument of a function, as opposed to IREE's fences."""
     return str(argument.type) != "!hal.fence"
 
 
 def _imported_as(value: Any, functions: dict[str, Any]) -> Any:
-    """Return the type of the tensor that an argument is imported as; None when the argument is not used."""
-    if str(value.type) != "!hal.buffer_view":
+    """Return the type of the tensor that an argument is imported as; None when it is never imported."""
+    if not _is_untyped(value.type):
         return value.type
     for use in value.uses:
         user = use.owner.operation

@@ -1,0 +1,60 @@
+"""Rewrites of the whole program as variants: one per rewrite that applies to the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlir_sched.compiler.worker_process import JobError, run_isolated
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.processes.limits import ChildError
+from mlir_sched.program.variant import Variant
+from mlir_sched.reasons import reason
+from mlir_sched.targets import target_kind
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.model import EXTRACTION_LIMITS
+
+ALL = "all rewrites"
+"""What stands for the names of the rewrites when the worker process is lost with all of them."""
+_JOB = "mlir_sched.program.rewrites.scripts:rewrite_scripts"
+
+
+@dataclass(frozen=True)
+class RewrittenVariants:
+    """The rewrites of a program.
+
+    Attributes:
+        variants: One variant per rewrite that applies to the program.
+        left_out: Why rewrites could not be tried, by name.
+        internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one rewrite, or all.
+    """
+
+    variants: tuple[Variant, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    internal_errors: tuple[str, ...] = ()
+
+
+def rewritten_variants(path: Path, target: Target) -> RewrittenVariants:
+    """Return one variant per rewrite that applies to the program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    if not target_kind(target.name).rewrites:
+        return RewrittenVariants()
+    scripts: tuple[RewriteScript, ...]
+    raised: dict[str, str]
+    try:
+        scripts, raised = run_isolated(target.flags, _JOB, str(path), target.cores, limits=EXTRACTION_LIMITS)
+    except ChildError as error:
+        return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
+    except JobError as error:
+        return _without({ALL: str(error)})
+    return _without(raised, tuple(Variant(script.name, script.flags, script) for script in scripts))
+
+
+def _without(raised: Mapping[str, str], variants: tuple[Variant, ...] = ()) -> RewrittenVariants:
+    """Return the variants of the other rewrites, given the tracebacks of those that raised, by name."""
+    reasons = {name: reason(text) for name, text in raised.items()}
+    return RewrittenVariants(variants, reasons, tuple(f"{name}: {text}" for name, text in raised.items()))

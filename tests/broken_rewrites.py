@@ -1,0 +1,57 @@
+"""Stands for the rewrites in a worker: one raises, or crashes the compiler, beside one that applies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from unittest import mock
+
+from iree.compiler import ir
+
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.program.rewrites import scripts
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+
+
+class Applying(ProgramRewrite):
+    """A rewrite of any program, without ops."""
+
+    name = "applying"
+
+    def applies(self, program: ir.Module) -> bool:
+        return True
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        return "nothing"
+
+
+class Raising(Applying):
+    """A rewrite with a mistake."""
+
+    name = "raising"
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        raise KeyError("a mistake")
+
+
+class Crashing(Applying):
+    """A rewrite that the compiler does not survive."""
+
+    name = "crashing"
+
+    def applies(self, program: ir.Module) -> bool:
+        os.abort()
+
+
+def with_a_mistake(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+    with mock.patch.object(scripts, "default_rewrites", return_value=(Raising(), Applying())):
+        return scripts.rewrite_scripts(path, cores)
+
+
+def with_a_crash(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+    with mock.patch.object(scripts, "default_rewrites", return_value=(Crashing(), Applying())):
+        return scripts.rewrite_scripts(path, cores)
+
+
+def lost(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+    raise ZeroDivisionError("a mistake")

@@ -1,0 +1,81 @@
+"""Program variants that cannot be had cost themselves, and not the run: each is named with a short reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import iree_cases as cases
+import pytest
+from folders import TESTS
+from rewriting import write
+
+from mlir_sched.compiler import ModelCompileError
+from mlir_sched.compiler.worker_process import JobError
+from mlir_sched.program import building
+from mlir_sched.program.building import build_variants
+from mlir_sched.program.rewritten import ALL, RewrittenVariants, rewritten_variants
+from mlir_sched.program.variant import Variant
+from mlir_sched.reasons import reason
+from mlir_sched.runner import Runner
+
+STACK = "m.mlir:1:2: error: 'func.func' op exceeded stack allocation limit of 32768 bytes for function. Got 49152 bytes"
+TRACEBACK = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'a mistake'\n"
+MISTAKE = "internal error: KeyError: 'a mistake'"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write(tmp_path, cases.MATMUL)
+
+
+def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = building.build_variant
+    failing = {"O3": ModelCompileError(STACK), "data-tiling": JobError(TRACEBACK)}
+
+    def build_variant(path: Path, target: Any, variant: Variant, parameters: Any) -> Any:
+        if variant.name in failing:
+            raise failing[variant.name]
+        return whole(path, target, variant, parameters)
+
+    monkeypatch.setattr(building, "build_variant", build_variant)
+    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
+    monkeypatch.setattr(building, "rewritten_variants", lambda path, target: RewrittenVariants((), {"r": "no"}, ("t",)))
+    found = build_variants(model, cases.TARGET, cast("Runner", None))
+    assert found.built[0].variant.name == "default"
+    assert {name: found.left_out[name] for name in ("O3", "data-tiling", "r")} == {
+        "O3": "IREE does not compile it: IREE's code needs 49152 bytes of stack, more than its limit of 32768",
+        "data-tiling": MISTAKE,
+        "r": "no",
+    }
+    assert found.internal_errors == ("t", f"data-tiling: {TRACEBACK}")
+    kept = found.with_variant(found.built[0], {"another": "it is slower"})
+    assert (kept.built, kept.internal_errors) == (found.built, found.internal_errors)
+    assert kept.left_out == {**found.left_out, "another": "it is slower"}
+
+
+@pytest.mark.parametrize(
+    ("job", "names", "left_out", "internal"),
+    [
+        ("with_a_mistake", ["applying"], {"raising": MISTAKE}, 1),
+        ("with_a_crash", [], {ALL: "IREE does not get through them: the compiler process was killed by SIGABRT"}, 0),
+        ("lost", [], {ALL: "internal error: ZeroDivisionError: a mistake"}, 1),
+    ],
+)
+def test_a_rewrite_that_fails_costs_no_more_than_the_rewrites(
+    job: str, names: list[str], left_out: dict[str, str], internal: int, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setattr("mlir_sched.program.rewritten._JOB", f"broken_rewrites:{job}")
+    found = rewritten_variants(model, cases.TARGET)
+    assert [variant.name for variant in found.variants] == names
+    assert found.left_out == left_out
+    assert len(found.internal_errors) == internal
+    assert all("Traceback" in text for text in found.internal_errors)
+
+
+def test_the_reason_of_a_traceback_is_its_exception() -> None:
+    assert reason(TRACEBACK) == MISTAKE
+    assert reason("Traceback (most recent call last)\nValueError: error: " + 200 * "x").endswith("x ...")
