@@ -99,7 +99,7 @@ def dispatch_table(dispatches: Sequence[DispatchResult]) -> Table:
     return made
 
 
-def _as_in_program(dispatch: DispatchResult) -> bool:
+def as_in_program(dispatch: DispatchResult) -> bool:
     """Say whether a dispatch takes about as long alone as in the program; True when one of the times is unknown."""
     if dispatch.untuned is None or dispatch.in_program_s is None:
         return True
@@ -126,7 +126,7 @@ def summary_lines(result: TuneResult) -> list[str]:
     if result.tunable_share is not None:
         lines.append(f"{result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts")
     lines += [f"note: {note}" for note in result.notes]
-    elsewhere = [d.name for d in result.dispatches if not _as_in_program(d)]
+    elsewhere = [d.name for d in result.dispatches if not as_in_program(d)]
     if elsewhere:
         more = f" and {len(elsewhere) - SHOWN} more" if len(elsewhere) > SHOWN else ""
         lines.append(

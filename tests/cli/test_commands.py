@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import Cli
 
-from mlir_sched.cli.tune import MOST_ROWS, failure_lines, rest_lines, rows_that_matter
+from mlir_sched.cli.tune import MOST_ROWS, as_in_program, failure_lines, rest_lines, rows_that_matter
 from mlir_sched.outcome import Timing
 from mlir_sched.tuned_folder.result import DispatchResult
 from mlir_sched.version import __version__
@@ -73,3 +73,16 @@ def test_the_table_has_the_dispatches_that_take_most_time_and_counts_the_rest() 
     assert rest_lines(shown, rest) == [
         "and 3 dispatches that take 1 ms of 157 ms per run, 0 of them with a script; report.html shows all"
     ]
+
+
+@pytest.mark.parametrize(
+    ("alone_s", "inside_s", "alike"),
+    [(1.464, 0.069, False), (0.069, 0.069, True), (0.069, 1.464, False), (0.1, 0.069, True), (3e-6, 1e-6, True)],
+)
+def test_a_dispatch_that_is_other_code_alone_than_in_the_program_is_told_apart(
+    alone_s: float, inside_s: float, alike: bool
+) -> None:
+    """A strided 1x1 convolution of ResNet-50 takes 1464 ms alone, 69 in the model; calls have a cost of their own."""
+    untuned = Timing(alone_s, alone_s, alone_s, 20, 1.0, 1.0, 1.0, 0)
+    assert as_in_program(DispatchResult("dispatch", "", "", 1, untuned, None, in_program_s=inside_s)) is alike
+    assert as_in_program(DispatchResult("dispatch", "", "", 1, untuned, None))
