@@ -53,7 +53,12 @@ class TensorSpec:
     @property
     def bytes(self) -> int:
         """Size in bytes."""
-        return self.elements * ELEMENT_BYTES[self.element_type]
+        return self.elements * self.element_bytes
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of an element in bytes."""
+        return ELEMENT_BYTES[self.element_type]
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,14 @@ class Operand:
         """Return the order of its dimensions in which two of them change places."""
         places = {first: second, second: first}
         return tuple(places.get(dim, dim) for dim in range(len(self.indexing_map)))
+
+    def ordered(self, first: int, second: int) -> tuple[int, ...]:
+        """Return the order of its dimensions in which the dimension of one loop stands before that of another.
+
+        The two dimensions change places where they have to; each is walked by one loop.
+        """
+        before, behind = self.loops.index(first), self.loops.index(second)
+        return self.swapped(before, behind) if before > behind else tuple(range(len(self.loops)))
 
     @cached_property
     def steps(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -214,7 +227,7 @@ class LinalgOp:
     @cached_property
     def element_bytes(self) -> int:
         """Size of an element of its (first) result."""
-        return ELEMENT_BYTES[self.outputs[0].tensor.element_type]
+        return self.outputs[0].tensor.element_bytes
 
     @cached_property
     def reduces(self) -> bool:

@@ -18,6 +18,7 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import matchers
+from mlir_sched.transform_scripts.handles import Handles
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
@@ -231,11 +232,11 @@ def test_finished_ops_are_not_looked_for() -> None:
 
 def test_all_fills_share_one_handle_once_theirs_have_ended() -> None:
     emitter = RecordingEmitter()
-    ops = TrackedOps(DISPATCH, emitter)
+    handles = Handles(DISPATCH, TrackedOps(DISPATCH, emitter), emitter)
     fill, product, _ = DISPATCH.ops
-    ops.end_handles()
-    assert ops.found(fill).handle == "h2"
-    assert ops.found(product).handle == "h1#0"
+    handles.end()
+    assert handles.found(fill) == "h2"
+    assert handles.found(product) == "h1#0"
     assert emitter.take() == ["h1 = match linalg.generic, linalg.matmul", "split h1 in 2", "h2 = match linalg.fill"]
 
 
@@ -245,8 +246,10 @@ VERBS: dict[str, Callable[[Schedule, Contraction], object]] = {
     "distribute": lambda s, mm: s.distribute(mm.root, {mm.tiled[0]: 1}, ["#x"]),
     "rfactor": lambda s, mm: s.rfactor(mm.op, {mm.reduction: 4}),
     "inline": lambda s, mm: s.inline(mm.root),
-    "promote": lambda s, mm: s.promote(mm.op, 0, order=(0, 1), tile=(1, 1), around=1),
-    "pack": lambda s, mm: s.pack(mm.op, {mm.reduction: 2}, operand=0, order=(0, 1), copy=(1, 1)),
+    "promote": lambda s, mm: s.promote(mm.op, mm.op.inputs[0], innermost=mm.tiled[0], tile={}, around=1),
+    "pack": lambda s, mm: s.pack(
+        mm.op, {mm.reduction: 2}, operand=mm.op.inputs[0], order=(mm.tiled[0], mm.reduction), copy={}
+    ),
     "read_padding_in_place": lambda s, mm: s.read_padding_in_place(),
     "peel": lambda s, mm: s.peel(),
     "copies": lambda s, mm: next(s.copies(mm.op)),

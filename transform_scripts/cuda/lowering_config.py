@@ -6,6 +6,7 @@ and ``reduction`` count iterations; with an ``mma_kind``, ``subgroup`` and ``red
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from mlir_sched.transform_scripts.gpu.shared_memory import fits, sample_step
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops, draw_threads
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import Sharing, nest_of, shared_tiles, size_list
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, loop_of
 
 INSTRUCTION_COLUMNS = 8
@@ -66,10 +67,10 @@ def _configure_threads(s: Schedule, mm: Contraction) -> None:
     loops = tuple(loop_of(mm.op, loop.position(mm.op)) for loop in distributed_loops(mm.op))
     workgroup, thread = draw_threads(s, mm.op, loops)
     step = s.sample_tile("reduction_step", mm.reduction, most=MAX_REDUCTION_STEP)
-    s.require_unrolled(product([*thread.values(), step]) // s.target.vector_elements(4), MAX_THREAD_VECTORS)
+    s.require_unrolled(math.prod([*thread.values(), step]) // s.target.vector_elements(4), MAX_THREAD_VECTORS)
     reduction = {**by_one(mm.outer_reductions), mm.reduction: step}
     nest = nest_of(mm.op, [("workgroup", workgroup), ("loop", reduction)])
-    room = fits(s, Sharing(shared_tiles(mm.op, nest.tile, (0, 1)), 1))
+    room = fits(s, Sharing(shared_tiles(mm.op, nest.tile), 1))
     promote = room and s.sample_yes("promote", yes=1.0, no=1.0)
     lists = {"workgroup": workgroup, "thread": thread, "reduction": reduction}
     levels = [("workgroup", workgroup), ("loop", reduction), ("thread", thread)]

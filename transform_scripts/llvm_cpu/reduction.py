@@ -14,6 +14,7 @@ are of a softmax of 256x256 on Zen 4, IREE 3.13.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,7 +25,7 @@ from mlir_sched.transform_scripts.common.reduction import ReductionModule, betwe
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
 from mlir_sched.transform_scripts.nest import points
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
     Loop,
     Reduction,
@@ -166,7 +167,7 @@ def _sample_whole(s: Schedule, rows: Rows, ops: Sequence[LinalgOp]) -> Sequence[
     """Choose whether the rows of ``ops`` are computed without loops over columns; return the ops if so."""
     if len(ops) == 1 or any(s.extent(loop) > 1 for loop in rows.found.rows):
         return ()
-    count = sum(instructions(op, product(s.tile_of(op)) / s.lanes(op)) for op in ops)
+    count = sum(instructions(op, math.prod(s.tile_of(op)) / s.lanes(op)) for op in ops)
     if count > MAX_ROW_INSTRUCTIONS or s.sample_choice("row", ("whole", "parts"), weights=(2.0, 1.0)) == "parts":
         return ()
     return ops
