@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mlir_sched.payload import LinalgOp, OpKind
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
 from mlir_sched.transform_scripts.found_by_mark import mark_of
 
@@ -17,17 +17,34 @@ class FoundByName:
     and these marks take the place of names. Fills are never marked: CSE merges equal fills.
 
     Args:
+        dispatch: The dispatch of the ops.
         emitter: Receives marks and look-ups.
 
     Attributes:
-        ended: Indices of the ops.
+        ended: Whether the handles of the ops, fills aside, have ended.
         marked: Whether marks take the place of names.
     """
 
-    def __init__(self, emitter: Emitter) -> None:
-        self.ended: set[int] = set()
+    def __init__(self, dispatch: Dispatch, emitter: Emitter) -> None:
+        self.ended = False
         self.marked = False
+        self._dispatch = dispatch
         self._emit = emitter
+        self._fills: set[int] = set()  # those whose handles have ended
+
+    def __contains__(self, index: int) -> bool:
+        """Say whether the handle of the op at an index has ended."""
+        return index in self._fills or (self.ended and any(op.index == index for op in self._dispatch.beside_fills))
+
+    def end(self) -> None:
+        """Note that the handles of all ops end."""
+        self.ended = True
+        self._fills = {op.index for op in self._dispatch.fills}
+
+    def clear(self) -> None:
+        """Note that ops whose handles have ended are not to be found any more."""
+        self.ended = False
+        self._fills.clear()
 
     def mark(self, handles: Iterable[tuple[LinalgOp, Handle]]) -> None:
         """Mark ops that fusion may put into another order, while their handles are valid."""
@@ -37,7 +54,7 @@ class FoundByName:
 
     def match_fills(self, fill: LinalgOp) -> Handle:
         """Match all fills of a name: they share one handle once their own have ended."""
-        self.ended.discard(fill.index)
+        self._fills.discard(fill.index)
         return self._emit.match_ops([fill.name])
 
     def match(self, ops: Sequence[LinalgOp], copies: int = 1) -> list[tuple[Handle, ...]]:
@@ -46,7 +63,7 @@ class FoundByName:
         Where several ops are matched at once, a script fails that finds more or fewer. A match of one op is not
         counted: that it is missing, or is several ops, shows in the proof of application and in the numeric checks.
         """
-        self.ended.difference_update(op.index for op in ops)
+        self.ended = False
         found: dict[int, Sequence[Handle]] = {}
         for group in self._groups(ops):
             handles = self._emit.split(self._look_up(group), copies * len(group))

@@ -30,7 +30,7 @@ class Handles:
         self._emit = emitter
         self._last: list[Handle] = [*emitter.match_linalg_ops(len(dispatch.ops))]  # per op, then per op in _combining
         self._combining: dict[int, int] = {}  # where in _last the op is that combines the partial results of an op
-        self._by_name = FoundByName(emitter)
+        self._by_name = FoundByName(dispatch, emitter)
         self._by_mark = FoundByMark(emitter)
         self._names_suffice = True  # to find ops again whose handles end
         self._kept: int | None = None  # the op among the ended ones whose handle is valid, but for the clean-up to come
@@ -48,7 +48,7 @@ class Handles:
         self.settle()
         if op.index in self._by_mark:
             self._find_mark(op.index, op)
-        elif op.index in self._by_name.ended:
+        elif op.index in self._by_name:
             self.hold(op, self._by_name.match_fills(op))
         return self._last[op.index]
 
@@ -71,12 +71,11 @@ class Handles:
     def settle(self) -> None:
         """Clean up untidy code, and match the ops whose handles ended by name; fills are matched at their next use."""
         self._ops.tidy()
-        ended, ops = self._by_name.ended, self._ops.unfinished
-        if not ended or self._ops.rule or not any(op.index in ended for op in ops):
-            return
-        (handles,) = self._by_name.match(ops)
-        for op, handle in zip(ops, handles, strict=True):
-            self.hold(op, handle)
+        ops = self._ops.unfinished
+        if self._by_name.ended and ops and not self._ops.rule:
+            (handles,) = self._by_name.match(ops)
+            for op, handle in zip(ops, handles, strict=True):
+                self.hold(op, handle)
 
     def mark(self) -> None:
         """Prepare for a fusion, which may put ops that are found by name into another order."""
@@ -114,11 +113,11 @@ class Handles:
         """
         self._kept = None if kept is None else kept.index
         if self._names_suffice:
-            self._by_name.ended = set(range(len(self._dispatch.ops)))
+            self._by_name.end()
             return
         place = self._emit.place()
         for position, handle in enumerate(self._last):
-            if position not in self._by_name.ended and not self._ops.is_closed(position):
+            if not self._ops.is_closed(position) and position not in self._by_name:
                 self._by_mark.end(position, place, handle)
 
     def multiply(self) -> None:
@@ -143,10 +142,10 @@ class Handles:
         The ops, and those whose handles ended, are set aside: a copy of an op is found once it is shown.
         """
         self._names_suffice = False
-        ended = self._by_name.ended | {op.index for op in ops}
+        ended = [op.index for op in self._dispatch.ops if op.index in self._by_name]
         handles = self._by_name.match(ops, copies)
-        self._ops.set_aside(ended)
-        self._by_name.ended.clear()
+        self._ops.set_aside([*ended, *(op.index for op in ops)])
+        self._by_name.clear()
         return handles
 
     def hold_copy(self, op: LinalgOp, handle: Handle) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mlir_sched.errors import ScheduleError
 from mlir_sched.payload import LinalgOp
@@ -56,7 +56,7 @@ class TileLoops:
 
     def hold(self, loop: TileLoop, handle: Handle) -> TileLoop:
         """Note the new handle of a loop, and return the loop with it."""
-        held = replace(loop, handle=handle)
+        held = TileLoop(handle, loop.loop, loop.extent, loop.size)  # dataclasses.replace takes several times as long
         self._made = [held if made is loop else made for made in self._made]
         return held
 

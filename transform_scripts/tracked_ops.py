@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
 from mlir_sched.errors import ScheduleError
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind, producer_tiles
+from mlir_sched.payload import Dispatch, LinalgOp, producer_tiles
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.nest import Level, TiledOp
@@ -52,7 +52,7 @@ class TrackedOps:
 
     def __init__(self, dispatch: Dispatch, emitter: Emitter) -> None:
         self.nests: list[TiledOp] = []
-        self.unfinished = [op for op in dispatch.ops if op.kind is not OpKind.FILL]
+        self.unfinished = dispatch.beside_fills
         self.code = Code.DISTRIBUTED
         self.rule = ""
         self._dispatch = dispatch
@@ -138,7 +138,7 @@ class TrackedOps:
 
     def _close(self, op: LinalgOp, why: str) -> None:
         self._closed[op.index] = why
-        self.unfinished = [other for other in self.unfinished if other.index != op.index]
+        self.unfinished = tuple(other for other in self.unfinished if other.index != op.index)
 
     # Copies -----------------------------------------------------------------------------------------------------
 

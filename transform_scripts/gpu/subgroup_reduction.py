@@ -14,7 +14,6 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.reduction import runs_along_columns
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -118,7 +117,7 @@ def _walks_rows(op: LinalgOp, found: Reduction) -> bool:
     """Say whether the last loop of an op walks whole rows, and its other loops are those of the rows."""
     others = list(range(len(op.extents) - 1))
     if op.reduces:
-        return list(op.parallel_dims) == others and not runs_along_columns(op)
+        return list(op.parallel_dims) == others and not op.reduces_in_strides
     return [loop.position(op) for loop in found.parallel] == others
 
 
