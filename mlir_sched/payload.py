@@ -53,7 +53,12 @@ class TensorSpec:
     @property
     def bytes(self) -> int:
         """Size in bytes."""
-        return self.elements * ELEMENT_BYTES[self.element_type]
+        return self.elements * self.element_bytes
+
+    @cached_property
+    def element_bytes(self) -> int:
+        """Size of an element in bytes."""
+        return ELEMENT_BYTES[self.element_type]
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,14 @@ class Operand:
         places = {first: second, second: first}
         return tuple(places.get(dim, dim) for dim in range(len(self.indexing_map)))
 
+    def ordered(self, first: int, second: int) -> tuple[int, ...]:
+        """Return the order of its dimensions in which the dimension of one loop stands before that of another.
+
+        The two dimensions change places where they have to; each is walked by one loop.
+        """
+        before, behind = self.loops.index(first), self.loops.index(second)
+        return self.swapped(before, behind) if before > behind else tuple(range(len(self.loops)))
+
     @cached_property
     def steps(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Per dimension, the loops it depends on, each with how far one iteration moves along it."""
@@ -112,6 +125,8 @@ class Operand:
 
     def touched(self, tile: Sequence[int]) -> list[int]:
         """Return how many elements it reads along each dimension while loop ``i`` runs over ``tile[i]`` iterations."""
+        if self.is_projected_permutation:
+            return [int(tile[loop]) for loop in self.loops]
         lengths = []
         for steps in self.steps:
             length = 1
@@ -122,7 +137,7 @@ class Operand:
 
     def footprint_bytes(self, tile: Sequence[int]) -> int:
         """Return the bytes it touches while each loop ``i`` runs over ``tile[i]`` iterations."""
-        return ELEMENT_BYTES[self.tensor.element_type] * math.prod(self.touched(tile))
+        return self.tensor.element_bytes * math.prod(self.touched(tile))
 
     @cached_property
     def is_projected_permutation(self) -> bool:
@@ -214,7 +229,7 @@ class LinalgOp:
     @cached_property
     def element_bytes(self) -> int:
         """Size of an element of its (first) result."""
-        return ELEMENT_BYTES[self.outputs[0].tensor.element_type]
+        return self.outputs[0].tensor.element_bytes
 
     @cached_property
     def reduces(self) -> bool:
@@ -226,6 +241,17 @@ class LinalgOp:
     def has_windows(self) -> bool:
         """Whether some input is read through sums of loops, as a convolution slides a window over its image."""
         return any(expr.dims and not expr.is_dim for operand in self.inputs for expr in operand.indexing_map)
+
+    @cached_property
+    def largest_input(self) -> Operand:
+        """Its (first) input of the most elements."""
+        return max(self.inputs, key=lambda operand: operand.tensor.elements)
+
+    @cached_property
+    def reduces_in_strides(self) -> bool:
+        """Whether it reduces, and no reduction loop walks the contiguous dimension of its largest input."""
+        last = self.largest_input.indexing_map[-1:]
+        return self.reduces and not any(d in self.reduction_dims for expr in last for d in expr.dims)
 
     def operand_of(self, producer: int) -> Operand | None:
         """Return its first operand that op ``producer`` of the dispatch makes, or None."""
@@ -250,6 +276,11 @@ class LinalgOp:
     def scalar_ops(self) -> int:
         """Scalar operations of one execution: iterations times body length."""
         return self.iterations * len(self.body)
+
+    @cached_property
+    def footprint_bytes(self) -> int:
+        """Bytes of its operands that one execution touches."""
+        return sum(operand.footprint_bytes(self.extents) for operand in (*self.inputs, *self.outputs))
 
     @cached_property
     def contraction_dims(self) -> ContractionDims:
@@ -314,10 +345,24 @@ class Dispatch:
         )
 
     @cached_property
+    def fills(self) -> tuple[LinalgOp, ...]:
+        """The fills, in program order."""
+        return tuple(op for op in self.ops if op.kind is OpKind.FILL)
+
+    @cached_property
+    def beside_fills(self) -> tuple[LinalgOp, ...]:
+        """All other ops, in program order."""
+        return tuple(op for op in self.ops if op.kind is not OpKind.FILL)
+
+    @cached_property
+    def scalar_ops(self) -> int:
+        """Scalar operations of one execution of all its ops."""
+        return sum(op.scalar_ops for op in self.ops)
+
+    @cached_property
     def is_chain(self) -> bool:
         """Whether each op reads the op before it, fills aside: these ops keep their order wherever they are fused."""
-        ops = [op for op in self.ops if op.kind is not OpKind.FILL]
-        return all(reader in self.consumers(op.index) for op, reader in pairwise(ops))
+        return all(reader in self.consumers(op.index) for op, reader in pairwise(self.beside_fills))
 
     @property
     def root(self) -> LinalgOp:

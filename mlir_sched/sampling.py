@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
@@ -48,12 +48,12 @@ class Distribution(ABC):
 
     def contains(self, value: Value) -> bool:
         """Say whether the support has this value, of the same type: 4.0 is not 4, and True is not 1."""
-        member = _support_table(self).get(value)
-        return member is not None and _same_types(member, value)
+        member = self._members.get(value)
+        return member is not None and (member is value or _same_types(member, value))
 
     def sample(self, rng: np.random.Generator) -> Value:
         """Draw one value."""
-        support, probabilities = _sampling_table(self)
+        support, probabilities = self._chances
         if probabilities is None:
             return support[int(rng.integers(len(support)))]
         return support[bisect_right(probabilities, rng.random())]
@@ -74,6 +74,14 @@ class Distribution(ABC):
         if not others:
             return None
         return others[bisect_right(probabilities, rng.random())]
+
+    @cached_property
+    def _members(self) -> Mapping[Value, Value]:
+        return _support_table(self)
+
+    @cached_property
+    def _chances(self) -> tuple[tuple[Value, ...], list[float] | None]:
+        return _sampling_table(self)
 
     def to_json(self) -> dict[str, Any]:
         """Return the distribution as JSON data, ``kind`` first, without defaults; lists stand for tuples."""
@@ -238,6 +246,15 @@ DISTRIBUTIONS: Mapping[str, type[Distribution]] = {
     cls.kind: cls for cls in (PerfectTile, Categorical, IntRange, PowerOfTwo, Permutation)
 }
 """Every sampling primitive by its ``kind``."""
+
+
+@lru_cache(maxsize=8192, typed=True)
+def shared(cls: type[Distribution], *values: Any) -> Distribution:
+    """Return the distribution of a class whose fields have these values: the same object for the same values.
+
+    Programs draw from equal distributions thousands of times; the shared object has its tables at hand.
+    """
+    return cls(*values)
 
 
 def distribution_from_json(data: Mapping[str, Any]) -> Distribution:

@@ -52,6 +52,20 @@ class RecordingEmitter(Emitter):
         made = self._made(f"rfactor {target} by {_numbers(sizes)}")
         return f"fill of {made}", f"partial of {made}", f"combine of {made}", f"loop of {made}"
 
+    def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
+        return self._made(f"pack {target} by {_numbers(sizes)}")
+
+    def transpose_pack(self, target: Handle, operand: int, order: Sequence[int]) -> Handle:
+        return self._made(f"transpose operand {operand} of {target} to {list(order)}")
+
+    def hoist_operand(
+        self, target: Handle, operand: int, zeros: Sequence[str], dimensions: int, loops: int, order: Sequence[int]
+    ) -> Handle:
+        return self._made(f"hoist operand {operand} of {target} out of {loops} loops as {list(order)}")
+
+    def share_operands(self, target: Handle, operands: Sequence[int]) -> Handle:
+        return self._made(f"share operands {list(operands)} of {target}")
+
     def peel(self, loop: Handle) -> None:
         self._emit(f"peel {loop}")
 
@@ -59,7 +73,7 @@ class RecordingEmitter(Emitter):
         self._emit(f"unroll {loop} by {factor}")
 
     def vectorize(self, target: Handle, sizes: Sequence[int] = ()) -> None:
-        self._emit(f"vectorize {target}")
+        self._emit(f"vectorize {target}{f' by {_numbers(sizes)}' if sizes else ''}")
 
     def apply_patterns(self, *patterns: str) -> None:
         self._emit("patterns")

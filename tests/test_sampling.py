@@ -16,6 +16,7 @@ from mlir_sched.sampling import (
     PowerOfTwo,
     distribution_from_json,
     divisors,
+    shared,
 )
 
 words = st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=5, unique=True).map(tuple)
@@ -228,3 +229,11 @@ def test_a_wrong_description_is_refused(data: dict[str, object]) -> None:
 def test_every_primitive_is_registered_under_its_kind() -> None:
     assert all(cls.kind == kind for kind, cls in DISTRIBUTIONS.items())
     assert set(DISTRIBUTIONS.values()) == set(Distribution.__subclasses__())
+
+
+def test_equal_fields_share_one_distribution_but_true_is_not_one() -> None:
+    assert shared(PerfectTile, 64, 2) is shared(PerfectTile, 64, 2)
+    assert shared(PerfectTile, 64, 2) == PerfectTile(64, 2)
+    assert repr(shared(PerfectTile, 8, 1, 0, 1, 0, True)) != repr(shared(PerfectTile, 8, 1, 0, 1, 0, 1))
+    with pytest.raises(ValueError, match="low <= high"):
+        shared(IntRange, 2, 1)

@@ -14,6 +14,7 @@ from mlir_sched.sampling import (
     PerfectTile,
     Permutation,
     PowerOfTwo,
+    shared,
 )
 from mlir_sched.trace import Decision, Recorder
 from mlir_sched.transform_scripts.emitter import Emitter, Sampled
@@ -73,8 +74,9 @@ class Draws(ABC):
                 :class:`~mlir_sched.sampling.PerfectTile`.
             static: Whether the consuming op only takes static numbers.
         """
-        bounds = (most, unit, most_outermost, power_of_two)
-        return self._numbers(name, PerfectTile(self.extent(loop), levels, *bounds, tuple(powers)), static)
+        bounds = (int(most), int(unit), int(most_outermost), power_of_two)
+        values = (int(self.extent(loop)), levels, *bounds, tuple(map(float, powers)))
+        return self._numbers(name, shared(PerfectTile, *values), static)
 
     def sample_tile(
         self, name: str, loop: Loop, *, most: int = 0, unit: int = 1, power: float | None = None, static: bool = False
@@ -125,21 +127,23 @@ class Draws(ABC):
 
     def sample_int(self, name: str, low: int, high: int, *, step: int = 1, static: bool = False) -> Sampled:
         """Draw an integer of ``low..high``."""
-        return self._numbers(name, IntRange(low, high, step), static)[0]
+        return self._numbers(name, shared(IntRange, int(low), int(high), int(step)), static)[0]
 
     def sample_power_of_two(self, name: str, low: int, high: int, *, static: bool = False) -> Sampled:
         """Draw a power of two of ``low..high``."""
-        return self._numbers(name, PowerOfTwo(low, high), static)[0]
+        return self._numbers(name, shared(PowerOfTwo, int(low), int(high)), static)[0]
 
     def sample_number(
         self, name: str, choices: Sequence[int], *, weights: Sequence[float] = (), static: bool = False
     ) -> Sampled:
         """Draw one of several numbers."""
-        return self._numbers(name, Categorical(tuple(map(int, choices)), tuple(weights)), static)[0]
+        distribution = shared(Categorical, tuple(map(int, choices)), tuple(map(float, weights)))
+        return self._numbers(name, distribution, static)[0]
 
     def sample_choice(self, name: str, choices: Sequence[str], *, weights: Sequence[float] = ()) -> str:
         """Draw one of several words; the word decides which ops are emitted."""
-        return cast(str, self._structural(name, Categorical(tuple(choices), tuple(weights))).value)
+        distribution = shared(Categorical, tuple(choices), tuple(map(float, weights)))
+        return cast(str, self._structural(name, distribution).value)
 
     def sample_yes(self, name: str, *, yes: float, no: float) -> bool:
         """Draw ``yes`` or ``no``, with the given weights; return whether the word is ``yes``."""
@@ -153,7 +157,7 @@ class Draws(ABC):
     def sample_order(self, name: str, loops: Sequence[Loop]) -> Loops:
         """Draw an order of loops; traces hold the loops' names."""
         by_name = {loop.name: loop for loop in loops}
-        order = cast("tuple[str, ...]", self._structural(name, Permutation(tuple(by_name))).value)
+        order = cast("tuple[str, ...]", self._structural(name, shared(Permutation, tuple(by_name))).value)
         return tuple(by_name[chosen] for chosen in order)
 
     def _numbers(self, name: str, distribution: Distribution, static: bool) -> tuple[Sampled, ...]:

@@ -168,6 +168,3 @@ class Facts(Draws):
         """
         if not self.fits_stack(size):
             raise IllegalTraceError(f"{what} take {size} bytes of the {self.target.stack_bytes} on the stack")
-
-    def _settle(self) -> None:
-        self._ops.settle()

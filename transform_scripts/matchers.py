@@ -129,8 +129,7 @@ def _runs_along_rows(op: LinalgOp) -> bool:
     """
     dims = op.contraction_dims
     longest = [max((op.extents[d] for d in loops), default=1) for loops in (dims.m, dims.n)]
-    largest = max(op.inputs, key=lambda operand: operand.tensor.elements)
-    return min(longest) == 1 and op.reduction_dims[-1] in largest.indexing_map[-1].dims
+    return min(longest) == 1 and op.reduction_dims[-1] in op.largest_input.indexing_map[-1].dims
 
 
 def fill_of(op: LinalgOp, dispatch: Dispatch) -> LinalgOp | None:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.payload import ELEMENT_BYTES, LinalgOp
-from mlir_sched.transform_scripts.emitter import Handle
+from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.structures import Loop
 
 
@@ -24,26 +23,20 @@ class TiledOp:
     """A payload op as it stands at this point of the schedule.
 
     Attributes:
-        handle: Its transform handle.
         op: The payload op.
         tile: Iterations per loop that one instance of the op covers; the op's extents before any tiling.
         levels: The tiling levels around the op, outermost first; kinds are ``workgroup``, ``subgroup``,
             ``thread``, ``loop``, ``lanes``, ``vector``.
     """
 
-    handle: Handle
     op: LinalgOp
     tile: tuple[int, ...]
     levels: tuple[Level, ...] = ()
 
-    def held(self, handle: Handle) -> TiledOp:
-        """Return the op with another handle (``dataclasses.replace`` takes several times as long)."""
-        return TiledOp(handle, self.op, self.tile, self.levels)
-
-    def tiled(self, handle: Handle, kind: str, sizes: Sequence[int]) -> TiledOp:
+    def tiled(self, kind: str, sizes: Sequence[int]) -> TiledOp:
         """Return the op inside one more level; a size of 0, or above the tile, leaves a loop whole."""
         tile = tuple(min(s, t) if s else t for s, t in zip(sizes, self.tile, strict=True))
-        return TiledOp(handle, self.op, tile, (*self.levels, Level(kind, tile)))
+        return TiledOp(self.op, tile, (*self.levels, Level(kind, tile)))
 
 
 @dataclass(frozen=True)
@@ -81,28 +74,6 @@ class Sharing:
         return buffers * sum(tile.bytes(padding) for tile in self.tiles)
 
 
-@dataclass(frozen=True, eq=False)
-class TileLoop:
-    """A loop that tiling made.
-
-    Attributes:
-        handle: Its transform handle.
-        loop: The loop that was tiled; None for an ``scf.forall``, and for the loop over lanes that divide.
-        extent: Iterations of the tiled loop that this loop walks.
-        size: Iterations of the tiled loop that one step covers.
-    """
-
-    handle: Handle
-    loop: Loop | None = None
-    extent: int = 1
-    size: int = 1
-
-    @property
-    def rest(self) -> int:
-        """Number of iterations that whole steps leave over; 0 where the first step covers all."""
-        return self.extent % self.size if self.size < self.extent else 0
-
-
 def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
     """Return one size per loop of an op: the given one, or 0 (leave whole)."""
     numbers = [0] * len(op.extents)
@@ -111,10 +82,9 @@ def numbers_of(op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
     return numbers
 
 
-def shared_tiles(op: LinalgOp, tile: Sequence[int], operands: Sequence[int]) -> tuple[SharedTile, ...]:
-    """Return what an op reads of some of its inputs while its loops run over a tile."""
-    read = [op.inputs[index] for index in operands]
-    return tuple(SharedTile(tuple(o.touched(tile)), ELEMENT_BYTES[o.tensor.element_type]) for o in read)
+def shared_tiles(op: LinalgOp, tile: Sequence[int]) -> tuple[SharedTile, ...]:
+    """Return what an op reads of its inputs while its loops run over a tile."""
+    return tuple(SharedTile(tuple(o.touched(tile)), o.tensor.element_bytes) for o in op.inputs)
 
 
 def points(op: LinalgOp, tile: Sequence[int]) -> int:
@@ -124,21 +94,12 @@ def points(op: LinalgOp, tile: Sequence[int]) -> int:
 
 def nest_of(op: LinalgOp, levels: Sequence[tuple[str, Mapping[Loop, int]]]) -> TiledOp:
     """Return an op inside levels that the compiler will make, outermost first: (kind of level, sizes by loop)."""
-    nest = TiledOp(None, op, op.extents)
+    nest = TiledOp(op, op.extents)
     for kind, sizes in levels:
-        nest = nest.tiled(None, kind, numbers_of(op, sizes))
+        nest = nest.tiled(kind, numbers_of(op, sizes))
     return nest
 
 
 def size_list(op: LinalgOp, sizes: Mapping[Loop, int]) -> str:
     """Return sizes as a ``lowering_config`` lists them: one per loop of an op, 0 for a loop that stays whole."""
     return f"[{', '.join(str(int(size)) for size in numbers_of(op, sizes))}]"
-
-
-def tile_loops(
-    handles: Sequence[Handle], op: LinalgOp, sizes: Mapping[Loop, int], tile: Sequence[int]
-) -> list[TileLoop]:
-    """Return the loops that tiling an op of extents ``tile`` by ``sizes`` makes, in the order of the op's loops."""
-    placed = sorted((loop.position(op), loop, int(size)) for loop, size in sizes.items())
-    made = zip(handles, placed, strict=True)
-    return [TileLoop(handle, loop, tile[position], size) for handle, (position, loop, size) in made]

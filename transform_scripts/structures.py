@@ -178,6 +178,18 @@ class Reduction:
         """The loops longer than 1 that no reduction runs along."""
         return tuple(loop for loop in self.parallel if loop.extent > 1)
 
+    @cached_property
+    def recomputable(self) -> tuple[LinalgOp, ...]:
+        """The element-wise ops that make no result; none where IREE's pass cannot rematerialise them."""
+        between = tuple(op for op in self.ops if op.kind is OpKind.ELEMENTWISE and op is not self.root)
+        generic = all(op.name == "linalg.generic" for op in self.ops if op.kind is not OpKind.FILL)
+        return between if generic else ()
+
+    @cached_property
+    def in_strides(self) -> bool:
+        """Whether any reduction walks its largest input in strides; vectors then lie across rows, one row per lane."""
+        return any(op.reduces_in_strides for op in self.ops)
+
     @property
     def fills(self) -> tuple[LinalgOp, ...]:
         """The fills, which initialise the reductions."""

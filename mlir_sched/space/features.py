@@ -7,12 +7,10 @@ footprints and reuse per tiling level, vector and register use. As in TVM, count
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.extents import vector_elements
 from mlir_sched.transform_scripts.nest import TiledOp
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -58,10 +56,9 @@ def featurise(schedule: Schedule, sketch: str) -> np.ndarray:
 
 
 def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
-    ops = schedule.dispatch.ops
-    operations = sum(op.scalar_ops for op in ops)
+    dispatch = schedule.dispatch
     if nest is None:
-        return [_log(operations)] + [0.0] * (GLOBAL - 1)
+        return [_log(dispatch.scalar_ops)] + [0.0] * (GLOBAL - 1)
     op, target = nest.op, schedule.target
     workgroups = _workgroups(nest)
     waves = math.ceil(workgroups / target.cores)
@@ -71,8 +68,8 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
     volume = math.prod(nest.tile)
     reduction = math.prod(nest.tile[d] for d in op.reduction_dims)
     return [
-        _log(operations),
-        _log(_footprint(op, op.extents)),
+        _log(dispatch.scalar_ops),
+        _log(op.footprint_bytes),
         _log(workgroups),
         workgroups / (waves * target.cores),
         _log(len(nest.levels)),
@@ -82,7 +79,7 @@ def _global(schedule: Schedule, nest: TiledOp | None) -> list[float]:
         _log(volume),
         _log(volume / reduction),
         _log(reduction),
-        _log(len(ops)),
+        _log(len(dispatch.ops)),
         _log(sum(math.prod(n.tile) for n in schedule.nests)),
         _log(op.iterations / max(1, volume)),
     ]
@@ -97,7 +94,8 @@ def _levels(schedule: Schedule, nest: TiledOp) -> list[list[float]]:
             continue  # a loop of one iteration
         trips = math.prod(-(-o // i) for o, i in zip(outer, inner, strict=True))
         reduction_trips = math.prod(-(-outer[d] // inner[d]) for d in op.reduction_dims)
-        footprint = _footprint(op, inner)
+        footprints = [operand.footprint_bytes(inner) for operand in (*op.inputs, *op.outputs)]
+        footprint = sum(footprints)
         rows.append(
             [
                 _log(trips),
@@ -106,7 +104,7 @@ def _levels(schedule: Schedule, nest: TiledOp) -> list[list[float]]:
                 _log(math.prod(inner) / max(1, footprint)),
                 footprint / max(1, target.l1_bytes) if footprint < 8 * max(1, target.l1_bytes) else 8.0,
                 min(8.0, footprint / max(1, target.l2_bytes)),
-                _log(op.outputs[0].footprint_bytes(inner)),
+                _log(footprints[len(op.inputs)]),
             ]
         )
     return rows
@@ -117,10 +115,6 @@ def _workgroups(nest: TiledOp) -> int:
     if first is None or first.kind != "workgroup":
         return 1
     return math.prod(-(-e // t) for e, t in zip(nest.op.extents, first.tile, strict=True))
-
-
-def _footprint(op: LinalgOp, tile: Sequence[int]) -> int:
-    return sum(operand.footprint_bytes(tile) for operand in (*op.inputs, *op.outputs))
 
 
 def _log(number: float) -> float:

@@ -9,10 +9,11 @@ Source: IREE ``LLVMGPU/Passes.cpp`` (the former matmul pipeline for tensor cores
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp
+from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.common.contraction import tile_reduction
@@ -25,7 +26,7 @@ from mlir_sched.transform_scripts.gpu.shared_memory import (
 )
 from mlir_sched.transform_scripts.llvm_gpu.lowering import pad_rows, sample_padding
 from mlir_sched.transform_scripts.module import MatchingModule
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop
 
 ROWS, COLUMNS = 16, 16
@@ -89,7 +90,7 @@ class TensorCores(MatchingModule):
         check_warp(s, found, warp, step)
         distribute_over_workgroups(s, found, workgroup)
         tile_reduction(s, found, step)
-        s.share(found.op, 0, 1)
+        s.share(found.op)
         for op in found.ops:
             s.distribute(op, warp, WARPS, over="subgroup")
         s.vectorize(*found.ops, then=CONTRACT)
@@ -108,7 +109,7 @@ def takes_tensor_cores(mm: Contraction, inputs: Sequence[str]) -> bool:
 
 def reduced_at_once(mm: Contraction) -> int:
     """Return the iterations of the reduction that one ``mma.sync`` computes."""
-    return REDUCTION_BYTES // ELEMENT_BYTES[mm.op.inputs[0].tensor.element_type]
+    return REDUCTION_BYTES // mm.op.inputs[0].tensor.element_bytes
 
 
 def sample_warps(s: Schedule, mm: Contraction) -> tuple[dict[Loop, int], dict[Loop, int]]:
@@ -128,7 +129,7 @@ def sample_warps(s: Schedule, mm: Contraction) -> tuple[dict[Loop, int], dict[Lo
 def warp_threads(s: Schedule, workgroup: dict[Loop, int], warp: dict[Loop, int]) -> int:
     """Return the threads of a workgroup, and refuse more than a device runs."""
     assert s.target.gpu is not None
-    warps, most = product([workgroup[loop] // warp[loop] for loop in workgroup]), s.target.gpu.workgroup_threads
+    warps, most = math.prod(workgroup[loop] // warp[loop] for loop in workgroup), s.target.gpu.workgroup_threads
     threads = warps * s.target.gpu.subgroup_size
     s.require(threads <= most, f"{threads} threads per workgroup > {most}")
     s.notes["threads"] = threads

@@ -11,6 +11,7 @@ those of :mod:`~mlir_sched.transform_scripts.common.convolution`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,7 +26,7 @@ from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS
 from mlir_sched.transform_scripts.module import ScheduleModule
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops
 
 
@@ -75,7 +76,7 @@ class ConvolutionTiling(OnThreads, ScheduleModule):
         After: ``forall threads: for walked: { fill; for filter, channels: for strided: multiply and add; epilogues }``.
         """
         conv = found.conv
-        s.require(product([s.extent(loop) for loop in found.vectors]) > 1, "a thread's vectors have one element")
+        s.require(math.prod(s.extent(loop) for loop in found.vectors) > 1, "a thread's vectors have one element")
         s.tile(conv.root, by_one(loop for loop in found.walked if s.extent(loop) > 1), fuse=True)
         sizes = _sample_reduction(s, conv, {loop: s.extent(loop) for loop in found.distributed[-2:]})
         s.tile(conv.op, sizes, order=tuple(sizes))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Elementwise, parallel_loops
 
 
@@ -20,5 +22,5 @@ class ElementwiseTiling(OnThreads, ElementwiseModule):
 
     def schedule(self, s: Schedule, found: Elementwise) -> None:
         """Vectorize the ops of the dispatch, which are already distributed over threads."""
-        check_instructions(s, product(s.tile_of(found.root)) / s.lanes(found.root))
+        check_instructions(s, math.prod(s.tile_of(found.root)) / s.lanes(found.root))
         s.vectorize(*found.ops)

@@ -6,6 +6,7 @@ threads compute neighbouring elements, and none goes beyond the end of the tile.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -17,7 +18,7 @@ from mlir_sched.transform_scripts.extents import powers_of_two
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.gpu.thread_distribution import require_counts
 from mlir_sched.transform_scripts.module import MatchingModule
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Elementwise, Loop, Loops, parallel_loops
 
 MAX_TILE, MAX_OUTER_TILE = 16384, 16
@@ -50,7 +51,7 @@ class LinearElementwise(OnThreads, MatchingModule):
         assert s.target.gpu is not None
         root, loops = found.root, found.loops
         tile = _sample_tile(s, loops)
-        threads = _sample_threads(s, product(list(tile.values())), s.target.gpu)
+        threads = _sample_threads(s, math.prod(tile.values()), s.target.gpu)
         _check_counts(s, tile, s.target.gpu)
         check_instructions(s, 1)
         s.workgroup_size, s.linear_threads = (threads, 1, 1), True
@@ -82,4 +83,4 @@ def _sample_threads(s: Schedule, elements: int, gpu: GpuLimits) -> int:
 def _check_counts(s: Schedule, tile: dict[Loop, int], gpu: GpuLimits) -> None:
     """Refuse more workgroups than a grid has; dimensions past the third are counted along z."""
     x, y, *rest = [*(-(-loop.extent // size) for loop, size in reversed(tile.items())), 1, 1]
-    require_counts(s, (x, y, product(rest)), gpu)
+    require_counts(s, (x, y, math.prod(rest)), gpu)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -18,7 +19,7 @@ from mlir_sched.transform_scripts.gpu.shared_memory import (
 )
 from mlir_sched.transform_scripts.gpu.thread_distribution import draw_threads
 from mlir_sched.transform_scripts.module import MatchingModule
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
 
 MAX_SHARED_STEP = 64
@@ -51,12 +52,12 @@ class SharedContraction(OnThreads, MatchingModule):
         """
         loops = shared_loops(found)
         workgroup, thread = draw_threads(s, found.root, loops)
-        unrolled = MAX_THREAD_VECTORS * s.lanes(found.op) // product([*thread.values()])
+        unrolled = MAX_THREAD_VECTORS * s.lanes(found.op) // math.prod(thread.values())
         step = sample_step(s, found, workgroup, int(s.notes["threads"]), most=min(MAX_SHARED_STEP, unrolled))
         s.require_registers(found.op, thread, step=step, most_vectors=MAX_THREAD_VECTORS)
         distribute_over_workgroups(s, found, workgroup)
         tile_reduction(s, found, step)
-        s.share(found.op, 0, 1)
+        s.share(found.op)
         for op in found.ops[:2]:  # the fill and the contraction
             s.distribute(op, thread, mapping(op, loops, "thread"), over="thread")
         if found.epilogues:

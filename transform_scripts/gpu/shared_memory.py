@@ -25,7 +25,7 @@ def shared_loops(mm: Contraction) -> Loops:
     inputs of single bytes: IREE 3.13 does not make SPIR-V of all vectors of bytes in shared memory.
     """
     walked = (*mm.others, *mm.tiled)
-    wide = all(_has_vectors(tile) and tile.element_bytes > 1 for tile in shared_tiles(mm.op, mm.op.extents, (0, 1)))
+    wide = all(_has_vectors(tile) and tile.element_bytes > 1 for tile in shared_tiles(mm.op, mm.op.extents))
     suits = mm.rows is not None and mm.fill is not None and len(walked) <= len(DIMENSIONS)
     if not (suits and wide) or not all(_walks(op, walked) for op in (mm.op, *mm.epilogues)):
         return ()
@@ -85,7 +85,7 @@ def sample_step(
     """
     extent = mm.reduction.extent
     steps = [step for step in range(unit, min(most, extent) + 1, unit) if extent % step == 0]
-    tiles = {step: shared_tiles(mm.op, _tile(mm, workgroup, step), (0, 1)) for step in steps}
+    tiles = {step: shared_tiles(mm.op, _tile(mm, workgroup, step)) for step in steps}
     even = [step for step in steps if all(_spreads(tile, threads) for tile in tiles[step])]
     s.require(bool(even), f"{threads} threads copy no step of the reduction up to {most} in equal parts")
     fitting = [step for step in even if fits(s, Sharing(tiles[step], 1))]

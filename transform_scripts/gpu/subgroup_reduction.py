@@ -6,6 +6,7 @@ the row the sums of the threads are combined by subgroup instructions.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,10 +14,9 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.common.reduction import runs_along_columns
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.module import DelegatingModule
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Reduction, loop_of
 
 
@@ -97,7 +97,7 @@ class SubgroupReduction(OnThreads, DelegatingModule):
         threads = s.sample_number("threads", _thread_counts(length // vector, gpu))
         repeats = s.sample_number("repeats", _divisors(length // (threads * vector), self.max_repeats))
         s.notes["threads"] = threads
-        return SharedRows(found, int(vector), int(threads), product([vector, threads, repeats]))
+        return SharedRows(found, int(vector), int(threads), math.prod([vector, threads, repeats]))
 
 
 def _thread_counts(vectors: int, gpu: GpuLimits) -> list[int]:
@@ -117,7 +117,7 @@ def _walks_rows(op: LinalgOp, found: Reduction) -> bool:
     """Say whether the last loop of an op walks whole rows, and its other loops are those of the rows."""
     others = list(range(len(op.extents) - 1))
     if op.reduces:
-        return list(op.parallel_dims) == others and not runs_along_columns(op)
+        return list(op.parallel_dims) == others and not op.reduces_in_strides
     return [loop.position(op) for loop in found.parallel] == others
 
 

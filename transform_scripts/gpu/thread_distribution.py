@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.module import DistributionModule
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop, parallel_loops
 
 DIMENSIONS = ("x", "y", "z")
@@ -104,7 +105,7 @@ def _check_limits(s: Schedule, workgroup: dict[Loop, int], thread: dict[Loop, in
     innermost_first = list(reversed(list(workgroup)))
     sizes = [workgroup[loop] // thread[loop] for loop in innermost_first]
     counts = [loop.extent // workgroup[loop] for loop in innermost_first]
-    threads, elements = product(sizes), product(list(thread.values()))
+    threads, elements = math.prod(sizes), math.prod(thread.values())
     s.require(elements <= MAX_THREAD_ELEMENTS, f"{elements} results per thread are more than {MAX_THREAD_ELEMENTS}")
     s.require(threads <= gpu.workgroup_threads, f"{threads} threads per workgroup > {gpu.workgroup_threads}")
     whole = threads % gpu.subgroup_size == 0 or threads < gpu.subgroup_size

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from mlir_sched.payload import Operand
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.contraction import (
     MAX_REDUCTION_STEP,
@@ -26,7 +27,7 @@ from mlir_sched.transform_scripts.common.contraction import (
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
 from mlir_sched.transform_scripts.module import ScheduleProgram
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
 
 MAX_ROWS = 24
@@ -97,14 +98,12 @@ class Panel:
     """A copy of the part of the columns' operand that one register tile of columns reads, with contiguous columns.
 
     Attributes:
-        operand: Index of the input of the contraction.
-        order: Order of the input's dimensions in the copy: the columns' dimension and the last dimension swap places.
-        tile: Elements along the input's dimensions that are copied at once.
+        operand: The input of the contraction.
+        tile: Elements that are copied at once, by loop.
     """
 
-    operand: int
-    order: tuple[int, ...]
-    tile: tuple[int, ...]
+    operand: Operand
+    tile: Mapping[Loop, int]
 
 
 def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
@@ -158,7 +157,7 @@ def _reduce(s: Schedule, mm: Contraction, step: int, panel: Panel | None) -> Non
     """Tile the reduction by a step, and copy the panel, if there is one, in front of the loops over rows and steps."""
     tile_reduction(s, mm, step)
     if panel is not None:
-        s.promote(mm.op, panel.operand, order=panel.order, tile=panel.tile, around=2)
+        s.promote(mm.op, panel.operand, innermost=mm.columns, tile=panel.tile, around=2)
 
 
 def _sample_register_tile(s: Schedule, mm: Contraction, ways: Ways) -> ContractionTile:
@@ -255,7 +254,7 @@ def _temporary_bytes(s: Schedule, mm: Contraction) -> int:
     """Return the size of the workgroup's tile of the contraction's result, which epilogues read from the stack."""
     if not mm.epilogues:
         return 0
-    return product([s.extent(loop) for loop in (*mm.others, *mm.tiled)]) * mm.op.element_bytes
+    return math.prod(s.extent(loop) for loop in (*mm.others, *mm.tiled)) * mm.op.element_bytes
 
 
 def _sample_panel(
@@ -285,26 +284,23 @@ def _sample_panel(
     if operand is None or not walks_rows or tile.tail != DIVIDE or transposes:
         return None
     depth, step = reduction
-    tensor, columns = mm.op.inputs[operand].tensor, tile.register[mm.columns]
-    needed = depth * columns * tensor.bytes // tensor.elements
+    columns = tile.register[mm.columns]
+    needed = depth * columns * operand.tensor.element_bytes
     if step == depth or not s.fits_stack(needed + reserved_bytes):
         return None
     if s.sample_choice("columns_operand", ("in_place", "panel"), weights=(1.0, 4.0)) == "in_place":
         return None
-    loops = mm.op.inputs[operand].loops
-    order = mm.op.inputs[operand].swapped(loops.index(mm.position(mm.columns)), len(loops) - 1)
-    sizes = {mm.position(mm.columns): columns, mm.position(mm.reduction): step}
-    return Panel(operand, order, tuple(sizes.get(loop, 1) for loop in loops))
+    return Panel(operand, {mm.columns: columns, mm.reduction: step})
 
 
-def _strided_operand(mm: Contraction) -> int | None:
-    """Return the index of the input that walks the columns with a stride; None when no input does."""
+def _strided_operand(mm: Contraction) -> Operand | None:
+    """Return the input that walks the columns with a stride; None when no input does."""
     columns = mm.position(mm.columns)
-    for index, operand in enumerate(mm.op.inputs):
+    for operand in mm.op.inputs:
         if not all(expr.is_dim for expr in operand.indexing_map):
             continue
         if columns in operand.loops and operand.loops[-1] != columns:
-            return index
+            return operand
     return None
 
 

@@ -24,7 +24,6 @@ from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import (
     LANES,
     Instruction,
     kernel,
-    packed_order,
 )
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -112,9 +111,8 @@ def _input_with(mm: Contraction, loop: Loop) -> Operand:
 
 def _check_stack(s: Schedule, found: DotProductContraction, packed: int, result: int) -> None:
     """Refuse tiles whose temporaries exceed the stack: the packed block, and the result that epilogues read."""
-    instruction = found.instruction
-    size = packed * instruction.bytes + len(found.mm.epilogues) * result * instruction.result_bytes
-    s.require_stack(size)
+    op, epilogues = found.mm.op, found.mm.epilogues
+    s.require_stack(packed * op.inputs[0].tensor.element_bytes + len(epilogues) * result * op.element_bytes)
 
 
 def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) -> None:
@@ -129,12 +127,10 @@ def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) ->
 
 def _pack(s: Schedule, mm: Contraction, instruction: Instruction) -> None:
     """Make groups of the reduction innermost: in a copy of the columns' operand, and in a view of the other operand."""
-    operand, columns = _input_with(mm, mm.columns), mm.position(mm.columns)
-    order = packed_order(operand, mm.position(mm.reduction), columns)
     s.pack(
         mm.op,
         {mm.reduction: instruction.group},
-        operand=mm.op.inputs.index(operand),
-        order=order,
-        copy=[LANES if operand.loops[dim] == columns else 1 for dim in order],
+        operand=_input_with(mm, mm.columns),
+        order=(mm.reduction, mm.columns),
+        copy={mm.columns: LANES},
     )

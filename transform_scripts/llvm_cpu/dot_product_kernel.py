@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlir_sched.payload import Operand
 from mlir_sched.transform_scripts.structures import Contraction
 
 LANES = 16
@@ -29,7 +28,6 @@ class Instruction:
         types: Element types of the two inputs and of the result.
         body: Scalar ops of the multiply-accumulate, in any order.
         group: Neighbours of the reduction that one lane sums.
-        bytes, result_bytes: Size of an element of the inputs and of the result.
         unsigned: Whether the first operand is unsigned while the types are signed.
     """
 
@@ -38,8 +36,6 @@ class Instruction:
     types: tuple[str, str, str]
     body: tuple[str, ...]
     group: int
-    bytes: int
-    result_bytes: int
     unsigned: bool
 
 
@@ -50,8 +46,6 @@ INSTRUCTIONS = (
         ("bf16", "bf16", "f32"),
         ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"),
         2,
-        2,
-        4,
         unsigned=False,
     ),
     Instruction(
@@ -59,8 +53,6 @@ INSTRUCTIONS = (
         "llvm.x86.avx512.vpdpbusd.512",
         ("i8", "i8", "i32"),
         ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi"),
-        4,
-        1,
         4,
         unsigned=True,
     ),
@@ -84,17 +76,6 @@ def kernel(mm: Contraction, tile: Sequence[int], instruction: Instruction) -> st
     return text.replace("@kernel", f"@{instruction.feature}_{digest}", 1)
 
 
-def packed_order(operand: Operand, reduction: int, columns: int) -> tuple[int, ...]:
-    """Return the order of an operand's dimensions in the packed copy: the reduction stands before the vector dimension.
-
-    Args:
-        operand: The operand that both loops walk.
-        reduction, columns: Positions of the loops.
-    """
-    row, column = operand.loops.index(reduction), operand.loops.index(columns)
-    return operand.swapped(row, column) if row > column else tuple(range(len(operand.loops)))
-
-
 class _Kernel:
     def __init__(self, mm: Contraction, tile: Sequence[int], instruction: Instruction) -> None:
         op, columns, reduction = mm.op, mm.position(mm.columns), mm.position(mm.reduction)
@@ -110,7 +91,7 @@ class _Kernel:
             dims = operand.loops
             if columns in dims:
                 self.vector_argument = len(self.arguments)
-                dims = tuple(dims[dim] for dim in packed_order(operand, reduction, columns))
+                dims = tuple(dims[dim] for dim in operand.ordered(reduction, columns))
             self.arguments.append(_tensor([*(extents[d] for d in dims), group], kind))
         self.out_shape = [extents[d] for d in op.outputs[0].loops]
         self.out = _tensor(self.out_shape, self.result)

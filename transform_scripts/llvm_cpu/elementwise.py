@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -9,7 +10,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.common.elementwise import ElementwiseModule, check_instructions, steps_over
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import is_uneven
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Elementwise, Loop
 
 MAX_VECTORS_PER_ROW, MAX_UNEVEN_VECTORS = 16, 4
@@ -61,7 +62,7 @@ def _sample_tile(s: Schedule, found: Elementwise) -> tuple[dict[Loop, int], str]
             tail = s.sample_tail((PEEL,), weights=(1.0, 3.0))
         most = MAX_VECTORS_PER_ROW if tail == DIVIDE else MAX_UNEVEN_VECTORS
         tile[loop] = s.sample_vector_tile("vector", loop, width, tail, most=most)
-    vectors = product(list(tile.values())) / width
+    vectors = math.prod(tile.values()) / width
     s.require(vectors <= MAX_VECTORS, f"a tile of {vectors:.0f} vectors is above {MAX_VECTORS}")
     check_instructions(s, vectors)
     return tile, tail

@@ -6,6 +6,7 @@ Source: IREE 3.13 ``#iree_cpu.lowering_config`` and ``#iree_cpu.pipeline<DoubleT
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.extents import floor_power_of_two, powers_of_two
 from mlir_sched.transform_scripts.module import DelegatingModule, ScheduleProgram
 from mlir_sched.transform_scripts.nest import size_list
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop, parallel_loops, reduction_loops
 
 MAX_REGISTER_ROWS = 16
@@ -73,11 +74,11 @@ def configure(s: Schedule, op: LinalgOp) -> None:
         ranks = [float(rank) for rank in range(1, len(sizes) + 1)]
         distribution[loop] = s.sample_number(f"distribution_{loop.name}", sizes, weights=ranks)
     *outer, reduction = reduction_loops(op)
-    iterations = MAX_VECTOR_BYTES // (product(list(registers.values())) * op.element_bytes)
+    iterations = MAX_VECTOR_BYTES // (math.prod(registers.values()) * op.element_bytes)
     most = floor_power_of_two(max(1, min(64, reduction.extent, iterations)))
     step = s.sample_power_of_two("reduction_step", 1, most)
-    s.notes["accumulator_registers"] = product(
-        [max(1, size // lanes) if loop is vector else int(size) for loop, size in registers.items()]
+    s.notes["accumulator_registers"] = math.prod(
+        max(1, size // lanes) if loop is vector else int(size) for loop, size in registers.items()
     )
     uneven = any(loop.extent % size for loop, size in registers.items())
     peel = uneven and s.sample_yes("peel", yes=2.0, no=1.0)

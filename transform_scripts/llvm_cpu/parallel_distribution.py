@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from mlir_sched.payload import OpKind
 from mlir_sched.transform_scripts.common.workgroups import workgroup_mapping
 from mlir_sched.transform_scripts.extents import vector_multiple
 from mlir_sched.transform_scripts.module import DistributionModule
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Loops, contiguous_loop
 
 MAX_WORKGROUPS_PER_CORE = 2048
@@ -50,7 +51,7 @@ class ParallelDistribution(DistributionModule):
             sizes = {loops[0]: 1} if loops else {}
         if not sizes:
             return
-        workgroups = product([loop.extent // size for loop, size in sizes.items()])
+        workgroups = math.prod(loop.extent // size for loop, size in sizes.items())
         limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
         s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
         s.fuse_rest(root, s.distribute(root, sizes, workgroup_mapping(len(sizes))))

@@ -14,17 +14,18 @@ are of a softmax of 256x256 on Zen 4, IREE 3.13.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from mlir_sched.payload import LinalgOp, OpKind
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.common.reduction import ReductionModule, between_reductions, runs_along_columns
+from mlir_sched.transform_scripts.common.reduction import ReductionModule
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
 from mlir_sched.transform_scripts.nest import points
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
     Loop,
     Reduction,
@@ -101,7 +102,7 @@ class Rows:
     @property
     def across(self) -> bool:
         """Whether the vectors of any reduction lie across the rows."""
-        return any(op.reduces and runs_along_columns(op) for op in self.found.ops)
+        return self.found.in_strides
 
 
 def _sample_inlined(s: Schedule, found: Reduction) -> tuple[LinalgOp, ...]:
@@ -110,7 +111,7 @@ def _sample_inlined(s: Schedule, found: Reduction) -> tuple[LinalgOp, ...]:
     Values that are kept take space on the stack and, where they share the result's buffer, need copies: a layer norm
     of 128x768 that keeps its centred rows runs 3 times faster when these are inlined.
     """
-    between = between_reductions(found)
+    between = found.recomputable
     return between if between and s.sample_yes("recompute", yes=3.0, no=1.0) else ()
 
 
@@ -124,9 +125,9 @@ def _sample_tail(s: Schedule, found: Reduction, computed: Sequence[LinalgOp]) ->
     for op in computed:
         if op.reduces and len(op.reduction_dims) > 1:
             return DIVIDE  # the lanes are along the innermost of several loops, which cannot be peeled alone
-        if op.reduces and not runs_along_columns(op):
+        if op.reduces and not op.reduces_in_strides:
             extents.append(reduction_loops(op)[-1].extent)
-    if found.rows and any(op.reduces and runs_along_columns(op) for op in found.ops):
+    if found.rows and found.in_strides:
         extents.append(s.extent(found.rows[-1]))
     uneven = any(is_uneven(extent, s.lanes(found.root)) for extent in extents)
     return s.sample_tail((PEEL,) if uneven else ())
@@ -166,7 +167,7 @@ def _sample_whole(s: Schedule, rows: Rows, ops: Sequence[LinalgOp]) -> Sequence[
     """Choose whether the rows of ``ops`` are computed without loops over columns; return the ops if so."""
     if len(ops) == 1 or any(s.extent(loop) > 1 for loop in rows.found.rows):
         return ()
-    count = sum(instructions(op, product(s.tile_of(op)) / s.lanes(op)) for op in ops)
+    count = sum(instructions(op, math.prod(s.tile_of(op)) / s.lanes(op)) for op in ops)
     if count > MAX_ROW_INSTRUCTIONS or s.sample_choice("row", ("whole", "parts"), weights=(2.0, 1.0)) == "parts":
         return ()
     return ops
@@ -183,7 +184,7 @@ def _keep_lanes(
     loops = reduction_loops(op)
     innermost = loops[-1]
     sizes = {loop: loop.extent if whole else 1 for loop in loops}
-    if not whole and not runs_along_columns(op):
+    if not whole and not op.reduces_in_strides:
         if (innermost.extent, later) not in lanes:
             name = f"{'later_' if later else ''}lanes_{innermost.extent}"
             lanes[innermost.extent, later] = _sample_lanes(s, rows, op, innermost, name)

@@ -6,6 +6,7 @@ count iterations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from mlir_sched.transform_scripts.gpu.shared_memory import fits
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops, draw_threads
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import Sharing, nest_of, shared_tiles, size_list
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, loop_of
 
 PROMOTE = "promote_operands = [0, 1]"
@@ -41,10 +42,10 @@ class LoweringConfig(DelegatingModule):
         loops = tuple(loop_of(found.op, loop.position(found.op)) for loop in distributed_loops(found.op))
         workgroup, thread = draw_threads(s, found.op, loops)
         step = s.sample_tile("reduction_step", found.reduction, most=MAX_REDUCTION_STEP)
-        s.require_unrolled(product([*thread.values(), step]) // s.target.vector_elements(4), MAX_THREAD_VECTORS)
+        s.require_unrolled(math.prod([*thread.values(), step]) // s.target.vector_elements(4), MAX_THREAD_VECTORS)
         reduction = {**by_one(found.outer_reductions), found.reduction: step}
         nest = nest_of(found.op, [("workgroup", workgroup), ("loop", reduction)])
-        room = fits(s, Sharing(shared_tiles(found.op, nest.tile, (0, 1)), 1))
+        room = fits(s, Sharing(shared_tiles(found.op, nest.tile), 1))
         promote = room and s.sample_yes("promote", yes=1.0, no=1.0)
         lists = {"workgroup": workgroup, "thread": thread, "reduction": reduction}
         levels = [("workgroup", workgroup), ("loop", reduction), ("thread", thread)]

@@ -5,6 +5,7 @@ Source: IREE 3.13, BaseVectorize with ``tile_sizes = [[workgroup], [thread], [re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -20,7 +21,7 @@ from mlir_sched.transform_scripts.gpu.thread_distribution import (
 )
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import size_list
-from mlir_sched.transform_scripts.schedule import Schedule, product
+from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, reduction_loops
 
 
@@ -54,6 +55,6 @@ class LoweringConfig(DelegatingModule):
 def _sample_reduction(s: Schedule, op: LinalgOp, thread: Mapping[Loop, int]) -> dict[Loop, int]:
     *outer, innermost = reduction_loops(op)
     step = s.sample_tile("reduction_step", innermost, most=MAX_REDUCTION_STEP)
-    unrolled = product([*thread.values(), step]) // s.target.vector_elements(4)
+    unrolled = math.prod([*thread.values(), step]) // s.target.vector_elements(4)
     s.require_unrolled(unrolled, MAX_THREAD_VECTORS)
     return {**dict.fromkeys(outer, 1), innermost: step}

@@ -1,0 +1,80 @@
+"""Which loops are peeled, and the copies of a tile that peeling makes, without MLIR."""
+
+from __future__ import annotations
+
+import pytest
+from recorded_schedules import started
+
+from mlir_sched.errors import ScheduleError
+from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.structures import Contraction
+
+
+def test_peeling_peels_uneven_loops_once_inner_ones_first() -> None:
+    s, emitter, mm = started()
+    m, n = mm.tiled
+    s.tile(mm.op, {m: 3, n: 5}, order=(m, n))
+    s.tile(mm.op, {mm.reduction: 4})
+    s.peel()
+    s.peel()
+    assert emitter.take()[3:] == ["peel loop1 of h2", "peel loop0 of h1"]
+    s.vectorize(mm.op, tail="peel")
+    assert emitter.take()[-2:] == ["h4 = match mlir_sched.op_1_0", "vectorize h4"]
+
+
+def test_peeling_leaves_even_loops_and_handles_alone() -> None:
+    s, emitter, mm = started()
+    s.tile(mm.op, {mm.tiled[0]: 4})
+    s.tile(mm.op, {mm.tiled[1]: 32})
+    s.peel()
+    s.vectorize(mm.op)
+    assert emitter.take()[-1] == "vectorize h2"
+
+
+def copies(s: Schedule, mm: Contraction) -> list[tuple[int, tuple[int, ...]]]:
+    return [(op.index, s.tile_of(op)) for op in s.copies(mm.op, mm.root)]
+
+
+@pytest.mark.parametrize("peeled_before", [False, True])
+def test_copies_are_yielded_tails_first(peeled_before: bool) -> None:
+    s, _, mm = started()
+    m, n = mm.tiled
+    s.tile(mm.root, {m: 3, n: 5}, order=(m, n), fuse=True)
+    if peeled_before:
+        s.peel()
+    tails, rows, columns, full = (2, 1), (2, 5), (3, 1), (3, 5)
+    found = copies(s, mm)
+    assert [tile for index, tile in found if index == 2] == [tails, rows, columns, full]
+    assert [tile for index, tile in found if index == 1] == [(*tile, 12) for tile in (tails, rows, columns, full)]
+
+
+def test_without_tails_there_is_one_copy() -> None:
+    s, emitter, mm = started()
+    s.tile(mm.root, {mm.tiled[0]: 4}, fuse=True)
+    assert copies(s, mm) == [(2, (4, 16)), (1, (4, 16, 12))]
+    assert not [line for line in emitter.take() if line.startswith("peel")]
+
+
+def test_only_the_yielded_copy_can_be_scheduled() -> None:
+    s, _, mm = started()
+    s.tile(mm.root, {mm.tiled[0]: 3}, fuse=True)
+    for op in s.copies(mm.op, mm.root):
+        other = mm.root if op is mm.op else mm.op
+        with pytest.raises(
+            ScheduleError, match=rf"op {other.index} of the dispatch, stands in the copies of copies\(\)"
+        ):
+            s.tile(other, {mm.tiled[0]: 1})
+        s.tile(op, {mm.tiled[0]: 1})
+    with pytest.raises(ScheduleError, match="inside the loop over copies"):
+        s.vectorize(mm.op)
+
+
+def test_loops_that_are_gone_are_refused() -> None:
+    s, _, mm = started()
+    loops = s.tile(mm.op, {mm.tiled[0]: 3, mm.tiled[1]: 4})
+    s.peel()
+    with pytest.raises(ScheduleError, match="the loop rows was peeled or unrolled before"):
+        s.unroll(*loops)
+    s.unroll(loops[1])
+    with pytest.raises(ScheduleError, match="the loop columns was peeled"):
+        s.fuse(mm.fill or mm.op, into=loops[1])

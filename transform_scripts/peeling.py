@@ -1,0 +1,79 @@
+"""The verbs that put copies of a loop's body in place of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, product
+
+from mlir_sched.payload import LinalgOp
+from mlir_sched.transform_scripts.buffers import Buffers
+from mlir_sched.transform_scripts.nest import TiledOp
+from mlir_sched.transform_scripts.tile_loops import TileLoop
+from mlir_sched.transform_scripts.tracked_ops import Code
+
+
+class Peeling(Buffers):
+    """Peeling and unrolling, beside tiling and buffers; the arguments are those of :class:`Buffers`."""
+
+    def peel(self) -> None:
+        """Peel the last iterations off every loop whose step does not divide its extent, inner loops first.
+
+        The code is then cleaned up, as after a :meth:`tile` that fuses. From here on verbs act on all copies of an op
+        at once, and :meth:`extent` and :meth:`tile_of` say what full tiles have; :meth:`copies` tells the copies apart.
+        """
+        self._ops.check_code()
+        if self._loops.uneven:
+            self._handles.settle()
+            self._peel()
+            self._ops.code = Code.UNTIDY
+
+    def copies(self, *ops: LinalgOp) -> Iterator[LinalgOp]:
+        """Peel, and yield ops once per copy of their tile that this makes, tails first; the full tiles come last.
+
+        The ops have to be inside all loops that :meth:`peel` peels. Until the next op is yielded, the schedule's verbs
+        act on the copy that was yielded, and refuse every other op. Afterwards only verbs that act on all code of the
+        function may follow, as ``fold_unit_dims`` does.
+        """
+        self._ops.check_code()
+        self._peel()
+        self._ops.clean_up()
+        sizes = list(product(*((loop.size, loop.rest) for loop in self._loops.peeled)))
+        handles = self._handles.of_copies(ops, len(sizes))
+        copies = [(self._copy(op, of_copy), op) for of_copy in sizes for op in ops]
+        for (copy, op), handle in reversed(list(zip(copies, chain(*handles), strict=True))):
+            self._handles.hold_copy(op, handle)
+            self._ops.show(copy)
+            yield op
+            self._ops.hide(op)
+
+    def unroll(self, *loops: TileLoop) -> None:
+        """Unroll loops completely, the last loop first; from here on verbs act on all copies of an op at once."""
+        if not loops:
+            return
+        self._check_loops(*loops)
+        self._handles.settle()
+        self._handles.multiply()
+        for loop in reversed(loops):
+            self._emit.unroll(loop.handle, loop.extent // loop.size)
+        self._loops.drop(loops)
+
+    def _peel(self) -> None:
+        uneven = self._loops.uneven
+        if not uneven:
+            return
+        self._handles.mark()
+        self._handles.multiply()
+        for loop in reversed(uneven):  # peeling an outer loop invalidates the handles of the loops inside
+            self._emit.peel(loop.handle)
+        self._loops.drop(uneven)
+        self._loops.peeled = uneven
+
+    def _copy(self, op: LinalgOp, sizes: Sequence[int]) -> TiledOp:
+        """Return an op as it is in one copy of the tile: with the given sizes of the peeled loops."""
+        whole = self._ops[op]
+        tile = list(whole.tile)
+        for made, size in zip(self._loops.peeled, sizes, strict=True):
+            assert made.loop is not None
+            position = made.loop.position(op)
+            tile[position] = min(tile[position], size)
+        return TiledOp(op, tuple(tile), whole.levels)

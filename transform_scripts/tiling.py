@@ -1,0 +1,164 @@
+"""The verbs that make loops and compute ops inside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.targets.target import Target
+from mlir_sched.trace import Recorder
+from mlir_sched.transform_scripts.emitter import Emitter
+from mlir_sched.transform_scripts.facts import Facts
+from mlir_sched.transform_scripts.handles import Handles
+from mlir_sched.transform_scripts.nest import numbers_of
+from mlir_sched.transform_scripts.structures import Loop
+from mlir_sched.transform_scripts.tile_loops import TileLoop, TileLoops, made_loops
+from mlir_sched.transform_scripts.tracked_ops import Code
+
+_REMATERIALIZE = "iree-codegen-rematerialize-parallel-ops"
+
+
+class Tiling(Facts):
+    """Tiling and fusion, beside the draws and facts; the arguments are those of :class:`Facts`."""
+
+    def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter) -> None:
+        super().__init__(dispatch, target, recorder, emitter)
+        self._handles = Handles(dispatch, self._ops, emitter)
+        self._loops = TileLoops()
+
+    def distribute(
+        self, op: LinalgOp, sizes: Mapping[Loop, int], mapping: Sequence[str], *, over: str = "workgroup"
+    ) -> TileLoop:
+        """Tile an op into an ``scf.forall`` over workgroups, or over the threads of a workgroup.
+
+        Before: ``op`` over (M, N).  After: ``forall (m, n) in (M/sm, N/sn): op`` over (sm, sn).
+
+        Args:
+            op: The op.
+            sizes: Sizes by loop; other loops stay whole.
+            mapping: One mapping attribute per size, outermost first.
+            over: ``workgroup`` or ``thread``.
+        """
+        target = self._handles.found(op)
+        numbers = self._numbers_of(op, sizes)
+        tiled, forall = self._emit.tile_using_forall(target, numbers, mapping)
+        self._note_tiled(op, tiled, over, numbers)
+        return TileLoop(forall)
+
+    def tile(
+        self,
+        op: LinalgOp,
+        sizes: Mapping[Loop, int],
+        *,
+        order: Sequence[Loop] | None = None,
+        fuse: bool | Sequence[LinalgOp] = False,
+    ) -> tuple[TileLoop, ...]:
+        """Tile an op into ``scf.for`` loops.
+
+        Args:
+            op: The op.
+            sizes: Tile sizes by loop; other loops stay whole.
+            order: The loops to tile, one after the other, outermost first; by default all at once, in the op's order.
+            fuse: Whether to compute all producers of the op inside the innermost of these loops, or which ops. The code
+                is then cleaned up, so that shapes are static where they can be, also where there is nothing to tile.
+
+        Returns:
+            The loops that were made, outermost first.
+        """
+        groups = [sizes] if order is None else [{loop: sizes[loop]} for loop in order]
+        made: list[TileLoop] = []
+        if fuse:
+            self._handles.mark()
+        for group in filter(None, groups):
+            made += self._fuse_producers(op, group) if fuse is True else self._tile(op, group)
+        self._loops.add(*made)
+        if not isinstance(fuse, bool) and made:
+            made[-1] = self.fuse(*fuse, into=made[-1])
+        if fuse:
+            self._handles.end(kept=op)
+            self._ops.code = Code.UNTIDY
+        return tuple(made)
+
+    def fuse(self, *ops: LinalgOp, into: TileLoop) -> TileLoop:
+        """Compute ops inside a loop of their consumer, the last op first; return the loop with its new handle."""
+        self._check_loops(into)
+        containing = into.handle
+        for op in reversed(ops):
+            fused, containing = self._emit.fuse_into_containing_op(self._handles.found(op), containing)
+            self._handles.hold(op, fused)
+            self._ops.fused(op)
+        return self._loops.hold(into, containing)
+
+    def fuse_rest(self, op: LinalgOp, into: TileLoop) -> TileLoop:
+        """Compute all other ops of the dispatch inside a loop of an op."""
+        return self.fuse(*(other for other in self.dispatch.ops if other.index != op.index), into=into)
+
+    def rfactor(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> TileLoop:
+        """Keep partial results of a reduction in lanes and combine them at the end.
+
+        Before: ``for k: acc += a[k]``.  After: ``for k step s: acc[0:s] += a[k:k+s]``, then ``sum(acc[0:s])``.
+
+        Args:
+            op: The reduction.
+            sizes: Number of lanes by reduction loop; 1 for loops without lanes.
+        """
+        numbers, target = numbers_of(op, sizes), self._handles.found(op)
+        _, partial, combine, handle = self._emit.tile_reduction_using_for(target, numbers)
+        uneven = next((loop for loop, size in sizes.items() if self.extent(loop, op) % size), None)
+        extent, size = (1, 1) if uneven is None else (self.extent(uneven, op), int(sizes[uneven]))
+        self._handles.split(op, partial, combine)
+        self._ops.tiled(op, "lanes", numbers)
+        made = TileLoop(handle, uneven, extent, size)
+        self._loops.add(made)
+        return made
+
+    def inline(self, *ops: LinalgOp) -> None:
+        """Compute element-wise ops again in each of their readers, in place of keeping their results.
+
+        Args:
+            ops: The ops; these have to be all ops that the compiler's pass rematerialises.
+        """
+        if not ops:
+            return
+        self._ops.check_code()
+        self._handles.mark()
+        self._ops.tidy()
+        self._handles.end()
+        self._emit.run_pass(_REMATERIALIZE)
+        self._ops.remove(ops)
+
+    def _tile(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
+        target, extents = self._handles.found(op), self.tile_of(op)
+        numbers = self._numbers_of(op, sizes)
+        tiled, loops = self._emit.tile_using_for(target, numbers)
+        self._note_tiled(op, tiled, "loop", numbers)
+        return made_loops(loops, op, sizes, extents)
+
+    def _fuse_producers(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
+        """Tile an op and fuse its producers greedily, which ends the producers' handles."""
+        target, extents = self._handles.kept(op), self.tile_of(op)
+        numbers = self._numbers_of(op, sizes)
+        self._handles.end(kept=op)
+        tiled, loops = self._emit.fuse(target, numbers)
+        self._note_tiled(op, tiled, "loop", numbers)
+        for other in reversed(self.dispatch.ops):
+            if other.index != op.index:
+                self._ops.fused(other)
+        return made_loops(loops, op, sizes, extents)
+
+    def _note_tiled(self, op: LinalgOp, handle: object, kind: str, numbers: Sequence[int]) -> None:
+        self._handles.hold(op, handle)
+        self._ops.tiled(op, kind, numbers)
+
+    def _numbers_of(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[int]:
+        """Return one size per loop of an op that was found; none of them is a parameter where the op has copies."""
+        numbers = numbers_of(op, sizes)
+        return [*map(int, numbers)] if self._handles.is_copied(op) else numbers
+
+    def _check_loops(self, *loops: TileLoop) -> None:
+        """Refuse loops that are not there any more, or all where the code has no loops that can be changed."""
+        self._ops.check_code()
+        self._loops.check(*loops)
+
+    def _settle(self) -> None:
+        self._handles.settle()
