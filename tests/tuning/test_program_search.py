@@ -53,7 +53,7 @@ def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path)
 
 
 def test_the_best_time_after_a_round_is_of_the_candidates_up_to_it(tmp_path: Path) -> None:
-    program, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=45)
+    program, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=90)
     heavy = program.searches[0]
     times = [record.outcome.timing.median_s for record in heavy.history.records.values() if record.outcome.timing]
     assert len(heavy.history.trials) > 2
