@@ -364,6 +364,11 @@ class Dispatch:
         """Whether each op reads the op before it, fills aside: these ops keep their order wherever they are fused."""
         return all(reader in self.consumers(op.index) for op, reader in pairwise(self.beside_fills))
 
+    @cached_property
+    def scalar_ops(self) -> int:
+        """Scalar operations of one execution, those on padding included; fills count nothing."""
+        return sum(op.scalar_ops for op in self.ops if op.kind is not OpKind.FILL)
+
     @property
     def root(self) -> LinalgOp:
         """The op that makes the (last) stored result."""

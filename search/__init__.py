@@ -3,6 +3,7 @@
 from mlir_sched.search.evolutionary import EvolutionaryOptions, EvolutionarySearch
 from mlir_sched.search.given_traces import GivenTraces
 from mlir_sched.search.random_search import RandomSearch
+from mlir_sched.search.similar_tasks import Demand
 from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
 from mlir_sched.search.task_scheduler import (
     GradientOptions,
@@ -11,6 +12,7 @@ from mlir_sched.search.task_scheduler import (
 )
 
 __all__ = [
+    "Demand",
     "EvolutionaryOptions",
     "EvolutionarySearch",
     "GivenTraces",

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlir_sched.search.similar_tasks import Demand, seconds_at_best_rates
+
 
 @dataclass(frozen=True)
 class TaskProgress:
@@ -20,12 +22,14 @@ class TaskProgress:
         best_s: Best seconds per call after each round spent on the task, None while no candidate was valid.
         trials: Candidates tried up to the end of each round, rising; if empty, rounds are counted instead.
         exhausted: Whether the task's strategy has nothing left to suggest.
+        demand: What a call of the task computes and moves; None when unknown.
     """
 
     weight: float
     best_s: tuple[float | None, ...] = ()
     trials: tuple[int, ...] = ()
     exhausted: bool = False
+    demand: Demand | None = None
 
     @property
     def rounds(self) -> int:
@@ -53,12 +57,17 @@ class GradientOptions:
             Source: 5 empty iterations end a task in MetaSchedule.
         floor: Share of an equal division of the rounds that a task without a valid candidate gets afterwards, 0..1.
             Ours: such a task must not starve.
+        trust: Share of a task's time at the best rates of similar tasks that no candidate is expected to save, 0..1.
+            Below 1, so that the fastest of similar tasks does not starve: at equal times its share of the candidates
+            falls at most to 1 - ``trust`` of what it is without similarity. Ours: in ``benchmarks/task_scheduling.py``
+            0.5 gains less than 0.7, and 0.85 loses more where tasks are not alike.
     """
 
     alpha: float = 0.2
     window: int = 3
     patience: int = 5
     floor: float = 0.5
+    trust: float = 0.7
 
 
 class GradientScheduler:
@@ -68,17 +77,24 @@ class GradientScheduler:
     2. A task still without a valid candidate gets the round if it has had less than ``floor`` of an equal share.
     3. Otherwise the round goes to the task with the largest gain of ``f = sum of weight * best`` per candidate::
 
-        gain = weight * (alpha * (best[t - w] - best[t]) / (n[t] - n[t - w]) + (1 - alpha) * best[t] / n[t])
+        past = (best[t - w] - best[t]) / (n[t] - n[t - w])
+        hope = (best[t] - trust * similar) / n[t]
+        gain = weight * (alpha * past + (1 - alpha) * hope)
 
     Here ``n[t]`` is the number of candidates tried in ``t`` rounds, and ``w`` the window. Candidates are counted
     because less is known of tasks that share the candidates of a round at first than after a whole round each.
+    ``similar`` is what a call would take at the best rates of similar tasks, 0 where there are none
+    (``similar_tasks.py``): a task far below these rates is hoped to gain most of its time, and one that has reached
+    them only ``1 - trust`` of its time.
 
     Args:
         options: Parameters of the gradient.
 
     Source: MetaSchedule (TVM ``gradient_based.cc``), which counts rounds and gives -1e9 to a task without a valid
-    candidate, which then starves. Ansor (Zheng et al., OSDI 2020, section 6) also expects a task to become as fast as
-    similar tasks.
+    candidate, which then starves. Ansor (Zheng et al., OSDI 2020, section 6.2 and appendix A) compares similar tasks,
+    too: the next round is expected to bring a task to half of their best rate (beta = 2 in TVM's ``task_scheduler.py``)
+    or to gain ``best[t] / t``, whichever is more. There similarity can only raise a task's gain, and for as long as
+    the task stays behind, however many rounds it had. Here similarity lowers the gains of tasks that are not behind.
     """
 
     def __init__(self, options: GradientOptions | None = None) -> None:
@@ -96,14 +112,16 @@ class GradientScheduler:
             return min(urgent, key=lambda index: tasks[index].rounds)
         valid = [index for index in candidates if tasks[index].latest_s is not None]
         if valid:
-            return max(valid, key=lambda index: self.gain(tasks[index]))
+            similar_s = seconds_at_best_rates([(task.demand, task.latest_s) for task in tasks])
+            return max(valid, key=lambda index: self.gain(tasks[index], similar_s[index]))
         return min(invalid, key=lambda index: tasks[index].rounds, default=None)
 
-    def gain(self, task: TaskProgress) -> float:
+    def gain(self, task: TaskProgress, similar_s: float = 0.0) -> float:
         """Return the seconds by which one more candidate is expected to lower the weighted sum of times, >= 0.
 
         Args:
             task: A task with a valid candidate.
+            similar_s: Seconds per call at the best rates of similar tasks; 0 where there are none.
         """
         options, best = self._options, task.latest_s
         assert best is not None
@@ -111,7 +129,7 @@ class GradientScheduler:
         earlier = task.best_s[-1 - window]
         spent = task.trials_after(task.rounds) - task.trials_after(task.rounds - window) if window else 0
         past = (earlier - best) / spent if spent and earlier is not None else 0.0
-        hoped = best / task.trials_after(task.rounds)
+        hoped = (best - options.trust * min(best, similar_s)) / task.trials_after(task.rounds)
         return task.weight * (options.alpha * past + (1 - options.alpha) * hoped)
 
     def _is_urgent(self, task: TaskProgress, tasks: Sequence[TaskProgress]) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.errors import UserError
-from mlir_sched.payload import OpKind
 from mlir_sched.tasks import Model
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -95,8 +94,4 @@ def operator_named(name: str) -> Operator:
 
 def flops_of(model: Model) -> int:
     """Return the number of scalar operations of a program's dispatches, operations on padding included."""
-    return sum(
-        task.weight * sum(op.scalar_ops for op in task.dispatch.ops if op.kind != OpKind.FILL)
-        for task in model.tasks
-        if task.dispatch is not None
-    )
+    return sum(task.weight * task.dispatch.scalar_ops for task in model.tasks if task.dispatch is not None)

@@ -42,6 +42,14 @@ class Choice:
         """Say whether :data:`LAYOUT`, by its ratio to the default, leaves no other variant a chance."""
         return ratio >= FAR_FASTER
 
+    def short(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the names of the variants that are also timed in the calling thread.
+
+        Args:
+            names: Those that take at most :data:`SHORT_S` now.
+        """
+        return names
+
 
 def build_variants(
     path: Path,
@@ -96,7 +104,7 @@ def build_variants(
     left_out |= rewritten.left_out
     errors = (*rewritten.internal_errors, *layout.internal_errors, *rest.internal_errors)
     if local_sync and target.cores > 1:
-        more, failed = _time_in_calling_thread(timed, runner)
+        more, failed = _time_in_calling_thread(timed, runner, choice)
         return BuiltVariants((*timed, *more), left_out | failed, errors)
     return BuiltVariants(timed, left_out, errors)
 
@@ -158,10 +166,11 @@ def build_variant(path: Path, target: Target, variant: Variant, parameters: tupl
 
 
 def _time_in_calling_thread(
-    timed: Sequence[BuiltVariant], runner: Runner
+    timed: Sequence[BuiltVariant], runner: Runner, choice: Choice
 ) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
     """Return the short programs as variants on ``local-sync``, timed, and why some could not be timed, by name."""
-    short = [b for b in timed if b.timing is not None and b.timing.median_s <= SHORT_S]
+    names = choice.short([b.variant.name for b in timed if b.timing is not None and b.timing.median_s <= SHORT_S])
+    short = [b for b in timed if b.variant.name in names]
     if timed[0] not in short:
         return (), {}
     (_, *there), failed = time_variants([timed[0], *map(_in_calling_thread, short)], runner)

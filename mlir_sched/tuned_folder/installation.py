@@ -28,7 +28,7 @@ from mlir_sched.compiler.response_file import read_response_file, write_response
 
 LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
 _EMISSION = re.compile(rf'\b{re.escape(EMISSION)} = "([0-9a-f]+)"')
-_PASSING = ("library.*.mlir", ".library.*.mlir.new")
+_PASSING = ("library.*.mlir", ".library.*.mlir.new", ".library.mlir.new")
 
 
 @dataclass(frozen=True)

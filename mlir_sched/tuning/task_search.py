@@ -12,6 +12,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.evaluator import seconds_against
+from mlir_sched.tuning.task_demand import demand_of
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_records import Candidate, TaskRecords
 from mlir_sched.tuning.work import CandidateWork
@@ -115,8 +116,8 @@ class TaskSearch:
 
     def progress(self) -> TaskProgress:
         """Return what a task scheduler needs to know."""
-        history = self.history
-        return TaskProgress(float(self.task.weight), tuple(history.best_s), tuple(history.trials), self.exhausted)
+        best_s, trials = tuple(self.history.best_s), tuple(self.history.trials)
+        return TaskProgress(float(self.task.weight), best_s, trials, self.exhausted, demand_of(self.task))
 
     def seconds_per_run(self) -> float:
         """Return the seconds that the task takes per run of the model with its best candidate so far."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,12 +28,14 @@ class VariantChoice(Choice):
         store: Where the decision is kept.
         key: Key of the decision in the store.
         until: Time by ``time.monotonic()`` after which no further variant is compiled; infinite for a run by trials,
-            which compiles all variants and decides nothing.
+            which compiles all variants.
+        threads: Threads that the program runs on.
     """
 
     store: RecordStore
     key: str
     until: float
+    threads: int
     _compiled: list[str] = field(default_factory=list)
 
     @staticmethod
@@ -41,7 +44,7 @@ class VariantChoice(Choice):
         file = path.stat()
         run = (str(path.resolve()), file.st_size, file.st_mtime_ns, target.key, options.minutes, options.seed)
         key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
-        return VariantChoice(store, key, start + compiling_s(options))
+        return VariantChoice(store, key, start + compiling_s(options), options.threads)
 
     def wants(self, name: str) -> bool:
         """Say whether a further variant is to be compiled."""
@@ -56,6 +59,15 @@ class VariantChoice(Choice):
         """Say whether the layout of the program leaves no other variant a chance."""
         settled: bool = self.store.decide(f"{self.key}-layout", lambda: super(VariantChoice, self).settles(ratio))
         return settled
+
+    def short(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the names of the variants that are also timed in the calling thread, for all runs on as many threads.
+
+        A program that takes almost :data:`~mlir_sched.program.building.SHORT_S` is above it in one process and below it
+        in another: a resumed run would have other variants, and so begin anew.
+        """
+        decided: list[str] = self.store.decide(f"{self.key}-short-{self.threads}", lambda: list(names))
+        return decided
 
     def keep(self) -> None:
         """Keep the decision, unless the store has one already."""

@@ -1,15 +1,23 @@
+from collections.abc import Sequence
+
 import pytest
 
-from mlir_sched.search import GradientOptions, GradientScheduler, TaskProgress
+from mlir_sched.search import Demand, GradientOptions, GradientScheduler, TaskProgress
+from mlir_sched.search.similar_tasks import seconds_at_best_rates
 
 
 class Simulation:
     """Tasks whose best time after each round is known beforehand."""
 
     def __init__(
-        self, curves: list[list[float | None]], weights: list[float], scheduler: GradientScheduler | None = None
+        self,
+        curves: list[list[float | None]],
+        weights: list[float],
+        scheduler: GradientScheduler | None = None,
+        demands: list[Demand] | None = None,
     ) -> None:
         self.scheduler = scheduler or GradientScheduler()
+        self.demands: Sequence[Demand | None] = demands or [None] * len(curves)
         self.curves = curves
         self.weights = weights
         self.rounds = [0] * len(curves)
@@ -18,8 +26,10 @@ class Simulation:
     def run(self, rounds: int) -> list[int]:
         for _ in range(rounds):
             tasks = [
-                TaskProgress(weight, tuple((curve + curve[-1:] * rounds)[:spent]))
-                for curve, weight, spent in zip(self.curves, self.weights, self.rounds, strict=True)
+                TaskProgress(weight, tuple((curve + curve[-1:] * rounds)[:spent]), demand=demand)
+                for curve, weight, spent, demand in zip(
+                    self.curves, self.weights, self.rounds, self.demands, strict=True
+                )
             ]
             choice = self.scheduler.next_task(tasks)
             assert choice is not None
@@ -91,3 +101,46 @@ def test_the_gain_is_that_of_the_formula() -> None:
 def test_a_gain_is_never_negative() -> None:
     for task in (TaskProgress(1.0, (1.0,)), TaskProgress(1.0, (None, 1.0)), TaskProgress(0.5, (2.0, 2.0, 2.0))):
         assert GradientScheduler().gain(task) >= 0
+
+
+def test_a_task_below_the_rate_of_similar_tasks_comes_before_one_that_has_reached_it() -> None:
+    slow, fast = Demand("product", 10.0, 0.0), Demand("product", 40.0, 0.0)
+    tasks = [TaskProgress(1.0, (5.0,), (8,), demand=slow), TaskProgress(1.0, (8.0,), (8,), demand=fast)]
+    assert seconds_at_best_rates([(task.demand, task.latest_s) for task in tasks]) == [2.0, 8.0]
+    assert GradientScheduler().next_task(tasks) == 0
+    assert GradientScheduler(GradientOptions(trust=0.0)).next_task(tasks) == 1
+
+
+def test_similarity_lowers_the_hope_and_never_below_what_is_not_trusted() -> None:
+    scheduler, task = GradientScheduler(GradientOptions(trust=0.75)), TaskProgress(2.0, (4.0, 4.0))
+    assert scheduler.gain(task) == pytest.approx(2.0 * 0.8 * 4.0 / 2)
+    assert scheduler.gain(task, 2.0) == pytest.approx(2.0 * 0.8 * 2.5 / 2)
+    assert scheduler.gain(task, 4.0) == scheduler.gain(task, 9.0) == pytest.approx(2.0 * 0.8 * 1.0 / 2)
+
+
+def test_the_larger_of_both_times_counts_for_tasks_that_arithmetic_or_memory_binds() -> None:
+    arithmetic, memory, both = (Demand("product", *numbers) for numbers in ((100.0, 1.0), (2.0, 10.0), (50.0, 20.0)))
+    assert seconds_at_best_rates([(arithmetic, 1.0), (memory, 2.0), (both, 9.0)]) == [1.0, 2.0, 4.0]
+
+
+def test_tasks_that_only_move_data_are_compared_by_what_they_move() -> None:
+    assert seconds_at_best_rates([(Demand("copy", 0.0, 8.0), 1.0), (Demand("copy", 0.0, 4.0), 3.0)]) == [1.0, 0.5]
+
+
+def test_without_a_similar_task_that_has_a_time_nothing_is_expected() -> None:
+    alone, other = Demand("product", 10.0, 1.0), Demand("reduction", 10.0, 1.0)
+    assert seconds_at_best_rates([(alone, 1.0), (other, 1.0), (None, 1.0), (alone, None)]) == [0.0] * 4
+    assert seconds_at_best_rates([]) == []
+
+
+@pytest.mark.parametrize("trust", [0.7, 0.9])
+def test_no_similar_task_starves(trust: float) -> None:
+    """The first has reached the best rate, the second never reaches it, and the others are at it and take less time."""
+    demands = [Demand("product", operations, 0.0) for operations in (100.0, 100.0, 10.0, 1.0)]
+    curves: list[list[float | None]] = [[1.0], [50.0], [0.1], [0.01]]
+    scheduler = GradientScheduler(GradientOptions(trust=trust))
+    rounds = Simulation(curves, [1.0] * 4, scheduler, demands).run(2000)
+    without = Simulation(curves, [1.0] * 4, GradientScheduler(GradientOptions(trust=0.0)), demands).run(2000)
+    assert rounds[1] == max(rounds) < 2000
+    least = [(1 - trust) * before for before in without]  # rounds are in proportion to hopes, which fall to 1 - trust
+    assert all(spent > 0.9 * rounds_at_least for spent, rounds_at_least in zip(rounds, least, strict=True))

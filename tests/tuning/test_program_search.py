@@ -53,7 +53,7 @@ def test_what_is_found_for_a_task_is_tried_on_those_that_it_fits(tmp_path: Path)
 
 
 def test_the_best_time_after_a_round_is_of_the_candidates_up_to_it(tmp_path: Path) -> None:
-    program, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=45)
+    program, _ = searched(tmp_path, {"heavy": lambda tried: 1.0 + tried / 9, "other": 1.0, "light": 1.0}, trials=90)
     heavy = program.searches[0]
     times = [record.outcome.timing.median_s for record in heavy.history.records.values() if record.outcome.timing]
     assert len(heavy.history.trials) > 2
@@ -140,6 +140,19 @@ def test_what_the_layout_settles_stays_settled_when_the_run_goes_on(tmp_path: Pa
         for options, first, second in ((TuneOptions(trials=5), 4.7, 1.2), (TuneOptions(minutes=1.0), 1.9, 2.1)):
             choice, resumed = (VariantChoice.of(model, TARGET, options, store, 0.0) for _ in range(2))
             assert choice.settles(first) == resumed.settles(second) == (first >= 2.0)
+
+
+@pytest.mark.parametrize("options", [TuneOptions(trials=5, threads=2), TuneOptions(minutes=1.0, threads=2)])
+def test_programs_that_are_short_at_first_have_the_same_variants_when_the_run_goes_on(
+    options: TuneOptions, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        choice, resumed = (VariantChoice.of(model, TARGET, options, store, 0.0) for _ in range(2))
+        assert choice.short(["default"]) == resumed.short(["default", "O3"]) == resumed.short([]) == ["default"]
+        other = VariantChoice.of(model, TARGET, replace(options, threads=4), store, 0.0)
+        assert other.short(["O3"]) == ["O3"]
 
 
 def test_the_expected_time_is_known_at_every_round_and_a_resumed_run_knows_when_that_was(tmp_path: Path) -> None:
