@@ -140,13 +140,17 @@ def _tensor(shape: tuple[int, ...], kind: str) -> str:
 
 
 def _padded(padding: tuple[tuple[int, int], ...], source: str, result: str, kind: str) -> str:
+    zero = "0.0" if kind.startswith("f") else "0"
+    return f"  %pad = arith.constant {zero} : {kind}\n" + _pad("a", "%source", "%pad", padding, f"{source} to {result}")
+
+
+def _pad(name: str, source: str, value: str, padding: tuple[tuple[int, int], ...], types: str) -> str:
     low, high = (", ".join(str(pair[side]) for pair in padding) for side in (0, 1))
     indices = ", ".join(f"%i{dim}: index" for dim in range(len(padding)))
-    return f"""  %pad = arith.constant {"0.0" if kind.startswith("f") else "0"} : {kind}
-  %a = tensor.pad %source low[{low}] high[{high}] {{
+    return f"""  %{name} = tensor.pad {source} low[{low}] high[{high}] {{
   ^bb0({indices}):
-    tensor.yield %pad : {kind}
-  }} : {source} to {result}
+    tensor.yield {value} : {types.rpartition("x")[2].rstrip(">")}
+  }} : {types}
 """
 
 
@@ -182,6 +186,37 @@ FILTERS_INSIDE = (
     "(n, h, w, f, c, i, j) -> (c, i, j, f)",
     "(n, h, w, f, c, i, j) -> (n, h, w, f)",
 )
+
+
+def padded_network() -> Payload:
+    """Return two padded convolutions and a padded pooling, in several dispatches as IREE makes them."""
+    image, padded, kernel = _tensor((1, 12, 12, 8), "f32"), _tensor((1, 14, 14, 8), "f32"), _tensor((3, 3, 8, 8), "f32")
+    small, window = _tensor((1, 6, 6, 8), "f32"), _tensor((3, 3), "f32")
+    sides, attributes = ((0, 0), (1, 1), (1, 1), (0, 0)), "dilations = dense<1> : tensor<2xi64>, strides = dense"
+
+    def convolved(name: str, source: str, weights: str) -> str:
+        return f"""{_pad(f"{name}_padded", source, "%zero", sides, f"{image} to {padded}")}
+  %{name} = linalg.conv_2d_nhwc_hwcf {{{attributes}<1> : tensor<2xi64>}}
+      ins(%{name}_padded, {weights} : {padded}, {kernel}) outs(%f : {image}) -> {image}
+"""
+
+    return Payload(f"""func.func @main(%x: {image}, %v: {kernel}, %w: {kernel}) -> {small} {{
+  %zero = arith.constant 0.0 : f32
+  %lowest = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : {image}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {image}) -> {image}
+{convolved("first", "%x", "%v")}{convolved("second", "%first", "%w")}
+{_pad("third", "%second", "%lowest", sides, f"{image} to {padded}")}
+  %se = tensor.empty() : {small}
+  %window = tensor.empty() : {window}
+  %sf = linalg.fill ins(%lowest : f32) outs(%se : {small}) -> {small}
+  %r = linalg.pooling_nhwc_max {{{attributes}<2> : tensor<2xi64>}}
+      ins(%third, %window : {padded}, {window}) outs(%sf : {small}) -> {small}
+  return %r : {small}
+}}
+""")
+
+
 CONVOLUTIONS: dict[str, Payload] = {
     "1d": named("conv_1d_nwc_wcf", (1, 65, 24), (3, 24, 32), (1, 32, 32), stride=2),
     "2d_bias_relu": named(NHWC, (1, 18, 18, 16), (3, 3, 16, 32), (1, 16, 16, 32), epilogue=SAME),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
-from convolution_payloads import CONVOLUTIONS, POOLINGS
+from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
 from folders import ROOT
 from payloads import (
     PAYLOADS,
@@ -20,6 +20,8 @@ from payloads import (
     permuted_add,
     transpose,
 )
+from reduction_payloads import REDUCTIONS as BY_THREADS
+from reduction_payloads import UNEVEN
 from vulkan import require_vulkan
 
 from mlir_sched.space.space import Space
@@ -183,6 +185,13 @@ class TestVulkanGroupsAndPoolings(OnVulkan):
         return gpu.ConvolutionTiling()
 
 
+class TestVulkanPaddedNetwork(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {"padded_network": padded_network()}
+
+    def module(self) -> TransformModule:
+        return gpu.ConvolutionTiling()
+
+
 class TestVulkanElementwise(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ELEMENTWISE}
 
@@ -208,6 +217,22 @@ class TestVulkanSubgroupReduction(OnVulkan):
 
     def module(self) -> TransformModule:
         return vulkan.SubgroupReduction()
+
+
+class TestVulkanReduction(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = BY_THREADS
+    candidates = 2
+
+    def module(self) -> TransformModule:
+        return gpu.ReductionTiling()
+
+
+class TestVulkanLinearReduction(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = BY_THREADS | UNEVEN
+    candidates = 2
+
+    def module(self) -> TransformModule:
+        return gpu.LinearReduction()
 
 
 class TestVulkanLoweringConfig(OnVulkan):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
-from convolution_payloads import CONVOLUTIONS, POOLINGS
+from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
 from fixed_targets import FIXED_CUDA
 from payloads import Payload
 from ptx import assembled, opcodes, ptx_of
@@ -15,6 +16,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
+from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 
@@ -56,6 +58,17 @@ def test_random_candidates_assemble_without_memory_for_accumulators(
         assert ".shared" not in ptx
         assert ".local" not in ptx
         assert assembled(ptx, "sm_90").spilled_bytes <= MAX_SPILLED_BYTES
+
+
+def test_a_result_written_into_a_padded_tensor_is_stored_once(pool: CompilerPool, tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(padded_network().text)
+    _, task, _ = extract(path, FIXED_CUDA, TASK_FLAGS).tasks
+    values: dict[str, Value] = {"tile_1": (12, 3), "tile_2": (8, 4), "channels": (4,), "innermost": "channels"}
+    (ptx,) = kernels(pool, task, [space_of(task).run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0]])
+    assert elements_of(ptx, "st.global") == 12
+    assert ".shared" not in ptx
+    assembled(ptx, "sm_80")
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
-from convolution_payloads import CONVOLUTIONS, FUSED_PADDING, POOLINGS
-from fixed_targets import FIXED_VULKAN
+from convolution_payloads import CONVOLUTIONS, FUSED_PADDING, POOLINGS, padded_network
+from fixed_targets import FIXED_CUDA, FIXED_VULKAN
 from payloads import Payload
 
 from mlir_sched.errors import IllegalTraceError
@@ -15,6 +16,8 @@ from mlir_sched.payload import OpKind
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts.gpu import ConvolutionTiling
@@ -49,6 +52,18 @@ def test_every_class_gets_the_sketch_alone(vulkan_task_for: TaskFor, name: str) 
 
 def test_a_padded_image_is_left_to_the_compiler(vulkan_task_for: TaskFor) -> None:
     assert space_of(vulkan_task_for(CONVOLUTIONS["2d_padded"])).sketches == ()
+
+
+@pytest.mark.parametrize("target", [FIXED_VULKAN, FIXED_CUDA], ids=["vulkan", "cuda"])
+def test_the_convolutions_of_a_padded_network_are_scheduled_and_only_a_copy_is_not(
+    target: Target, tmp_path: Path
+) -> None:
+    """IREE copies the first image into a padded one; other dispatches write what they compute into padded ones."""
+    path = tmp_path / "model.mlir"
+    path.write_text(padded_network().text)
+    copy, *others = extract(path, target, TASK_FLAGS).tasks
+    assert copy.not_tunable.startswith("it only copies")
+    assert [space_of(task).sketches for task in others] == [("convolution",)] * 2  # two convolutions are one task
 
 
 @pytest.mark.parametrize(

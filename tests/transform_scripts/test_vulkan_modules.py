@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fixed_targets import FIXED, FIXED_VULKAN
 from folders import ROOT
-from payloads import Payload, column_sum, matmul, row_sum, vector_add
+from payloads import Payload, matmul, vector_add
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError, UserError
@@ -40,7 +40,6 @@ SKETCHES: dict[str, set[str]] = {
     "every_other_pixel": {"lowering_config"},
     **{key: {"subgroup_reduction"} for key in ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares")},
 }
-UNSCHEDULED = (column_sum(96, 160), row_sum(97, 509))
 
 
 def space_of(task: Task) -> DesignSpace:
@@ -51,11 +50,6 @@ def space_of(task: Task) -> DesignSpace:
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(vulkan_task_for: TaskFor, name: str) -> None:
     assert set(space_of(vulkan_task_for(name)).sketches) == SKETCHES[name]
-
-
-@pytest.mark.parametrize("payload", UNSCHEDULED, ids=["columns", "rows that fill no subgroups"])
-def test_other_reductions_are_left_to_the_compiler(vulkan_task_for: TaskFor, payload: Payload) -> None:
-    assert space_of(vulkan_task_for(payload)).sketches == ()
 
 
 REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [

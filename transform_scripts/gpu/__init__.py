@@ -4,6 +4,8 @@ from mlir_sched.transform_scripts.gpu.contraction import ContractionTiling
 from mlir_sched.transform_scripts.gpu.convolution import ConvolutionTiling
 from mlir_sched.transform_scripts.gpu.elementwise import ElementwiseTiling
 from mlir_sched.transform_scripts.gpu.linear_elementwise import LinearElementwise
+from mlir_sched.transform_scripts.gpu.linear_reduction import LinearReduction
+from mlir_sched.transform_scripts.gpu.reduction import ReductionTiling
 from mlir_sched.transform_scripts.gpu.shared_contraction import SharedContraction
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import SubgroupReduction
 from mlir_sched.transform_scripts.gpu.thread_distribution import ThreadDistribution
@@ -14,6 +16,8 @@ __all__ = [
     "ConvolutionTiling",
     "ElementwiseTiling",
     "LinearElementwise",
+    "LinearReduction",
+    "ReductionTiling",
     "SharedContraction",
     "SubgroupReduction",
     "ThreadDistribution",
@@ -27,7 +31,9 @@ def shared_modules() -> list[TransformModule]:
         ContractionTiling(),
         SharedContraction(),
         ConvolutionTiling(),
+        ReductionTiling(),
         ElementwiseTiling(),
         LinearElementwise(),
+        LinearReduction(),
         ThreadDistribution(),
     ]

@@ -61,12 +61,8 @@ class SubgroupReduction(OnThreads, DelegatingModule):
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Reduction | None:
         """Match reductions of rows that are contiguous in memory and fill whole subgroups."""
-        assert target.gpu is not None
         found = matchers.reduction(op, dispatch)
-        if found is None or not all(_walks_rows(other, found) for other in found.ops if _is_configured(other, found)):
-            return None
-        lengths = {other.extents[-1] for other in found.ops if _is_configured(other, found)}
-        return found if len(lengths) == 1 and lengths.pop() % target.gpu.subgroup_size == 0 else None
+        return found if found is not None and walked_by_subgroups(found, target) else None
 
     @abstractmethod
     def configs(self, s: Schedule, rows: SharedRows) -> list[tuple[LinalgOp, str]]:
@@ -98,6 +94,15 @@ class SubgroupReduction(OnThreads, DelegatingModule):
         repeats = s.sample_number("repeats", _divisors(length // (threads * vector), self.max_repeats))
         s.notes["threads"] = threads
         return SharedRows(found, int(vector), int(threads), math.prod([vector, threads, repeats]))
+
+
+def walked_by_subgroups(found: Reduction, target: Target) -> bool:
+    """Say whether the rows of a dispatch are contiguous in memory and fill whole subgroups of a target."""
+    assert target.gpu is not None
+    configured = [op for op in found.ops if _is_configured(op, found)]
+    lengths = {op.extents[-1:] for op in configured}  # that of a root without loops is empty
+    whole = len(lengths) == 1 and all(length % target.gpu.subgroup_size == 0 for length in lengths.pop())
+    return whole and all(_walks_rows(op, found) for op in configured)
 
 
 def _thread_counts(vectors: int, gpu: GpuLimits) -> list[int]:

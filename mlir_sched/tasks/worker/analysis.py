@@ -19,7 +19,8 @@ from mlir_sched.tasks.worker.linear_maps import linear_results
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
 _STORES = ("iree_tensor_ext.dispatch.tensor.store", "iree_codegen.store_to_buffer")
-_QUIET = frozenset({"tensor.empty", "arith.constant", "func.return"})
+_QUIET = frozenset({"tensor.empty", "arith.constant", "func.return", "memref.subview"})
+"""Ops that need no schedule; a view is the part of a buffer that a dispatch loads or stores, on CUDA."""
 
 
 class NotTunableError(MlirSchedError):

@@ -1,0 +1,156 @@
+"""Reductions on GPUs by threads with results of their own: which dispatches, what rules refuse, scripts, the PTX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from fixed_targets import FIXED_CUDA, FIXED_VULKAN
+from payloads import Payload, row_sum, softmax, sum_of_squares
+from ptx import assembled, ptx_of
+from reduction_payloads import REDUCTIONS, UNEVEN, reduced, sum_of_bytes
+
+from mlir_sched.compiler import CompilerPool
+from mlir_sched.errors import FailureClass, IllegalTraceError
+from mlir_sched.sampling import Value
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks.task import Task
+from mlir_sched.trace import OnIllegal, Recorder
+from mlir_sched.transform_scripts.gpu import reduction
+
+TaskFor = Callable[[str | Payload], Task]
+BY_THREADS = {"reduction", "linear_reduction"}
+SUBGROUPS = "subgroup_reduction"
+SAMPLES = 2
+"""Random candidates per sketch and payload that are compiled for CUDA and assembled."""
+
+
+def space_of(task: Task, target: Target = FIXED_VULKAN) -> DesignSpace:
+    assert task.dispatch is not None
+    return DesignSpace(Space.default(target), task.dispatch, target)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_that_no_subgroup_walks_have_both_sketches(vulkan_task_for: TaskFor, name: str) -> None:
+    assert set(space_of(vulkan_task_for(REDUCTIONS[name])).sketches) == BY_THREADS
+
+
+@pytest.mark.parametrize(
+    ("payload", "sketches"),
+    [
+        (row_sum(96, 64), {*BY_THREADS, SUBGROUPS}),
+        (row_sum(96, 72), {SUBGROUPS}),
+        (softmax(4, 32, 128), {SUBGROUPS}),
+        (row_sum(96, 509), BY_THREADS),
+        (reduced((96, 128), (1,), kind="f16"), BY_THREADS),
+        (sum_of_squares(509), set()),
+        (sum_of_bytes(48, 64), set()),
+    ],
+    ids=["short rows", "long rows", "softmax", "uneven rows", "f16", "one result", "narrow integers"],
+)
+def test_long_rows_are_left_to_subgroups_and_other_forms_to_the_compiler(
+    vulkan_task_for: TaskFor, payload: Payload, sketches: set[str]
+) -> None:
+    assert set(space_of(vulkan_task_for(payload)).sketches) == sketches
+
+
+def test_more_loops_than_a_grid_has_dimensions_are_taken_in_turns(vulkan_task_for: TaskFor) -> None:
+    assert space_of(vulkan_task_for(UNEVEN["four_loops"])).sketches == ("linear_reduction",)
+
+
+REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
+    (
+        REDUCTIONS["columns"],
+        "reduction",
+        {"tile_0": (160, 16)},
+        "10 threads per workgroup are no whole subgroups of 8",
+    ),
+    (
+        reduced((8, 16, 64), (1,)),
+        "reduction",
+        {"tile_0": (8, 8), "tile_1": (64, 16), "step_1": (16,)},
+        "512 unrolled vectors are more than 256",
+    ),
+    (REDUCTIONS["columns"], "linear_reduction", {"tile_0": 4}, "no workgroup gives each thread 1 to 64 of 4 results"),
+]
+
+
+@pytest.mark.parametrize(("payload", "sketch", "values", "rule"), REFUSED, ids=[rule for *_, rule in REFUSED])
+def test_rule_refuses(
+    vulkan_task_for: TaskFor, payload: Payload, sketch: str, values: dict[str, Value], rule: str
+) -> None:
+    space = space_of(vulkan_task_for(payload))
+    with pytest.raises(IllegalTraceError, match=rule):
+        space.run(sketch, Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+
+
+def test_a_subgroup_computes_fewer_results_than_it_has_threads(vulkan_task_for: TaskFor) -> None:
+    space = space_of(vulkan_task_for(UNEVEN["few_results"]))
+    trace = space.sample(np.random.default_rng(0), "linear_reduction")
+    assert trace.values["threads"] == 8
+
+
+def test_values_kept_between_reductions_are_a_data_race(
+    vulkan_task_for: TaskFor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A layer norm reads its centred rows twice; rows that are kept lie in memory that all threads write."""
+    task = vulkan_task_for(REDUCTIONS["layernorm_30"])
+    values: dict[str, Value] = {"tile_0": (64, 1)}
+    scripts = [script_with(task, values)]
+    monkeypatch.setattr(reduction, "between_reductions", lambda found: ())
+    scripts.append(script_with(task, values))
+    with CompilerPool(task.flags, workers=1) as pool:
+        results = dict(pool.compile(task.source, scripts))
+    assert results[0].failure is None
+    assert results[1].failure is not None
+    assert results[1].failure.kind is FailureClass.DATA_RACE
+
+
+def script_with(task: Task, values: dict[str, Value]) -> str:
+    space = space_of(task)
+    return space.script(space.run("reduction", Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))[0])
+
+
+GOLDENS: dict[str, tuple[Payload, str, dict[str, Value]]] = {
+    "reduction": (REDUCTIONS["mean_nhwc"], "reduction", {"tile_0": (4, 1), "tile_1": (32, 4), "step_1": (7,)}),
+    "linear_reduction": (
+        REDUCTIONS["softmax_10"],
+        "linear_reduction",
+        {"tile_0": 2, "tile_1": 16, "threads": 32, "step_1": (5,), "step_3": (2,), "columns": (5,)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_golden_script(vulkan_task_for: TaskFor, name: str, golden: Callable[[str, str], None]) -> None:
+    payload, sketch, values = GOLDENS[name]
+    space = space_of(vulkan_task_for(payload))
+    trace = space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0]
+    script = space.script(trace)
+    golden(f"vulkan/{name}", script)
+    assert space.trace_of(script) == trace
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[CompilerPool]:
+    with CompilerPool(FIXED_CUDA.flags) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, *UNEVEN])
+def test_random_candidates_assemble_for_cuda_without_memory_for_reduced_values(
+    cuda_task_for: TaskFor, pool: CompilerPool, name: str
+) -> None:
+    """What is not kept in registers would be one buffer for all threads of a workgroup (IREE 3.13)."""
+    task, rng = cuda_task_for((REDUCTIONS | UNEVEN)[name]), np.random.default_rng(2)
+    space = space_of(task, FIXED_CUDA)
+    sketches = [sketch for sketch in space.sketches if sketch in BY_THREADS]
+    traces = [space.sample(rng, sketch) for sketch in sketches for _ in range(SAMPLES)]
+    for _, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+        ptx = ptx_of(result)
+        assert ".shared" not in ptx
+        assert ".local" not in ptx
+        assembled(ptx, "sm_80")

@@ -1,0 +1,103 @@
+"""Reductions on GPUs whose threads have results of their own: each thread walks all that a result is reduced from.
+
+A thread keeps its accumulators in registers. Where results are adjacent in what is read, as in sums of columns, a
+thread may have a vector of them; where rows are contiguous, it walks one row after the other, in vectors along the row.
+Values between two reductions are computed again where they are read, because IREE would put them into memory that all
+threads of a workgroup write: only reduced values are kept, in registers.
+"""
+
+from __future__ import annotations
+
+from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp, OpKind
+from mlir_sched.targets.target import Target
+from mlir_sched.transform_scripts import matchers
+from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, by_one
+from mlir_sched.transform_scripts.common.reduction import ReductionModule, between_reductions, runs_along_columns
+from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
+from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
+from mlir_sched.transform_scripts.gpu.subgroup_reduction import walked_by_subgroups
+from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.structures import Loops, Reduction, parallel_loops, reduction_loops
+
+MAX_ROW = 64
+"""Most elements of a row that a thread walks although subgroups could: neighbouring threads read rows far apart."""
+MAX_COLUMN_STEP = 16
+"""Most elements of a row of the result that a thread computes at once."""
+
+
+class ReductionTiling(OnThreads, ReductionModule):
+    """A module whose threads each reduce a tile of results; the tiles divide the extents."""
+
+    def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Reduction | None:
+        """Match reductions to several results, with element-wise ops, but not long rows that subgroups walk."""
+        return reduced_by_threads(op, dispatch, target)
+
+    def parallel(self, found: Reduction, dispatch: Dispatch) -> Loops:
+        """Return the loops over results longer than 1."""
+        del dispatch
+        return found.rows
+
+    def schedule(self, s: Schedule, found: Reduction) -> None:
+        """Reduce the tile of a thread as :func:`reduce_tile` does."""
+        reduce_tile(s, found)
+
+
+def reduced_by_threads(op: LinalgOp, dispatch: Dispatch, target: Target) -> Reduction | None:
+    """Match reductions to several results, each of which one thread computes, but not long rows that subgroups walk.
+
+    Sums of narrow integers are left out: on devices without such integers, IREE 3.13 reads vectors of them as if they
+    had no sign.
+    """
+    found = matchers.reduction(op, dispatch)
+    if found is None or not found.rows or any(_reads_narrow_integers(each) for each in found.ops):
+        return None
+    if any(each.reduces and each.kind is not OpKind.REDUCTION for each in found.ops):
+        return None
+    return None if _is_long(found) and walked_by_subgroups(found, target) else found
+
+
+def _reads_narrow_integers(op: LinalgOp) -> bool:
+    types = {operand.tensor.element_type for operand in op.inputs}
+    return any(name.startswith("i") and ELEMENT_BYTES[name] < 4 for name in types)
+
+
+def _is_long(found: Reduction) -> bool:
+    return found.first.extents[-1] > MAX_ROW and all(op.element_bytes == 4 for op in found.ops)
+
+
+def reduce_tile(s: Schedule, found: Reduction) -> None:
+    """Tile and vectorize every op of a dispatch that is distributed over threads.
+
+    After: ``for rows: { for each reduction: { fill; for k step: acc += }; for columns: root }``. Where results are
+    adjacent in what all reductions read, the rows of the thread are reduced at once, without the loop over them.
+
+    Raises:
+        IllegalTraceError: The accumulators do not fit the registers, or the code of a step is too long.
+    """
+    root = found.root
+    adjacent = all(runs_along_columns(op) for op in found.ops if op.reduces)
+    s.tile(root, {} if adjacent else by_one(loop for loop in found.rows if s.extent(loop) > 1), fuse=True)
+    inlined = between_reductions(found)
+    s.inline(*inlined)
+    for op in found.ops:
+        if op.reduces:
+            _walk(s, op)
+    if columns := [loop for loop in _columns(found) if loop.extent > 1]:
+        step = s.sample_tile("columns", columns[-1], most=MAX_COLUMN_STEP)
+        s.tile(root, by_one(columns[:-1]) | {columns[-1]: step})
+    s.vectorize(*(op for op in found.ops if op not in inlined))
+
+
+def _walk(s: Schedule, op: LinalgOp) -> None:
+    """Draw the step of a reduction's innermost loop longer than 1, and tile the loop by this step, the others by 1."""
+    *outer, innermost = (loop for loop in reduction_loops(op) if loop.extent > 1)
+    step = s.sample_tile(f"step_{op.index}", innermost, most=MAX_REDUCTION_STEP)
+    tile = {loop: s.extent(loop) for loop in parallel_loops(op)}
+    s.require_registers(op, tile, step=step, most_vectors=MAX_THREAD_VECTORS)
+    s.tile(op, by_one(outer) | {innermost: step})
+
+
+def _columns(found: Reduction) -> Loops:
+    """Return the root's loops that a reduction of the dispatch runs along."""
+    rows = {loop.position(found.root) for loop in found.parallel}
+    return tuple(loop for loop in parallel_loops(found.root) if loop.position(found.root) not in rows)
