@@ -252,7 +252,8 @@ DISTRIBUTIONS: Mapping[str, type[Distribution]] = {
 def shared(cls: type[Distribution], *values: Any) -> Distribution:
     """Return the distribution of a class whose fields have these values: the same object for the same values.
 
-    Programs draw from equal distributions thousands of times; the shared object has its tables at hand.
+    Programs draw from equal distributions thousands of times; the shared object has its tables at hand. Numbers inside
+    of tuples have to be of the type that the distribution is written with: 1 and 1.0 are the same value here.
     """
     return cls(*values)
 
