@@ -365,9 +365,9 @@ class Dispatch:
         return all(reader in self.consumers(op.index) for op, reader in pairwise(self.beside_fills))
 
     @cached_property
-    def scalar_ops(self) -> int:
-        """Scalar operations of one execution, those on padding included; fills count nothing."""
-        return sum(op.scalar_ops for op in self.ops if op.kind is not OpKind.FILL)
+    def computed_ops(self) -> int:
+        """Scalar operations of one execution, fills aside; operations on padding count."""
+        return sum(op.scalar_ops for op in self.beside_fills)
 
     @property
     def root(self) -> LinalgOp:

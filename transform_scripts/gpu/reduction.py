@@ -12,7 +12,7 @@ from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, by_one
-from mlir_sched.transform_scripts.common.reduction import ReductionModule, between_reductions, runs_along_columns
+from mlir_sched.transform_scripts.common.reduction import ReductionModule
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import walked_by_subgroups
@@ -75,9 +75,9 @@ def reduce_tile(s: Schedule, found: Reduction) -> None:
         IllegalTraceError: The accumulators do not fit the registers, or the code of a step is too long.
     """
     root = found.root
-    adjacent = all(runs_along_columns(op) for op in found.ops if op.reduces)
+    adjacent = all(op.reduces_in_strides for op in found.ops if op.reduces)
     s.tile(root, {} if adjacent else by_one(loop for loop in found.rows if s.extent(loop) > 1), fuse=True)
-    inlined = between_reductions(found)
+    inlined = found.recomputable
     s.inline(*inlined)
     for op in found.ops:
         if op.reduces:
