@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
+from running_command import Run, start
 
 from mlir_sched.compiler.response_file import write_response_file
 from mlir_sched.targets.llvm_cpu import FLAGS
@@ -28,70 +25,6 @@ func.func @main(%x: tensor<64x128xf32>) -> tensor<64xf32> {
 }
 """
 TUNE = ("tune", "model.mlir", "--minutes", "10")
-
-
-@dataclass
-class Run:
-    """A command under way, with a folder for temporary files of its own.
-
-    Attributes:
-        process: The command.
-        temporary: Its folder for temporary files.
-        seen: All processes that were ever found below it.
-    """
-
-    process: subprocess.Popen[str]
-    temporary: Path
-    seen: set[psutil.Process]
-
-    def wait_for(self, moment: Callable[[Run], bool]) -> None:
-        """Wait until it does something."""
-        deadline = time.monotonic() + 120
-        while not moment(self):
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-
-    def children(self) -> list[str]:
-        """Return the command lines of the processes below it."""
-        lines = []
-        with suppress(psutil.Error):
-            for child in psutil.Process(self.process.pid).children(recursive=True):
-                self.seen.add(child)
-                lines.append(" ".join(child.cmdline()))
-        return lines
-
-    def runs(self, program: str) -> bool:
-        """Say whether there is a process of a program below it."""
-        return any(program in line and "launch_program" not in line for line in self.children())
-
-    def says(self, text: str) -> bool:
-        """Say whether it has written a text to its standard error."""
-        return text in (self.temporary.parent / "stderr").read_text()
-
-    def assert_nothing_is_left(self) -> None:
-        """Require that its processes end and that its temporary files are gone."""
-        self.assert_no_process_is_left()
-        assert list(self.temporary.iterdir()) == []
-
-    def assert_no_process_is_left(self) -> None:
-        """Require that its processes end."""
-        _, alive = psutil.wait_procs(self.seen, timeout=10)
-        assert [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
-
-
-def start(folder: Path, *arguments: str) -> Run:
-    (folder / "temporary").mkdir(exist_ok=True)
-    with (folder / "stderr").open("w") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mlir_sched.cli", *arguments],
-            cwd=folder,
-            env=os.environ | {"TMPDIR": str(folder / "temporary")},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-    return Run(process, folder / "temporary", set())
 
 
 def terminated(run: Run) -> None:

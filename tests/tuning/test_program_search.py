@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +74,39 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
     (part,) = program.searches
     assert len(found) == 2
     assert [part.fitted(trace) for trace in found] == [None, None]
+
+
+class Noted(Speedups):
+    """Speed-ups that are known, and what was measured, as (task, script); the script of untuned code is empty."""
+
+    def __init__(self) -> None:
+        super().__init__(dict.fromkeys((*SHAPES, "changed"), 1.5))
+        self.scripts: list[tuple[str, str]] = []
+
+    def untuned(self, task: Task) -> Outcome:
+        self.scripts.append((task.name, ""))
+        return super().untuned(task)
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        self.scripts += [(task.name, script) for script in scripts]
+        return super().evaluate(task, scripts, known)
+
+
+def test_of_a_changed_model_only_what_changed_is_measured_from_the_beginning(tmp_path: Path) -> None:
+    evaluators = []
+    for last in ("light", "changed"):
+        evaluators.append(Noted())
+        shapes = {"heavy": SHAPES["heavy"], "other": SHAPES["other"], last: (64, 32, len(last))}
+        tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in shapes.items()]
+        with RecordStore.open(tmp_path / "records.sqlite") as store:
+            options = TuneOptions(trials=18, round_size=9, evolution=QUICK)
+            whole(program_search(options, store, tasks), evaluators[-1])
+    before, after = (set(evaluator.scripts) for evaluator in evaluators)
+    assert [len(evaluator.scripts) for evaluator in evaluators] == [len(before), len(after)] == [3 + 18, 1 + 18]
+    assert not before & after, "a candidate was measured for both models"
+    assert {name for name, script in after if not script} == {"changed"}
 
 
 @pytest.mark.parametrize("trials", [1, 5, 10, 13])
