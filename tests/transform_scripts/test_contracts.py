@@ -19,6 +19,7 @@ from payloads import (
     matmul,
     permuted_add,
     transpose,
+    widened_bytes,
 )
 from reduction_payloads import REDUCTIONS as BY_THREADS
 from reduction_payloads import UNEVEN
@@ -205,6 +206,7 @@ class TestVulkanLinearElementwise(OnVulkan):
         "transpose_prime": transpose(97, 61),
         "chain_prime": elementwise_chain(13, 509),
         "permuted_4d": permuted_add(3, 5, 7, 11),
+        "widened_bytes": widened_bytes(64, 96),
     }
     candidates = 2
 
