@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
-from folders import ROOT
+from folders import ROOT, TESTS
 from payloads import (
     PAYLOADS,
     Payload,
@@ -28,6 +28,7 @@ from vulkan import require_vulkan
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS
 from mlir_sched.testing import ModuleTests
 from mlir_sched.transform_scripts import gpu, llvm_cpu, vulkan
 from mlir_sched.transform_scripts.module import TransformModule
@@ -246,6 +247,16 @@ class TestVulkanLoweringConfig(OnVulkan):
 
 class TestThreadDistribution(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN_OF_OTHER_STAGES}
+
+    def module(self) -> TransformModule:
+        return gpu.ThreadDistribution()
+
+
+class TestThreadDistributionOfAnExportedNetwork(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        "convolutional": Payload((TESTS / "exported" / "convolutional.mlir").read_text(), TASK_FLAGS)
+    }
+    candidates = 1
 
     def module(self) -> TransformModule:
         return gpu.ThreadDistribution()
