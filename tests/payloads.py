@@ -348,6 +348,21 @@ def vector_add(size: int) -> Payload:
     return Payload(_function(f"%a: {a}, %b: {a}", a, body))
 
 
+def widened_bytes(rows: int, columns: int) -> Payload:
+    """Return signed bytes as 32-bit integers."""
+    a, r = f"tensor<{rows}x{columns}xi8>", f"tensor<{rows}x{columns}xi32>"
+    body = f"""
+  %e = tensor.empty() : {r}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%a : {a}) outs(%e : {r}) {{
+    ^bb0(%x: i8, %o: i32):
+      %w = arith.extsi %x : i8 to i32
+      linalg.yield %w : i32
+  }} -> {r}
+  return %r : {r}"""
+    return Payload(_function(f"%a: {a}", r, body))
+
+
 def permuted_add(a: int, b: int, c: int, d: int) -> Payload:
     """Return x + y of four loops, with y stored in another order of its dimensions."""
     x, y = f"tensor<{a}x{b}x{c}x{d}xf32>", f"tensor<{c}x{a}x{d}x{b}xf32>"

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
-from folders import ROOT
+from folders import ROOT, TESTS
 from payloads import (
     PAYLOADS,
     Payload,
@@ -19,6 +19,7 @@ from payloads import (
     matmul,
     permuted_add,
     transpose,
+    widened_bytes,
 )
 from reduction_payloads import REDUCTIONS as BY_THREADS
 from reduction_payloads import UNEVEN
@@ -27,6 +28,7 @@ from vulkan import require_vulkan
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS
 from mlir_sched.testing import ModuleTests
 from mlir_sched.transform_scripts import gpu, llvm_cpu, vulkan
 from mlir_sched.transform_scripts.module import TransformModule
@@ -205,6 +207,7 @@ class TestVulkanLinearElementwise(OnVulkan):
         "transpose_prime": transpose(97, 61),
         "chain_prime": elementwise_chain(13, 509),
         "permuted_4d": permuted_add(3, 5, 7, 11),
+        "widened_bytes": widened_bytes(64, 96),
     }
     candidates = 2
 
@@ -244,6 +247,16 @@ class TestVulkanLoweringConfig(OnVulkan):
 
 class TestThreadDistribution(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN_OF_OTHER_STAGES}
+
+    def module(self) -> TransformModule:
+        return gpu.ThreadDistribution()
+
+
+class TestThreadDistributionOfAnExportedNetwork(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        "convolutional": Payload((TESTS / "exported" / "convolutional.mlir").read_text(), TASK_FLAGS)
+    }
+    candidates = 1
 
     def module(self) -> TransformModule:
         return gpu.ThreadDistribution()

@@ -7,15 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from fixed_targets import FIXED, FIXED_VULKAN
-from folders import ROOT
-from payloads import Payload, matmul, vector_add
+from folders import ROOT, TESTS
+from payloads import Payload, matmul, vector_add, widened_bytes
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError, UserError
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
+from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts import llvm_cpu
 
@@ -50,6 +52,20 @@ def space_of(task: Task) -> DesignSpace:
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(vulkan_task_for: TaskFor, name: str) -> None:
     assert set(space_of(vulkan_task_for(name)).sketches) == SKETCHES[name]
+
+
+@pytest.mark.parametrize("name", ["convolutional", "transformer"])
+def test_what_computes_in_an_exported_network_has_sketches(name: str) -> None:
+    """All but copies, and what reads a table at computed places."""
+    tasks = extract(TESTS / "exported" / f"{name}.mlir", FIXED_VULKAN, TASK_FLAGS).tasks
+    left = [task for task in tasks if task.dispatch is None or not space_of(task).sketches]
+    assert len(left) == 1
+    assert why_unscheduled(left[0]).startswith(("it only copies", "it gathers"))
+
+
+def test_bytes_are_widened_one_after_the_other(vulkan_task_for: TaskFor) -> None:
+    """Vectors of them lose their signs in IREE 3.13, in its own pipeline, too."""
+    assert space_of(vulkan_task_for(widened_bytes(64, 96))).sketches == ("linear_elementwise",)
 
 
 REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [

@@ -8,12 +8,13 @@ threads of a workgroup write: only reduced values are kept, in registers.
 
 from __future__ import annotations
 
-from mlir_sched.payload import ELEMENT_BYTES, Dispatch, LinalgOp, OpKind
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, by_one
 from mlir_sched.transform_scripts.common.reduction import ReductionModule
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
+from mlir_sched.transform_scripts.gpu.narrow_integers import reads_narrow_integers
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import walked_by_subgroups
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -45,20 +46,14 @@ class ReductionTiling(OnThreads, ReductionModule):
 def reduced_by_threads(op: LinalgOp, dispatch: Dispatch, target: Target) -> Reduction | None:
     """Match reductions to several results, each of which one thread computes, but not long rows that subgroups walk.
 
-    Sums of narrow integers are left out: on devices without such integers, IREE 3.13 reads vectors of them as if they
-    had no sign.
+    Narrow integers are left out (:mod:`~mlir_sched.transform_scripts.gpu.narrow_integers`).
     """
     found = matchers.reduction(op, dispatch)
-    if found is None or not found.rows or any(_reads_narrow_integers(each) for each in found.ops):
+    if found is None or not found.rows or any(reads_narrow_integers(each) for each in found.ops):
         return None
     if any(each.reduces and each.kind is not OpKind.REDUCTION for each in found.ops):
         return None
     return None if _is_long(found) and walked_by_subgroups(found, target) else found
-
-
-def _reads_narrow_integers(op: LinalgOp) -> bool:
-    types = {operand.tensor.element_type for operand in op.inputs}
-    return any(name.startswith("i") and ELEMENT_BYTES[name] < 4 for name in types)
 
 
 def _is_long(found: Reduction) -> bool:

@@ -14,6 +14,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
+from mlir_sched.transform_scripts.gpu.narrow_integers import widens_narrow_integers
 from mlir_sched.transform_scripts.gpu.thread_distribution import (
     DIMENSIONS,
     distributed_loops,
@@ -35,7 +36,7 @@ class LoweringConfig(DelegatingModule):
         """Match a contraction with its fill and epilogues, or a single element-wise op, of at most three loops."""
         del target
         alone = op.kind is OpKind.ELEMENTWISE and len(dispatch.ops) == 1 and not dispatch.other_ops
-        if not (alone or matchers.contraction(op, dispatch)):
+        if not (alone or matchers.contraction(op, dispatch)) or (alone and widens_narrow_integers(op)):
             return None
         return op if 1 <= len(distributed_loops(op)) <= len(DIMENSIONS) else None
 
