@@ -26,7 +26,7 @@ pytest: $(VENV)/.installed-test ## Run the tests alone
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
-	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for name in startup tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
 clean: ## Remove the environment and everything that was made
 	rm -rf $(VENV) build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache
