@@ -9,7 +9,7 @@ import pytest
 from fixed_targets import FIXED_CUDA, FIXED_VULKAN
 from payloads import Payload, row_sum, softmax, sum_of_squares
 from ptx import assembled, ptx_of
-from reduction_payloads import REDUCTIONS, UNEVEN, reduced, sum_of_bytes
+from reduction_payloads import FOUR_LOOPS, REDUCTIONS, UNEVEN, reduced, sum_of_bytes
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError
@@ -58,7 +58,7 @@ def test_long_rows_are_left_to_subgroups_and_other_forms_to_the_compiler(
 
 
 def test_more_loops_than_a_grid_has_dimensions_are_taken_in_turns(vulkan_task_for: TaskFor) -> None:
-    assert space_of(vulkan_task_for(UNEVEN["four_loops"])).sketches == ("linear_reduction",)
+    assert space_of(vulkan_task_for(FOUR_LOOPS)).sketches == ("linear_reduction",)
 
 
 REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
