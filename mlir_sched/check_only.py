@@ -79,7 +79,7 @@ def tune_without_device(
         modelled_device(described)
         find_assembler()
         target = replace(described, machine=(*described.machine, ("times", f"estimated by model {VERSION}")))
-        space = Space([*modules, *Space.default(target).modules]).for_target(target)
+        space = Space.default(target).led_by(modules, target)
         with RecordStore.open(store or default_store(folder)) as records:
             progress(Progress("compiling the untuned program"))
             built = build_variant(path, target, Variant(DEFAULT, ()), weights)

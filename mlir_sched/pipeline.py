@@ -87,7 +87,7 @@ def tune(
     with nullcontext() if output is None else open_folder(Path(output), options.target) as folder:
         progress(Progress("detecting the target"))
         target = detect_target(options.target, options.threads)
-        space = Space([*modules, *(space or Space.default(target)).modules]).for_target(target)
+        space = (space or Space.default(target)).led_by(modules, target)
         measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
         final = RunnerOptions.final(target.driver, threads=options.threads)
         errors = ErrorLog(folder)

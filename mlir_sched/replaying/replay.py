@@ -143,7 +143,7 @@ def replay(
     require_own_flags(folder, target)
     extra = tuple(flag for flag in folder.flags if flag not in target.flags)
     extracted = extract(model, target, extra, folder.library, parameters=weights)
-    space = Space([*modules, *Space.default(target).modules]).for_target(target)
+    space = Space.default(target).led_by(modules, target)
     local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
     own = replace(target, cores=1) if local_sync else target
     return _Replay(folder, provenance, Path(model), extracted, own, space, threads, local_sync, progress).run()

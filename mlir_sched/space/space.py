@@ -63,6 +63,14 @@ class Space:
                 )
         return self
 
+    def led_by(self, modules: Sequence[TransformModule], target: Target) -> Space:
+        """Return a space for a target with further modules in front of those of this space.
+
+        Raises:
+            UserError: A module cannot be used for the target, which is said first, or two have the same name.
+        """
+        return Space([*Space(modules).for_target(target).modules, *self.for_target(target).modules])
+
     def insert(self, module: TransformModule, *, before: str | None = None, after: str | None = None) -> Space:
         """Return a space with one more module, by default at the front.
 

@@ -60,7 +60,7 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
         (("--minutes", "nan"), "minutes must be above 0"),
         (("--trials", "5", "--minutes", "1"), "not both"),
         (("--strategy", "guess"), "unknown strategy 'guess'"),
-        (("--target", "abacus"), "unknown target 'abacus'; known targets: cuda, llvm-cpu, vulkan"),
+        (("--target", "abacus"), "unknown target 'abacus'; known targets: cuda, llvm-cpu, rocm, vulkan"),
         (("--threads", "0"), "threads must be from 1"),
         (("--device", "local-sync", "--threads", "2"), "the device is local-task, or is left to the search"),
         (("--device", "local-task"), "the device local-task needs several threads, but threads is 1"),

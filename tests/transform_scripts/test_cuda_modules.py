@@ -97,6 +97,5 @@ def test_a_module_for_every_target_compiles_for_cuda(cuda_task_for: TaskFor, poo
 
 
 def test_a_module_with_a_stage_for_the_cpu_is_refused_by_its_stage() -> None:
-    space = Space([llvm_cpu.ReductionTiling(), *Space.default(FIXED_CUDA).modules])
     with pytest.raises(UserError, match="'reduction' cannot be used for the target cuda: its stage 'tile' is for"):
-        space.for_target(FIXED_CUDA)
+        Space.default(FIXED_CUDA).led_by([llvm_cpu.ReductionTiling()], FIXED_CUDA)
