@@ -49,6 +49,7 @@ CONVOLUTIONS_ON_VULKAN = (
 GROUPED_ON_VULKAN = ("grouped_ngchw", "depthwise_strided", "depthwise_nchw", "depthwise_multiplier")
 ON_VULKAN_OF_OTHER_STAGES = ("bias_gelu", "transpose")
 """Programs for the modules that distribute or lower."""
+ALSO_IN_TURNS = ("columns_f16", "maxima", "mean_nhwc", "softmax_129", "layernorm_30")
 EDGES = ("vector_add_uneven", "every_other_pixel")
 
 
@@ -224,14 +225,14 @@ class TestVulkanSubgroupReduction(OnVulkan):
 
 class TestVulkanReduction(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = BY_THREADS
-    candidates = 2
+    candidates = 1
 
     def module(self) -> TransformModule:
         return gpu.ReductionTiling()
 
 
 class TestVulkanLinearReduction(OnVulkan):
-    payloads: ClassVar[Mapping[str, Payload]] = BY_THREADS | UNEVEN
+    payloads: ClassVar[Mapping[str, Payload]] = UNEVEN | {name: BY_THREADS[name] for name in ALSO_IN_TURNS}
     candidates = 2
 
     def module(self) -> TransformModule:
