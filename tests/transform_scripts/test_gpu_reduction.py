@@ -19,7 +19,7 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
-from mlir_sched.transform_scripts.gpu import reduction
+from mlir_sched.transform_scripts.structures import Reduction
 
 TaskFor = Callable[[str | Payload], Task]
 BY_THREADS = {"reduction", "linear_reduction"}
@@ -100,7 +100,7 @@ def test_values_kept_between_reductions_are_a_data_race(
     task = vulkan_task_for(REDUCTIONS["layernorm_30"])
     values: dict[str, Value] = {"tile_0": (64, 1)}
     scripts = [script_with(task, values)]
-    monkeypatch.setattr(reduction, "between_reductions", lambda found: ())
+    monkeypatch.setattr(Reduction, "recomputable", ())
     scripts.append(script_with(task, values))
     with CompilerPool(task.flags, workers=1) as pool:
         results = dict(pool.compile(task.source, scripts))

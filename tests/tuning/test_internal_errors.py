@@ -19,7 +19,7 @@ from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 
 SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
-TRIALS = 40
+TRIALS = 64
 
 
 class Failing:
