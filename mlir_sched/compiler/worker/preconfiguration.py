@@ -33,8 +33,8 @@ _LLVM_GPU = (
     "iree-codegen-config-tracking-canonicalize",
     "cse",
 )
-_PASSES = {"llvm-cpu": _COMMON, "vulkan-spirv": _GPU, "cuda": _LLVM_GPU, "rocm": _LLVM_GPU}
-"""The passes by IREE's backend."""
+_PASSES = {"llvm-cpu": _COMMON, "cuda": _LLVM_GPU, "rocm": _LLVM_GPU}
+"""The passes by IREE's backend; :data:`_GPU` for any other."""
 _BACKEND = re.compile(r'#hal\.executable\.target<"([^"]+)"')
 _VARIANT = "hal.executable.variant"
 
@@ -55,7 +55,7 @@ def run_preconfiguration(function: Any) -> None:
     variant = _variant_of(function)
     backend = _BACKEND.match(str(variant.attributes["target"]))
     assert backend is not None
-    passes = _PASSES[backend.group(1)]
+    passes = _PASSES.get(backend.group(1), _GPU)
     on_function = f"builtin.module(func.func({','.join(passes)}))"
     pipeline = f"{_VARIANT}(iree-codegen-create-dispatch-config,{on_function})"
     passmanager.PassManager.parse(pipeline).run(variant)
