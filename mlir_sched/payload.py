@@ -356,18 +356,13 @@ class Dispatch:
 
     @cached_property
     def scalar_ops(self) -> int:
-        """Scalar operations of one execution of all its ops."""
+        """Scalar operations of one execution, those on padding included; a fill has none."""
         return sum(op.scalar_ops for op in self.ops)
 
     @cached_property
     def is_chain(self) -> bool:
         """Whether each op reads the op before it, fills aside: these ops keep their order wherever they are fused."""
         return all(reader in self.consumers(op.index) for op, reader in pairwise(self.beside_fills))
-
-    @cached_property
-    def computed_ops(self) -> int:
-        """Scalar operations of one execution, fills aside; operations on padding count."""
-        return sum(op.scalar_ops for op in self.beside_fills)
 
     @property
     def root(self) -> LinalgOp:

@@ -94,4 +94,4 @@ def operator_named(name: str) -> Operator:
 
 def flops_of(model: Model) -> int:
     """Return the number of scalar operations of a program's dispatches, operations on padding included."""
-    return sum(task.weight * task.dispatch.computed_ops for task in model.tasks if task.dispatch is not None)
+    return sum(task.weight * task.dispatch.scalar_ops for task in model.tasks if task.dispatch is not None)

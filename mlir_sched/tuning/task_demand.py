@@ -12,7 +12,7 @@ def demand_of(task: Task) -> Demand | None:
     if task.dispatch is None:
         return None
     moved_bytes = sum(spec.bytes for spec in (*task.inputs, *task.outputs))
-    return Demand(family_of(task.dispatch), task.dispatch.computed_ops, moved_bytes)
+    return Demand(family_of(task.dispatch), task.dispatch.scalar_ops, moved_bytes)
 
 
 def family_of(dispatch: Dispatch) -> str:
