@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from mlir_sched.tuned_folder.program_curve import Estimate
+from mlir_sched.tuned_folder.program_curve import CurvePoint
 from mlir_sched.tuned_folder.result import TuneResult
 
 CURVES_SHOWN = 10
@@ -84,7 +84,7 @@ def draw_program(result: TuneResult) -> bytes:
     return _png(figure)
 
 
-def _points(estimates: Sequence[Estimate]) -> tuple[list[float], list[float]]:
+def _points(estimates: Sequence[CurvePoint]) -> tuple[list[float], list[float]]:
     """Return the minutes and the milliseconds of estimates."""
     return [estimate.run_s / 60 for estimate in estimates], [1e3 * estimate.program_s for estimate in estimates]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CurvePoint:
     """The estimated time of a program at one moment of a run.
 
     Attributes:
@@ -31,4 +31,4 @@ class ProgramCurve:
     """
 
     variant: str
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[CurvePoint, ...]

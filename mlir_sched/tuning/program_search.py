@@ -17,7 +17,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuned_folder.program_curve import Estimate, ProgramCurve
+from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
 from mlir_sched.tuning.evaluator import UntunedError
 from mlir_sched.tuning.events import ProgramState, SearchEvents
@@ -92,7 +92,7 @@ class ProgramSearch:
     widening: Widening | None = None
     predecessor: Predecessor | None = None
     log: RoundLog | None = None
-    estimates: dict[int, Estimate] = field(default_factory=dict)
+    estimates: dict[int, CurvePoint] = field(default_factory=dict)
     _model: SharedCostModel = field(default_factory=lambda: SharedCostModel(XGBoostModel()))
 
     def work(self, part: Part, finds: Sequence[Find] = ()) -> Iterator[Work]:
@@ -305,7 +305,7 @@ class ProgramSearch:
         """Note the expected time at the moment at which the search first came as far."""
         if self.built.timing is not None:
             run_s = self.run.clock.reached(f"{self.name}-{self.tried}")
-            self.estimates[self.tried] = Estimate(run_s, self.tried, self.expected_s())
+            self.estimates[self.tried] = CurvePoint(run_s, self.tried, self.expected_s())
 
     def tell(self, phase: Phase, dispatch: str = "") -> None:
         """Tell the listener in which phase the run is, and which dispatch is worked on."""

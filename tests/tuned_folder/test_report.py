@@ -10,7 +10,7 @@ from mlir_sched.sampling import Value
 from mlir_sched.tuned_folder.ablation_section import ablation_section
 from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
-from mlir_sched.tuned_folder.program_curve import Estimate, ProgramCurve
+from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
 from mlir_sched.tuned_folder.report import estimate_text, page
 from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
 
@@ -45,8 +45,8 @@ RESULT = TuneResult(
     program=ProgramResult(timing(1e-3), timing(5e-4, 2.0), {"default": 1.0}, "default", "local-sync", True),
     tunable_share=None, notes=(), model_accuracy=None, versions={},
     curves=(
-        ProgramCurve("default", (Estimate(60.0, 0, 9.5e-4), Estimate(90.0, 8, 4.5e-4))),
-        ProgramCurve("other", (Estimate(70.0, 0, 9e-2),)),
+        ProgramCurve("default", (CurvePoint(60.0, 0, 9.5e-4), CurvePoint(90.0, 8, 4.5e-4))),
+        ProgramCurve("other", (CurvePoint(70.0, 0, 9e-2),)),
     ),
 )  # fmt: skip
 

@@ -22,7 +22,7 @@ from mlir_sched.transform_scripts.common.contraction import by_one
 from mlir_sched.transform_scripts.llvm_cpu.dot_product_kernel import (
     INSTRUCTIONS,
     LANES,
-    Instruction,
+    DotProductInstruction,
     kernel,
 )
 from mlir_sched.transform_scripts.module import ScheduleModule
@@ -43,7 +43,7 @@ class DotProductContraction:
 
     mm: Contraction
     rows: Loop
-    instruction: Instruction
+    instruction: DotProductInstruction
 
 
 class DotProduct(ScheduleModule):
@@ -94,7 +94,7 @@ class DotProduct(ScheduleModule):
         s.tensorize(mm.op, kernel(mm, s.tile_of(mm.op), instruction))
 
 
-def instruction_for(op: LinalgOp, target: Target) -> Instruction | None:
+def instruction_for(op: LinalgOp, target: Target) -> DotProductInstruction | None:
     """Return the instruction that computes a multiply-accumulate op's body on the target, or None."""
     types = tuple(operand.tensor.element_type for operand in (*op.inputs, *op.outputs))
     for instruction in INSTRUCTIONS:
@@ -125,7 +125,7 @@ def _vectorize_beside(s: Schedule, mm: Contraction, tile: Mapping[Loop, int]) ->
         s.vectorize(op)
 
 
-def _pack(s: Schedule, mm: Contraction, instruction: Instruction) -> None:
+def _pack(s: Schedule, mm: Contraction, instruction: DotProductInstruction) -> None:
     """Make groups of the reduction innermost: in a copy of the columns' operand, and in a view of the other operand."""
     s.pack(
         mm.op,

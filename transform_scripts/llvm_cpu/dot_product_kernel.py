@@ -19,7 +19,7 @@ LANES = 16
 
 
 @dataclass(frozen=True)
-class Instruction:
+class DotProductInstruction:
     """A dot-product instruction and the multiply-accumulate that it computes.
 
     Attributes:
@@ -40,7 +40,7 @@ class Instruction:
 
 
 INSTRUCTIONS = (
-    Instruction(
+    DotProductInstruction(
         "avx512bf16",
         "llvm.x86.avx512bf16.dpbf16ps.512",
         ("bf16", "bf16", "f32"),
@@ -48,7 +48,7 @@ INSTRUCTIONS = (
         2,
         unsigned=False,
     ),
-    Instruction(
+    DotProductInstruction(
         "avx512vnni",
         "llvm.x86.avx512.vpdpbusd.512",
         ("i8", "i8", "i32"),
@@ -60,7 +60,7 @@ INSTRUCTIONS = (
 """The instructions of this module; each needs AVX-512, whose registers are 64 bytes."""
 
 
-def kernel(mm: Contraction, tile: Sequence[int], instruction: Instruction) -> str:
+def kernel(mm: Contraction, tile: Sequence[int], instruction: DotProductInstruction) -> str:
     """Return a ``util.func`` that adds the products of a register tile to the result; its name is unique to its text.
 
     Its arguments are the operands of the op after packing: the group is the last dimension of both inputs, and the
@@ -77,7 +77,7 @@ def kernel(mm: Contraction, tile: Sequence[int], instruction: Instruction) -> st
 
 
 class _Kernel:
-    def __init__(self, mm: Contraction, tile: Sequence[int], instruction: Instruction) -> None:
+    def __init__(self, mm: Contraction, tile: Sequence[int], instruction: DotProductInstruction) -> None:
         op, columns, reduction = mm.op, mm.position(mm.columns), mm.position(mm.reduction)
         self.instruction = instruction
         kind, _, self.result = instruction.types

@@ -57,10 +57,12 @@ def run_without_spinning(command: Sequence[str]) -> Ended:
         ChildMemoryError: The program took more memory than a child may.
     """
     limits = ChildLimits(math.inf, child_memory_bytes())
-    return run_program(command, limits, watch=lambda process: Threads(process).demote_spinning, poll_s=INTERVAL_S)
+    return run_program(
+        command, limits, watch=lambda process: WatchedThreads(process).demote_spinning, poll_s=INTERVAL_S
+    )
 
 
-class Threads:
+class WatchedThreads:
     """The threads of a process, watched from their first moments on.
 
     Args:

@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Buffers:
+class DeviceBuffers:
     """What a workspace holds on its device.
 
     Attributes:
@@ -90,7 +90,7 @@ class Workspace:
     def __init__(self, device: Device, baseline: Program, checks: Checks) -> None:
         self._specs = baseline
         self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in checks]
-        self._buffers: Buffers | None = None
+        self._buffers: DeviceBuffers | None = None
         self._overwritten: set[int] = set()
         self.open(device)
         loaded = device.load(baseline)
@@ -133,7 +133,7 @@ class Workspace:
         inputs = [
             [device.buffer(a, s) for a, s in zip(case.inputs, self._specs.inputs, strict=True)] for case in self._cases
         ]
-        self._buffers = Buffers(device, destinations, inputs)
+        self._buffers = DeviceBuffers(device, destinations, inputs)
 
     def close(self) -> None:
         """Release the buffers; inputs and references stay."""
@@ -225,7 +225,7 @@ class Workspace:
         return next((i for i, c in enumerate(self._cases) if c.wanted == InputKind.RANDOM), 0)
 
     @property
-    def _on_device(self) -> Buffers:
+    def _on_device(self) -> DeviceBuffers:
         assert self._buffers is not None
         return self._buffers
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mlir_sched.runner.worker.spinning_threads import NICENESS, Threads, run_without_spinning
+from mlir_sched.runner.worker.spinning_threads import NICENESS, WatchedThreads, run_without_spinning
 
 LOOP = "import threading, time; threading.Thread(target=lambda: [None for _ in iter(int, 1)]).start(); time.sleep(60)"
 WORK = """
@@ -29,7 +29,7 @@ time.sleep(60)
 @pytest.mark.parametrize(("program", "expected"), [(LOOP, True), (WORK, False)])
 def test_thread_that_spins_from_the_start_is_demoted(program: str, expected: bool) -> None:
     with subprocess.Popen([sys.executable, "-c", program]) as process:
-        threads = Threads(process.pid)
+        threads = WatchedThreads(process.pid)
         end = time.monotonic() + 1.5
         while time.monotonic() < end:
             threads.demote_spinning()
