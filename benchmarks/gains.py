@@ -33,6 +33,14 @@ GOALS = {
         "batch_matmul_8x64x96x128": 1.0,
         "matmul_bias_relu": 1.0,
         "elementwise_1m": 1.3,
+        "elementwise_prime": 1.3,
+        "conv2d_34x34x32": 20.0,
+        "depthwise_conv2d": 1.0,
+        "row_sum": 1.0,
+        "column_sum": 1.0,
+        "softmax_256": 1.0,
+        "layernorm": 1.0,
+        "transpose": 1.0,
     },
 }
 """Expected speed-ups: on one thread of a Zen 4 core within 64 trials, on Mesa's software device within 24."""
