@@ -16,7 +16,8 @@ class ProgramState:
     Attributes:
         name: Name of the search: that of the variant that it began with.
         tried: Candidates tried.
-        best: Speed-up of the best candidate so far by dispatch name, at least 1.
+        best: Speed-up of the best candidate so far by dispatch name, at least 1. A dispatch is missing until its first
+            round has ended, unless an earlier run found a candidate that is faster than its untuned code.
         failures: Failed candidates so far by class.
     """
 

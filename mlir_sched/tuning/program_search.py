@@ -204,7 +204,8 @@ class ProgramSearch:
         failures: Counter[str] = Counter()
         for search in self.searches:
             failures += search.history.failures()
-        best = {search.task.name: search.history.best_ratio() for search in self.searches}
+        begun = (search for search in self.searches if search.tried or search.history.best_ratio() > 1.0)
+        best = {search.task.name: search.history.best_ratio() for search in begun}
         name = self.predecessor.name if self.predecessor else self.name
         return ProgramState(name, self.tried, best, dict(failures))
 

@@ -17,7 +17,7 @@ class Progress:
         total: Candidates to try, 0 when the budget is in minutes or not known yet.
         elapsed_s: Seconds since the start.
         left_s: Estimated seconds to the end of the search; None when unknown.
-        best: Speed-up of the best candidate so far by dispatch name.
+        best: Speed-up of the best candidate so far by dispatch name, of the dispatches that have candidates.
         failures: Failed candidates so far by class.
     """
 

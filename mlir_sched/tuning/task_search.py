@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
-from mlir_sched.search import Observation, SearchStrategy, TaskProgress
+from mlir_sched.search import Demand, Observation, SearchStrategy, TaskProgress
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -117,7 +118,12 @@ class TaskSearch:
     def progress(self) -> TaskProgress:
         """Return what a task scheduler needs to know."""
         best_s, trials = tuple(self.history.best_s), tuple(self.history.trials)
-        return TaskProgress(float(self.task.weight), best_s, trials, self.exhausted, demand_of(self.task))
+        return TaskProgress(float(self.task.weight), best_s, trials, self.exhausted, self.demand)
+
+    @cached_property
+    def demand(self) -> Demand | None:
+        """What one call of the task computes and moves; None for a task that cannot be tuned."""
+        return demand_of(self.task)
 
     def seconds_per_run(self) -> float:
         """Return the seconds that the task takes per run of the model with its best candidate so far."""

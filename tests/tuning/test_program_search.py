@@ -8,20 +8,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replayed_run import QUICK, TARGET, matmul_dispatch, program_search, task_of
+from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
 from speedups import Factor, Speedups, timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.outcome import Outcome
 from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.search import Demand
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.program_curve import ProgramCurve
 from mlir_sched.tuning.budget import Part
+from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.exchange import finds_of
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
 from mlir_sched.tuning.run_clock import RunClock
+from mlir_sched.tuning.task_demand import demand_of
 from mlir_sched.tuning.variant_choice import VariantChoice
 
 SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
@@ -107,6 +111,48 @@ def test_of_a_changed_model_only_what_changed_is_measured_from_the_beginning(tmp
     assert [len(evaluator.scripts) for evaluator in evaluators] == [len(before), len(after)] == [3 + 18, 1 + 18]
     assert not before & after, "a candidate was measured for both models"
     assert {name for name, script in after if not script} == {"changed"}
+
+
+class Shown(Heard):
+    """Keeps the best speed-ups that were told, as (phase, by dispatch)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.best: list[tuple[Phase, dict[str, float]]] = []
+
+    def on_phase(self, phase: Phase, state: ProgramState, dispatch: str = "") -> None:
+        del dispatch
+        self.best.append((phase, dict(state.best)))
+
+
+def test_a_dispatch_has_a_best_speed_up_once_candidates_of_it_were_tried(tmp_path: Path) -> None:
+    tasks = [task_of(name, matmul_dispatch(*SHAPES[name])) for name in ("heavy", "light")]
+    told = []
+    for seed in (0, 1):
+        told.append(Shown())
+        with RecordStore.open(tmp_path / "records.sqlite") as store:
+            options = TuneOptions(trials=9, round_size=9, seed=seed, evolution=QUICK)
+            whole(program_search(options, store, tasks, heard=told[-1]), Speedups({"heavy": 2.0, "light": 0.5}))
+    first, later = ([best for phase, best in shown.best if phase is Phase.UNTUNED] for shown in told)
+    assert first == [{}] * 3, "only untuned code was measured"
+    assert later == [{}, {"heavy": 2.0}, {"heavy": 2.0}], "the store knows a faster candidate"
+    seen = [best for phase, best in told[0].best if phase is Phase.SEARCH]
+    assert seen[0] == {}
+    assert seen[1] == {"heavy": 2.0}
+    assert seen[-1] == {"heavy": 2.0, "light": 1.0}
+
+
+def test_what_a_task_computes_and_moves_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+
+    def counting(task: Task) -> Demand | None:
+        counted.append(task.name)
+        return demand_of(task)
+
+    monkeypatch.setattr("mlir_sched.tuning.task_search.demand_of", counting)
+    program, _ = searched(tmp_path, dict.fromkeys(SHAPES, 1.0), trials=60)
+    assert sum(search.history.rounds for search in program.searches) > len(SHAPES)
+    assert sorted(counted) == sorted(SHAPES)
 
 
 @pytest.mark.parametrize("trials", [1, 5, 10, 13])
