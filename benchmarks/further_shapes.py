@@ -33,7 +33,7 @@ from benchmarks.shapes import SHAPES, Shape
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.pipeline import default_store
-from mlir_sched.runner.runner import choose_cores
+from mlir_sched.runner.cores import choose_cores
 from mlir_sched.targets import detect_target
 
 VERSION = 3

@@ -21,7 +21,7 @@ from benchmarks.networks.networks import NETWORKS
 from benchmarks.operators.client import PeerError
 from benchmarks.operators.programs import TUNED
 from mlir_sched.errors import UserError
-from mlir_sched.runner.runner import choose_cores
+from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.statistics import Interval
 from mlir_sched.targets import detect_target
 

@@ -22,7 +22,7 @@ from benchmarks.operators.make_peer import FOLDER, REQUIREMENTS, peer_spec
 from benchmarks.operators.rows import Row
 from benchmarks.operators.table import OPERATORS, operator_named
 from mlir_sched.errors import UserError
-from mlir_sched.runner.runner import choose_cores
+from mlir_sched.runner.cores import choose_cores
 from mlir_sched.targets import detect_target
 
 

@@ -8,7 +8,6 @@ program only when both take about as long.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -23,6 +22,7 @@ from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner.benchmark_module import ProgramFiles, find_tools, write_elements
 from mlir_sched.runner.check import Check
+from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import LOCAL, iree_device
@@ -138,7 +138,7 @@ def read_profile(listing: bytes, runs: int) -> ProgramProfile:
 def _device_flags(driver: str, threads: int) -> tuple[str, ...]:
     if driver != LOCAL:
         return f"--device={driver}", "--device_profiling_mode=dispatch-events"
-    device, cores = iree_device(driver, threads), map(str, sorted(os.sched_getaffinity(0))[:threads])
+    device, cores = iree_device(driver, threads), map(str, choose_cores(threads))
     workers = () if threads == 1 else (f"--task_topology_cpu_ids={','.join(cores)}",)
     return f"--device={device}", "--device_allocator=caching", *workers, "--device_profiling_mode=host-execution"
 

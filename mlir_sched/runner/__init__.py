@@ -1,8 +1,9 @@
 """Checks compiled programs and times them against a baseline, in a process of their own."""
 
+from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.options import CheckOptions, RacingOptions, RunnerOptions, SampleOptions, TimeoutOptions
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.runner import BaselineError, Noise, Runner, RunResult, UnverifiableError, choose_cores
+from mlir_sched.runner.runner import BaselineError, Noise, Runner, RunResult, UnverifiableError
 
 __all__ = [
     "BaselineError",

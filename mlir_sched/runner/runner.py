@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-import psutil
-
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
 from mlir_sched.outcome import Timing
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.client import RunnerClient
+from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
@@ -317,20 +316,6 @@ def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:
         return protocol.DeviceSetup(options.driver, *find_tools())
     race_cores = tuple(sorted(os.sched_getaffinity(0)))[: options.checks.data_race_threads]
     return protocol.LocalSetup(cores, race_cores, options.samples.calibration_tolerance)
-
-
-def choose_cores(threads: int) -> tuple[int, ...]:
-    """Return ``threads`` of the cores this process may use: the least busy during 0.1 s, of equal cores the last.
-
-    Raises:
-        ValueError: There are fewer cores.
-    """
-    allowed = sorted(os.sched_getaffinity(0))
-    if not 1 <= threads <= len(allowed):
-        raise ValueError(f"threads must be 1 to {len(allowed)}, the cores this process may use; got {threads}")
-    busy = psutil.cpu_percent(interval=0.1, percpu=True)
-    order = sorted(allowed, key=lambda core: (round(busy[core], -1) if core < len(busy) else 0.0, -core))
-    return tuple(sorted(order[:threads]))
 
 
 def _verdict(lost: float) -> str:

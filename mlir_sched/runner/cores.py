@@ -1,0 +1,47 @@
+"""The cores on which programs are timed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+_CPU_SYSFS = Path("/sys/devices/system/cpu")
+
+
+def choose_cores(threads: int) -> tuple[int, ...]:
+    """Return ``threads`` of the cores this process may use: the least busy during 0.1 s, of equal cores the last.
+
+    Where cores are hardware threads, no two of one physical core are taken before every physical core has one.
+
+    Raises:
+        ValueError: There are fewer cores.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    if not 1 <= threads <= len(allowed):
+        raise ValueError(f"threads must be 1 to {len(allowed)}, the cores this process may use; got {threads}")
+    busy = psutil.cpu_percent(interval=0.1, percpu=True)
+    order = sorted(allowed, key=lambda core: (round(busy[core], -1) if core < len(busy) else 0.0, -core))
+    return tuple(sorted(physical_cores_first(order)[:threads]))
+
+
+def physical_cores_first(order: Sequence[int], sysfs: Path = _CPU_SYSFS) -> list[int]:
+    """Return logical cores so that one of every physical core comes before the second of any, else in their order."""
+    seen: Counter[str] = Counter()
+    ranks = {}
+    for core in order:
+        siblings = _siblings(core, sysfs)
+        ranks[core] = seen[siblings]
+        seen[siblings] += 1
+    return sorted(order, key=ranks.__getitem__)
+
+
+def _siblings(core: int, sysfs: Path) -> str:
+    """Return the logical cores of a core's physical core as Linux lists them; the core itself where that is unknown."""
+    try:
+        return (sysfs / f"cpu{core}" / "topology" / "thread_siblings_list").read_text().strip()
+    except OSError:
+        return str(core)
