@@ -11,8 +11,8 @@ TRIALS ?= 48
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-tune: $(VENV)/.installed ## Set up, then tune examples/linear_silu.mlir into tuned/ (TRIALS=48)
-	$(BIN)/mlir-sched tune examples/linear_silu.mlir -o tuned --trials $(TRIALS)
+tune: $(VENV)/.installed ## Set up, then tune examples/linear_silu.mlir for one thread into tuned/ (TRIALS=48)
+	$(BIN)/mlir-sched tune examples/linear_silu.mlir -o tuned --trials $(TRIALS) --threads 1
 
 test: lint pytest ## Set up, then run every check and test
 

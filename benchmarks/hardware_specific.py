@@ -44,7 +44,8 @@ def tuned(program: str, space: Space, trials: int, seed: int) -> TuneResult:
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model.mlir"
         model.write_text(program)
-        return tune(model, Path(folder) / "tuned", options=TuneOptions(trials=trials, seed=seed), space=space)
+        options = TuneOptions(trials=trials, seed=seed, threads=1)
+        return tune(model, Path(folder) / "tuned", options=options, space=space)
 
 
 def described(result: TuneResult) -> str:

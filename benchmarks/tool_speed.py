@@ -79,7 +79,7 @@ def main() -> None:
         model = Path(folder) / "matmul.mlir"
         model.write_text((MODELS / "matmul_256.mlir").read_text().replace("256", "384"))
         start = time.perf_counter()
-        result = tune(model, Path(folder) / "tuned", options=TuneOptions(trials=arguments.trials))
+        result = tune(model, Path(folder) / "tuned", options=TuneOptions(trials=arguments.trials, threads=1))
         seconds = time.perf_counter() - start
         print(f"  {seconds:.1f} s start to end, {seconds / arguments.trials:.2f} s per trial, untuned "
               f"{result.program.untuned.median_s * 1e3:.2f} ms, speed-up {result.speedup:.2f}")  # fmt: skip

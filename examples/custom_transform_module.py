@@ -52,7 +52,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         # Random search gives every sketch the same share of the trials, so that the comparison is fair.
-        options = TuneOptions(trials=arguments.trials, strategy="random")
+        options = TuneOptions(trials=arguments.trials, strategy="random", threads=1)
         result = tune(arguments.model, folder, options=options, modules=[OuterProduct()])
 
         best: dict[str, float] = {}

@@ -26,7 +26,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         tuned, again = Path(scratch) / "tuned", Path(scratch) / "again"
-        first = tune(arguments.model, tuned, options=TuneOptions(trials=arguments.trials))
+        first = tune(arguments.model, tuned, options=TuneOptions(trials=arguments.trials, threads=1))
         print(f"first run: {first.speedup:.2f}x after {first.measured} measurements")
 
         library = tuned / "library.mlir"
@@ -46,7 +46,7 @@ def main() -> None:
         second = tune(
             arguments.model,
             again,
-            options=TuneOptions(trials=arguments.trials, seed=1),
+            options=TuneOptions(trials=arguments.trials, seed=1, threads=1),
             store=tuned / "records.sqlite",
             start_from=edited,
         )

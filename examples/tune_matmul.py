@@ -19,7 +19,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         result = tune(arguments.model, folder, options=TuneOptions(trials=arguments.trials))
 
-        print(f"program: {result.speedup:.2f}x of plain iree-compile, with {result.program.variant} flags")
+        program = result.program
+        print(f"program: {result.speedup:.2f}x of plain iree-compile, with {program.variant} flags on {program.device}")
         for dispatch in result.dispatches:
             if dispatch.tuned is None:
                 print(f"{dispatch.name}: unchanged ({dispatch.note})")

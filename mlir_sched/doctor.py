@@ -22,6 +22,7 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import TARGETS, available_cpus, detect_target, target_kind
+from mlir_sched.targets.runtime_tools import local_task_workers
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.version import __version__
 
@@ -123,6 +124,7 @@ def _machine() -> Iterator[Finding]:
     advice = "other work disturbs every timing, and races between threads are not looked for" if usable == 1 else ""
     status = Status.WARNING if usable == 1 else Status.OK
     yield Finding("cores", f"{usable} usable of {logical} logical, {physical} physical", status, advice)
+    yield from _attempt("threads", lambda: [Finding("threads", f"tune uses {local_task_workers()} by default")])
     yield Finding("load", f"{os.getloadavg()[0]:.1f} processes in the last minute")
     total, most = machine_memory_bytes(), child_memory_bytes()
     yield Finding("memory", f"{mebibytes(total)}; a process that compiles or runs may take {mebibytes(most)}")

@@ -23,8 +23,10 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.unscheduled import why_unscheduled
+from mlir_sched.text import threads
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.error_log import ErrorLog
@@ -87,9 +89,11 @@ def tune(
     with nullcontext() if output is None else open_folder(Path(output), options.target) as folder:
         progress(Progress("detecting the target"))
         target = detect_target(options.target, options.threads)
+        stage = first_stage(target, options)
+        options = replace(options, threads=target.cores)
         space = (space or Space.default(target)).led_by(modules, target)
-        measuring = RunnerOptions.for_device(target.driver, threads=options.threads, seed=options.seed)
-        final = RunnerOptions.final(target.driver, threads=options.threads)
+        measuring = RunnerOptions.for_device(target.driver, threads=target.cores, seed=options.seed)
+        final = RunnerOptions.final(target.driver, threads=target.cores)
         errors = ErrorLog(folder)
 
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
@@ -99,7 +103,7 @@ def tune(
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
 
         with RecordStore.open(store or default_store(folder)) as records:
-            progress(Progress(STAGES[Phase.VARIANTS]))
+            progress(Progress(stage))
             choice = VariantChoice.of(path, target, options, records, start)
             without_scripts = replace(measuring.checks, data_race_calls=0)  # emission looks for races in what it emits
             with Runner(replace(measuring, checks=without_scripts)) as runner:
@@ -132,6 +136,12 @@ def tune(
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                 write_report(folder, result, [Curve(s.task.name, s.history.ratios()) for s in best.searches])
             return result
+
+
+def first_stage(target: Target, options: TuneOptions) -> str:
+    """Return what a run does first, and on how many threads programs run on the CPU."""
+    place = f" on {threads(target.cores, chosen=options.threads is not None)}" if target.driver == LOCAL else ""
+    return STAGES[Phase.VARIANTS] + place
 
 
 def default_store(folder: Path | None) -> Path:

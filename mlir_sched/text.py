@@ -57,6 +57,14 @@ def duration(value: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+def threads(count: int, *, chosen: bool = True) -> str:
+    """Return a number of threads; where the user did not choose the number, also what the number is."""
+    text = "1 thread" if count == 1 else f"{count} threads"
+    if chosen:
+        return text
+    return f"{text} (the only usable core)" if count == 1 else f"{text} (all cores; --threads 1 for one)"
+
+
 def durations(process_s: float, run_s: float) -> str:
     """Return the duration of a process, and of its run where earlier processes worked on the run, too."""
     earlier = run_s - process_s >= 1

@@ -78,7 +78,8 @@ def test_inspect_shows_decisions_and_target(tuned: Path) -> None:
 
 def test_a_store_keeps_targets_apart(tuned: Path) -> None:
     """The CPU's run in the same store finds nothing of Vulkan's, and measures all of its own."""
-    ended = run(tuned, "tune", "model.mlir", "-o", "cpu", "--store", "tuned/records.sqlite", "--trials", "2", "--json")
+    options = ("--store", "tuned/records.sqlite", "--trials", "2", "--threads", "1", "--json")
+    ended = run(tuned, "tune", "model.mlir", "-o", "cpu", *options)
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["measured"] == 2
     with RecordStore.open(tuned / "tuned" / "records.sqlite") as store:

@@ -128,7 +128,10 @@ def tune(
             help="Record store: a file or SQLAlchemy URL.", metavar="FILE_OR_URL", show_default="OUTPUT/records.sqlite"
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(help="Threads the tuned program may run on.")] = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(help="CPU threads the tuned program may run on.", show_default="all cores, as in iree-run-module"),
+    ] = None,
     device: Annotated[
         str | None,
         typer.Option(

@@ -14,7 +14,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC
-from mlir_sched.text import console, durations, failures, median, phases, seconds, speedup, table
+from mlir_sched.text import console, durations, failures, median, phases, seconds, speedup, table, threads
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
@@ -47,16 +47,21 @@ def run_tune(
     if output.as_json:
         output.document(result.to_json())
     else:
-        print_result(result)
+        print_result(result, threads_chosen=options.threads is not None)
     return INTERRUPTED if result.interrupted else DONE
 
 
-def print_result(result: TuneResult) -> None:
-    """Print the table per dispatch and the lines about the program."""
+def print_result(result: TuneResult, *, threads_chosen: bool) -> None:
+    """Print the table per dispatch and the lines about the program.
+
+    Args:
+        result: The result.
+        threads_chosen: Whether the user chose the number of threads.
+    """
     out = console()
     shown, rest = rows_that_matter(result.dispatches)
     out.print(dispatch_table(shown))
-    for line in [*rest_lines(shown, rest), *summary_lines(result)]:
+    for line in [*rest_lines(shown, rest), *summary_lines(result, threads_chosen=threads_chosen)]:
         out.print(line, soft_wrap=True)
 
 
@@ -107,8 +112,8 @@ def as_in_program(dispatch: DispatchResult) -> bool:
     return abs(alone_s - inside_s) <= CALL_S or inside_s / UNLIKE <= alone_s <= UNLIKE * inside_s
 
 
-def summary_lines(result: TuneResult) -> list[str]:
-    """Return the lines below the table."""
+def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[str]:
+    """Return the lines below the table; the number of threads is explained where the user did not choose the number."""
     program = result.program
     what = "interrupted; best so far" if result.interrupted else "done"
     took = durations(result.seconds, result.run_seconds)
@@ -116,8 +121,9 @@ def summary_lines(result: TuneResult) -> list[str]:
     lines.append(f"where the time went: {phases(result.phases)}")
     lines += failure_lines(result.failures)
     checked = "numbers checked" if program.verified else "NUMBERS NOT CHECKED"
+    place = _place(result, threads_chosen=threads_chosen)
     lines.append(
-        f"whole program on {_place(result)}: untuned {seconds(program.untuned.median_s)}, "
+        f"whole program on {place}: untuned {seconds(program.untuned.median_s)}, "
         f"tuned {seconds(program.tuned.median_s)}, {speedup(program.tuned)}; flags: {program.variant}; {checked}"
     )
     for why in dict.fromkeys(result.left_out.values()):
@@ -134,9 +140,8 @@ def summary_lines(result: TuneResult) -> list[str]:
             f"program (rely on the whole program's time): {', '.join(elsewhere[:SHOWN])}{more}"
         )
     if result.threads > 1 and program.device == LOCAL_SYNC:
-        lines.append(
-            f"run it with --device={LOCAL_SYNC}: one thread is faster than {result.threads}; no worker has to wake up"
-        )
+        than = f"{result.threads}" if threads_chosen else f"{result.threads} (all cores)"
+        lines.append(f"run it with --device={LOCAL_SYNC}: one thread is faster than {than}; no worker has to wake up")
     if not program.gained:
         lines.append("no gain: what was emitted is as fast as plain iree-compile")
     if result.output is not None:
@@ -146,12 +151,12 @@ def summary_lines(result: TuneResult) -> list[str]:
     return lines
 
 
-def _place(result: TuneResult) -> str:
+def _place(result: TuneResult, *, threads_chosen: bool) -> str:
     """Return what the emitted program is for: a number of threads, or a device."""
     if result.target != TuneOptions.target:
         return result.target
-    alone = result.threads == 1 or result.program.device == LOCAL_SYNC
-    return "1 thread" if alone else f"{result.threads} threads"
+    alone = result.threads > 1 and result.program.device == LOCAL_SYNC
+    return threads(1) if alone else threads(result.threads, chosen=threads_chosen)
 
 
 def failure_lines(failed: Mapping[str, int]) -> list[str]:

@@ -43,7 +43,7 @@ def result_of(
     return TuneResult(
         model=str(path),
         target=run.target.name,
-        threads=run.options.threads,
+        threads=run.target.cores,
         seed=run.options.seed,
         trials=found.tried,
         measured=found.measured,

@@ -22,7 +22,7 @@ from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
-from mlir_sched.targets import detect_target
+from mlir_sched.targets import available_cpus, detect_target
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task
@@ -138,6 +138,11 @@ def replay(
     provenance = provenance_of(folder.library) if folder.library else {}
     if not folder.summary.get("measured", True):
         raise UserError(f"{folder.path}: nothing to replay: its scripts were chosen by estimates and never run")
+    if threads > available_cpus():
+        raise UserError(
+            f"{folder.path}: tuned for {threads} threads, and this process may use {available_cpus()}; replay it where "
+            "there are as many, or tune anew"
+        )
     target = detect_target(_target_name(folder, provenance), threads)
     require_target(folder, target, provenance)
     require_own_flags(folder, target)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
+from mlir_sched.targets.runtime_tools import runtime_tool
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,7 @@ def find_tools() -> tuple[str, str]:
     Raises:
         UserError: The package lacks one of the tools.
     """
-    spec = importlib.util.find_spec("iree._runtime_libs")
-    folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
-    for folder in folders:
-        tools = folder / "iree-benchmark-module", folder / "iree-profile"
-        if all(tool.is_file() for tool in tools):
-            return str(tools[0]), str(tools[1])
-    raise UserError("iree-base-runtime has no iree-benchmark-module and iree-profile; install iree-base-runtime 3.13")
+    return runtime_tool("iree-benchmark-module"), runtime_tool("iree-profile")
 
 
 def arguments_of(program: Program) -> tuple[TensorSpec, ...]:

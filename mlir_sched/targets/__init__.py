@@ -26,17 +26,20 @@ TARGETS: dict[str, TargetKind] = {
 """The known targets by the name that users give, without a device."""
 
 
-def detect_target(name: str, threads: int) -> Target:
+def detect_target(name: str, threads: int | None) -> Target:
     """Return the description of this machine as a target.
 
     Args:
         name: A key of :data:`TARGETS`, alone or with a device: ``vulkan:llvmpipe``.
-        threads: CPU cores that programs may use, from 1 to the number of CPUs of this process.
+        threads: CPU cores that programs may use, from 1 to the number of CPUs of this process; None for as many as IREE
+            takes by itself (``local_task_workers``), and for devices that are no CPU. The target's ``cores`` then has
+            the number.
 
     Raises:
         UserError: The name is unknown, the number of threads is impossible here, or the machine has no such device.
     """
-    return target_kind(name).detect(threads, name.partition(":")[2])
+    kind = target_kind(name)
+    return kind.detect(kind.threads() if threads is None else threads, name.partition(":")[2])
 
 
 def absent_target(name: str) -> Target:

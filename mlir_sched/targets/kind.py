@@ -11,6 +11,11 @@ DEFAULT = "default"
 """Name of the variant without flags: the default code of ``iree-compile``."""
 
 
+def device_decides() -> int:
+    """Return 1, the number of threads of programs whose device chooses its own."""
+    return 1
+
+
 @dataclass(frozen=True)
 class TargetKind:
     """What a named target provides.
@@ -21,6 +26,7 @@ class TargetKind:
             has no such device (the message says what is missing) or the number of threads is impossible.
         variants: Compiler flags that compete with scripts, by the name of the variant, :data:`DEFAULT` first.
         facts: Properties of a detected target that a user should know, as (name, value).
+        threads: Returns on how many threads programs run where the user names no number.
         rewrites: Whether rewrites of the whole program (``program/rewrites``) compete too.
         absent: Describes a device that need not be there, by its name, for programs that are compiled and not run.
             Raises a UserError when no such device is known. None where only devices of this machine are targets.
@@ -29,5 +35,6 @@ class TargetKind:
     detect: Callable[[int, str], Target]
     variants: Mapping[str, tuple[str, ...]]
     facts: Callable[[Target], tuple[tuple[str, str], ...]]
+    threads: Callable[[], int] = device_decides
     rewrites: bool = False
     absent: Callable[[str], Target] | None = None

@@ -11,6 +11,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 from mlir_sched.targets.resolved import integer, resolve
+from mlir_sched.targets.runtime_tools import local_task_workers
 from mlir_sched.targets.target import LOCAL, Target
 
 NAME = "llvm-cpu"
@@ -127,5 +128,6 @@ KIND = TargetKind(
         "fused-padding": ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",),
     },
     facts,
+    threads=local_task_workers,
     rewrites=True,
 )

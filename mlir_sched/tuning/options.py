@@ -23,7 +23,8 @@ class TuneOptions:
         minutes: Wall-clock minutes for the whole run; a part is set aside for emission and its checks, whose time is
             estimated.
         seed: Seed of every choice of the search.
-        threads: Threads the tuned program may run on.
+        threads: Threads the tuned program may run on; by default as many as IREE's ``local-task`` starts on this
+            machine: one per physical core that this process may use.
         device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
             search choose ``local-sync``, which runs it on the calling thread, where that is faster.
         round_size: Candidates per round; a round is compiled, then timed.
@@ -36,7 +37,7 @@ class TuneOptions:
     trials: int | None = None
     minutes: float | None = None
     seed: int = 0
-    threads: int = 1
+    threads: int | None = None
     device: str | None = None
     round_size: int = 8
     strategy: str = "evolutionary"

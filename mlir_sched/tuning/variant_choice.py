@@ -44,7 +44,7 @@ class VariantChoice(Choice):
         file = path.stat()
         run = (str(path.resolve()), file.st_size, file.st_mtime_ns, target.key, options.minutes, options.seed)
         key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
-        return VariantChoice(store, key, start + compiling_s(options), options.threads)
+        return VariantChoice(store, key, start + compiling_s(options), target.cores)
 
     def wants(self, name: str) -> bool:
         """Say whether a further variant is to be compiled."""

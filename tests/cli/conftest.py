@@ -21,7 +21,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     folder = tmp_path_factory.mktemp("cli")
     (folder / "model.mlir").write_text(MODEL)
     done = subprocess.run(
-        [*COMMAND, "tune", "model.mlir", "--trials", str(TRIALS), "--json"],
+        [*COMMAND, "tune", "model.mlir", "--trials", str(TRIALS), "--threads", "1", "--json"],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -5,6 +5,8 @@ import os
 
 from command_line import Cli
 
+from mlir_sched.targets.runtime_tools import local_task_workers
+
 
 def test_doctor_shows_versions_target_and_noise(cli: Cli) -> None:
     ended = cli("doctor", "--json")
@@ -14,3 +16,4 @@ def test_doctor_shows_versions_target_and_noise(cli: Cli) -> None:
     assert expected | {"timing noise", "memory"} <= set(found)
     assert any(name.startswith(("vulkan: ", "target vulkan")) for name in found)
     assert str(len(os.sched_getaffinity(0))) in found["cores"]["value"]
+    assert found["threads"]["value"] == f"tune uses {local_task_workers()} by default"

@@ -84,7 +84,7 @@ def test_a_second_ctrl_c_ends_at_once(tuned: tuple[Path, Ended], tmp_path: Path)
 def interrupted(folder: Path, signals: int) -> Ended:
     """Start a long run, interrupt it once or twice after its first round, and return how it ended."""
     process = subprocess.Popen(
-        [*COMMAND, "tune", "model.mlir", "--minutes", "10"],
+        [*COMMAND, "tune", "model.mlir", "--minutes", "10", "--threads", "1"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

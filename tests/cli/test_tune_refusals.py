@@ -63,7 +63,7 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
         (("--target", "abacus"), "unknown target 'abacus'; known targets: cuda, llvm-cpu, rocm, vulkan"),
         (("--threads", "0"), "threads must be from 1"),
         (("--device", "local-sync", "--threads", "2"), "the device is local-task, or is left to the search"),
-        (("--device", "local-task"), "the device local-task needs several threads, but threads is 1"),
+        (("--device", "local-task", "--threads", "1"), "the device local-task needs several threads, but threads is 1"),
         (("--output", "model.mlir/tuned"), "cannot write the output folder"),
         (("--store", "model.mlir"), "not a record store"),
         (("--module", "no_such_module:Module"), "No module named 'no_such_module'"),
@@ -123,7 +123,9 @@ def test_user_modules_that_raise_are_named_with_their_line(cli: Cli) -> None:
     assert "RuntimeError: no luck" in message
     assert "raises_at_import.py:1" in message
     assert "no extension" in cli.refused("tune", "model.mlir", "--module", "raises_later:InExtend")
-    message = cli.refused("tune", "model.mlir", "--module", "raises_later:InSchedule", "--trials", "4")
+    message = cli.refused(
+        "tune", "model.mlir", "--module", "raises_later:InSchedule", "--trials", "4", "--threads", "1"
+    )
     assert "'in_schedule' raised RuntimeError: no schedule" in message
     with RecordStore.open(cli.folder / "tuned" / "records.sqlite", read_only=True) as store:
         assert [store.contexts(task.key) for task in store.tasks()] != [()]  # the untuned timing is kept

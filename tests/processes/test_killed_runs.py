@@ -46,7 +46,7 @@ def begin(folder: Path) -> Run:
     """Start or resume the run."""
     program = str(TESTS / "noted_tune.py"), str(folder / "log")
     model = str(TESTS / "exported" / "convolutional.mlir")
-    return start(folder, "tune", model, "--trials", str(TRIALS), "--json", program=program)
+    return start(folder, "tune", model, "--trials", str(TRIALS), "--threads", "1", "--json", program=program)
 
 
 def held(folder: Path) -> EmittedFiles:

@@ -158,14 +158,16 @@ def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_ti
     with_parameters: tuple[Path, str], tmp_path: Path
 ) -> None:
     model, weights = with_parameters
-    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2), parameters=[weights])
+    result = tune(
+        model, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1), parameters=[weights]
+    )
     assert result.program.verified
     assert result.parameters == (weights,)
     assert {d.name: d.note for d in result.dispatches if "gathers" in d.note}
 
 
 def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(bytecode: Path, tmp_path: Path) -> None:
-    result = tune(bytecode, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2))
+    result = tune(bytecode, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
     assert result.program.verified
     assert result.trials == 2
     assert result.tunable_share is not None
@@ -178,7 +180,7 @@ def test_the_function_whose_numbers_cannot_be_verified_is_named(tmp_path: Path) 
     path = tmp_path / "model.mlir"
     path.write_text(STABLEHLO + STABLEHLO.replace("@main", "@zero").replace("return %1", "return %zero"))
     with pytest.raises(UserError, match="@zero: "):
-        tune(path, tmp_path / "tuned", options=TuneOptions(trials=1))
+        tune(path, tmp_path / "tuned", options=TuneOptions(trials=1, threads=1))
 
 
 @pytest.mark.parametrize("program", [STABLEHLO, TOSA])

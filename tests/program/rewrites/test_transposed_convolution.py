@@ -220,7 +220,7 @@ def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> 
     """Four times fewer products are a gain that no noise hides."""
     text = (ROOT / "benchmarks" / "models" / "transposed_conv2d_zeros.mlir").read_text()
     model = write(tmp_path, text.replace("512", "64").replace("256", "64"))
-    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=8, round_size=4))
+    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=8, round_size=4, threads=1))
     assert result.program.variant.startswith("transposed_convolution")
     flags = (f"@{tmp_path / 'tuned' / 'flags.txt'}",)
     assert applied_rewrites(model, flags, None) == {result.program.variant: 1}
