@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -125,12 +126,14 @@ class ModuleTests(ABC):
         with Runner(RunnerOptions.for_device(driver)) as runner:
             for flags in dict.fromkeys(case.task.flags for case in _cases(type(self))):
                 with CompilerPool(flags) as pool:
-                    for case in (case for case in _cases(type(self)) if case.task.flags == flags):
-                        traces = case.traces[: self.candidates]
-                        failures = check_candidates(case.task, case.space, traces, pool, runner)
+                    of_flags = [case for case in _cases(type(self)) if case.task.flags == flags]
+                    for space, cases in groupby(of_flags, lambda case: case.space):
+                        first, *further = cases
+                        traces = [trace for case in (first, *further) for trace in case.traces[: self.candidates]]
+                        failures = check_candidates(first.task, space, traces, pool, runner)
                         checked += len(traces)
                         found = zip(traces, failures, strict=True)
-                        complaints += [(case.model, trace, failure) for trace, failure in found if failure]
+                        complaints += [(first.model, trace, failure) for trace, failure in found if failure]
         assert not [complaint for complaint in complaints if complaint[2].kind not in REFUSALS]
         assert len(complaints) <= self.may_be_refused * checked, complaints
 
@@ -150,8 +153,9 @@ def _cases(tests: type[ModuleTests]) -> tuple[SketchCase, ...]:
     return tuple(cases)
 
 
+@cache
 def tasks_of(text: str, target: Target, flags: tuple[str, ...] = ()) -> tuple[Task, ...]:
-    """Return the tasks of a model that have a dispatch.
+    """Return the tasks of a model that have a dispatch; a model that several modules are tested on is extracted once.
 
     Args:
         text: The model as MLIR.

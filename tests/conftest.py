@@ -6,12 +6,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from fixed_targets import FIXED, FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN, design_spaces
 from folders import ROOT, TESTS
+from kept_workers import KeptWorkers
 from payloads import PAYLOADS, Payload
 
 from mlir_sched.space.design_space import DesignSpace
@@ -20,6 +23,8 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
+
+TaskFor = Callable[[str | Payload], Task]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,45 +56,59 @@ def here() -> Target:
 
 
 @pytest.fixture(scope="session")
-def task_for(here: Target, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
-    """Return a function from a payload, or its name, to its only task; each is extracted once."""
-    return _extractor(here, tmp_path_factory)
+def kept_workers() -> Iterator[KeptWorkers]:
+    """Keep compiler workers for the tests that need tasks and do not test how they are extracted."""
+    kept = KeptWorkers()
+    yield kept
+    kept.close()
 
 
 @pytest.fixture(scope="session")
-def vulkan_task_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
-    """Return a function from a payload, or its name, to its only task for the fixed Vulkan device."""
-    return _extractor(FIXED_VULKAN, tmp_path_factory)
+def payload_tasks(kept_workers: KeptWorkers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Target], TaskFor]:
+    """Return a function from a target to one from a payload, or its name, to its only task; each is extracted once."""
 
-
-@pytest.fixture(scope="session")
-def cuda_task_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
-    """Return a function from a payload, or its name, to its only task for the fixed CUDA device."""
-    return _extractor(FIXED_CUDA, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def rocm_task_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
-    """Return a function from a payload, or its name, to its only task for the fixed ROCm device."""
-    return _extractor(FIXED_ROCM, tmp_path_factory)
-
-
-def _extractor(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Payload], Task]:
-    known: dict[Payload, Task] = {}
-
-    def extract_once(wanted: str | Payload) -> Task:
-        payload = PAYLOADS[wanted] if isinstance(wanted, str) else wanted
-        if payload not in known:
+    def for_target(target: Target) -> TaskFor:
+        @cache
+        def extract_once(wanted: str | Payload) -> Task:
+            if isinstance(wanted, str):
+                return extract_once(PAYLOADS[wanted])
             path = tmp_path_factory.mktemp("payload") / "main.mlir"
-            path.write_text(payload.text)
-            (known[payload],) = extract(path, target, payload.flags).tasks
-        return known[payload]
+            path.write_text(wanted.text)
+            with patch("mlir_sched.tasks.model.run_isolated", kept_workers.run):
+                (task,) = extract(path, target, wanted.flags).tasks
+            return task
 
-    return extract_once
+        return extract_once
+
+    return for_target
 
 
 @pytest.fixture(scope="session")
-def space_for(task_for: Callable[[str | Payload], Task]) -> Callable[[str | Payload], DesignSpace]:
+def task_for(payload_tasks: Callable[[Target], TaskFor], here: Target) -> TaskFor:
+    """Return a function from a payload, or its name, to its only task on this machine."""
+    return payload_tasks(here)
+
+
+@pytest.fixture(scope="session")
+def vulkan_task_for(payload_tasks: Callable[[Target], TaskFor]) -> TaskFor:
+    """Return a function from a payload, or its name, to its only task for the fixed Vulkan device."""
+    return payload_tasks(FIXED_VULKAN)
+
+
+@pytest.fixture(scope="session")
+def cuda_task_for(payload_tasks: Callable[[Target], TaskFor]) -> TaskFor:
+    """Return a function from a payload, or its name, to its only task for the fixed CUDA device."""
+    return payload_tasks(FIXED_CUDA)
+
+
+@pytest.fixture(scope="session")
+def rocm_task_for(payload_tasks: Callable[[Target], TaskFor]) -> TaskFor:
+    """Return a function from a payload, or its name, to its only task for the fixed ROCm device."""
+    return payload_tasks(FIXED_ROCM)
+
+
+@pytest.fixture(scope="session")
+def space_for(task_for: TaskFor) -> Callable[[str | Payload], DesignSpace]:
     """Return a function from a payload, or its name, to its default design space on the fixed machine."""
 
     return design_spaces(task_for, Space.default(FIXED))

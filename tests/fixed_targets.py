@@ -1,16 +1,21 @@
-"""Machines that need not be there, and design spaces for them."""
+"""Machines that need not be there, their design spaces, and what these refuse and print."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import numpy as np
+import pytest
 from payloads import Payload
 
+from mlir_sched.errors import IllegalTraceError
+from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import vulkan
 from mlir_sched.targets.target import LOCAL, GpuLimits, Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.trace import OnIllegal, Recorder
 
 FIXED = Target("llvm-cpu", "llvm-cpu", LOCAL, (), "fixed", "3.13.0", "a CPU", 1, 64, 32, 32768, 1 << 20, 1 << 25, 32768)
 """A machine that does not depend on where the tests run: 64-byte vectors in 32 registers, one core."""
@@ -71,3 +76,25 @@ def design_spaces(task_for: Callable[[str | Payload], Task], space: Space) -> Ca
         return DesignSpace(space, dispatch, FIXED)
 
     return make
+
+
+def space_of(task: Task, target: Target) -> DesignSpace:
+    """Return what the default space of a target spans for a task."""
+    assert task.dispatch is not None
+    return DesignSpace(Space.default(target), task.dispatch, target)
+
+
+def assert_refused(space: DesignSpace, sketch: str, values: Mapping[str, Value], rule: str) -> None:
+    """Require that a rule refuses the draws of a sketch that have some values."""
+    with pytest.raises(IllegalTraceError, match=rule):
+        space.run(sketch, Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+
+
+def assert_golden(
+    golden: Callable[[str, str], None], name: str, space: DesignSpace, sketch: str, values: Mapping[str, Value]
+) -> None:
+    """Require that the script of some values is the golden one (a fixture), and that it gives the values back."""
+    trace = space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0]
+    script = space.script(trace)
+    golden(name, script)
+    assert space.trace_of(script) == trace

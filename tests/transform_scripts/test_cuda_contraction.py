@@ -55,11 +55,6 @@ def trace_of(space: DesignSpace, sketch: str, values: Mapping[str, Value]) -> Tr
     return space.run(sketch, Recorder(dict(values), np.random.default_rng(0), OnIllegal.REJECT))[0]
 
 
-@pytest.fixture(scope="module")
-def pool() -> CompilerPool:
-    return CompilerPool(FIXED_CUDA.flags)
-
-
 @pytest.mark.parametrize(
     ("payload", "has"),
     [
@@ -124,12 +119,12 @@ def test_golden_script(cuda_task_for: TaskFor, golden: Callable[[str, str], None
     assert space.trace_of(script) == trace
 
 
-def test_copies_ahead_are_asynchronous(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
+def test_copies_ahead_are_asynchronous(cuda_task_for: TaskFor, cuda_pool: CompilerPool) -> None:
     """A pipeline of three steps waits until two groups of copies are left, and keeps accumulators in registers."""
     task = cuda_task_for(SQUARE)
     space = space_of(task)
     traces = [trace_of(space, SHARED, PIPELINED), trace_of(space, SHARED, {**PIPELINED, "pipeline_depth": 1})]
-    results = dict(pool.compile(task.source, [space.script(trace) for trace in traces]))
+    results = dict(cuda_pool.compile(task.source, [space.script(trace) for trace in traces]))
     pipelined, plain = (ptx_of(results[index]) for index in (0, 1))
     assert opcodes(pipelined)["cp.async.cg.shared.global"] > 0
     assert "cp.async.wait_group \t2;" in pipelined
@@ -143,11 +138,11 @@ def test_copies_ahead_are_asynchronous(cuda_task_for: TaskFor, pool: CompilerPoo
 @pytest.mark.parametrize(
     "payload", [SQUARE, matmul(128, 96, 64, "f16", "f32"), "batch_matmul_bt", "bias_gelu", "two_epilogues"]
 )
-def test_random_candidates_assemble(cuda_task_for: TaskFor, pool: CompilerPool, payload: str | Payload) -> None:
+def test_random_candidates_assemble(cuda_task_for: TaskFor, cuda_pool: CompilerPool, payload: str | Payload) -> None:
     task = cuda_task_for(payload)
     space, rng = space_of(task), np.random.default_rng(5)
     traces = list({space.sample(rng, SHARED): None for _ in range(SAMPLES)})
-    for index, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+    for index, result in cuda_pool.compile(task.source, [space.script(trace) for trace in traces]):
         values = dict(traces[index].values)
         assert result.failure is None, (values, result.failure)
         text = ptx_of(result)
@@ -202,11 +197,11 @@ def test_golden_script_of_warps(cuda_task_for: TaskFor, golden: Callable[[str, s
     assert space.trace_of(script) == trace
 
 
-def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
+def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, cuda_pool: CompilerPool) -> None:
     """One step of a warp is 2 x 4 results times 2 parts of the reduction; no lane stores the fill."""
     task = cuda_task_for(HALVES)
     space = space_of(task)
-    ((_, result),) = pool.compile(task.source, [space.script(trace_of(space, TENSOR_CORE, WARPS))])
+    ((_, result),) = cuda_pool.compile(task.source, [space.script(trace_of(space, TENSOR_CORE, WARPS))])
     if refused_now_and_then(result):
         pytest.skip("IREE refused the script this time")
     text = ptx_of(result)
@@ -228,12 +223,14 @@ def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, pool: CompilerPo
         (SQUARE, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
     ],
 )
-def test_random_warps_assemble(cuda_task_for: TaskFor, pool: CompilerPool, payload: Payload, instruction: str) -> None:
+def test_random_warps_assemble(
+    cuda_task_for: TaskFor, cuda_pool: CompilerPool, payload: Payload, instruction: str
+) -> None:
     task = cuda_task_for(payload)
     space = space_of(task, Space.default(FIXED_CUDA).insert(cuda.TensorCores(tf32=True)))
     rng = np.random.default_rng(5)
     traces = list({space.sample(rng, TENSOR_CORE): None for _ in range(SAMPLES)})
-    for index, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+    for index, result in cuda_pool.compile(task.source, [space.script(trace) for trace in traces]):
         values = dict(traces[index].values)
         if refused_now_and_then(result):
             continue
@@ -293,12 +290,12 @@ CONFIGURED: list[tuple[str | Payload, str]] = [
 
 @pytest.mark.parametrize(("payload", "instruction"), CONFIGURED)
 def test_other_tiles_for_the_compilers_pipeline(
-    cuda_task_for: TaskFor, pool: CompilerPool, payload: str | Payload, instruction: str
+    cuda_task_for: TaskFor, cuda_pool: CompilerPool, payload: str | Payload, instruction: str
 ) -> None:
     task = cuda_task_for(payload)
     space, rng = space_of(task), np.random.default_rng(5)
     traces = list({space.sample(rng, "lowering_config"): None for _ in range(SAMPLES)})
-    for index, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+    for index, result in cuda_pool.compile(task.source, [space.script(trace) for trace in traces]):
         values = dict(traces[index].values)
         assert result.failure is None, (values, result.failure)
         text = ptx_of(result)

@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
-from fixed_targets import FIXED_CUDA
+from fixed_targets import FIXED_CUDA, space_of
 from payloads import Payload
 from ptx import assembled, opcodes, ptx_of
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.sampling import Value
-from mlir_sched.space.design_space import DesignSpace
-from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder, Trace
@@ -31,41 +29,35 @@ MAX_SPILLED_BYTES = 64
 """Spilled bytes that a legal candidate may have."""
 
 
-def space_of(task: Task) -> DesignSpace:
-    assert task.dispatch is not None
-    return DesignSpace(Space.default(FIXED_CUDA), task.dispatch, FIXED_CUDA)
-
-
 def kernels(pool: CompilerPool, task: Task, traces: list[Trace]) -> list[str]:
     """Return the PTX of every trace."""
-    space = space_of(task)
+    space = space_of(task, FIXED_CUDA)
     return [ptx_of(result) for _, result in pool.compile(task.source, [space.script(trace) for trace in traces])]
-
-
-@pytest.fixture(scope="module")
-def pool() -> CompilerPool:
-    return CompilerPool(FIXED_CUDA.flags)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_random_candidates_assemble_without_memory_for_accumulators(
-    cuda_task_for: TaskFor, pool: CompilerPool, name: str
+    cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str
 ) -> None:
     """What is not kept in registers would be one buffer for all threads of a workgroup (IREE 3.13)."""
     task = cuda_task_for((CONVOLUTIONS | POOLINGS)[name])
-    space, rng = space_of(task), np.random.default_rng(1)
-    for ptx in kernels(pool, task, [space.sample(rng, "convolution") for _ in range(SAMPLES)]):
+    space, rng = space_of(task, FIXED_CUDA), np.random.default_rng(1)
+    for ptx in kernels(cuda_pool, task, [space.sample(rng, "convolution") for _ in range(SAMPLES)]):
         assert ".shared" not in ptx
         assert ".local" not in ptx
         assert assembled(ptx, "sm_90").spilled_bytes <= MAX_SPILLED_BYTES
 
 
-def test_a_result_written_into_a_padded_tensor_is_stored_once(pool: CompilerPool, tmp_path: Path) -> None:
+def test_a_result_written_into_a_padded_tensor_is_stored_once(cuda_pool: CompilerPool, tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(padded_network().text)
     _, task, _ = extract(path, FIXED_CUDA, TASK_FLAGS).tasks
     values: dict[str, Value] = {"tile_1": (12, 3), "tile_2": (8, 4), "channels": (4,), "innermost": "channels"}
-    (ptx,) = kernels(pool, task, [space_of(task).run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0]])
+    (ptx,) = kernels(
+        cuda_pool,
+        task,
+        [space_of(task, FIXED_CUDA).run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0]],
+    )
     assert elements_of(ptx, "st.global") == 12
     assert ".shared" not in ptx
     assembled(ptx, "sm_80")
@@ -81,12 +73,12 @@ def test_a_result_written_into_a_padded_tensor_is_stored_once(pool: CompilerPool
     ],
 )
 def test_accumulators_stay_in_registers(
-    cuda_task_for: TaskFor, pool: CompilerPool, name: str, values: dict[str, Value], results: int, step: int
+    cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str, values: dict[str, Value], results: int, step: int
 ) -> None:
     """The loop over the sum has the multiply-adds of a thread's tile, and every result is stored once."""
     task = cuda_task_for(CONVOLUTIONS[name])
     recorder = Recorder(values | {"innermost": "channels"}, on_illegal=OnIllegal.REJECT)
-    (ptx,) = kernels(pool, task, [space_of(task).run("convolution", recorder)[0]])
+    (ptx,) = kernels(cuda_pool, task, [space_of(task, FIXED_CUDA).run("convolution", recorder)[0]])
     assert opcodes(ptx)["fma.rn.f32"] == results * step
     assert elements_of(ptx, "st.global") == results
     assert elements_of(ptx, "ld.global") == elements_of(ptx, "ld.global.nc"), "results are read again"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fixed_targets import FIXED_CUDA
+from fixed_targets import FIXED_CUDA, assert_refused, space_of
 from folders import ROOT
 from payloads import Payload, matmul
 from ptx import assembled, ptx_of
 
 from mlir_sched.assembly.ptx import read_kernel
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import IllegalTraceError, UserError
+from mlir_sched.errors import UserError
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -33,23 +33,12 @@ SAMPLES = 2
 EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
 
 
-def space_of(task: Task) -> DesignSpace:
-    assert task.dispatch is not None
-    return DesignSpace(Space.default(FIXED_CUDA), task.dispatch, FIXED_CUDA)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[CompilerPool]:
-    with CompilerPool(FIXED_CUDA.flags) as made:
-        yield made
-
-
 @pytest.mark.parametrize("name", [*CONTRACTIONS, *ELEMENTWISE, *REDUCTIONS])
-def test_random_candidates_are_assembled(cuda_task_for: TaskFor, pool: CompilerPool, name: str) -> None:
+def test_random_candidates_are_assembled(cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str) -> None:
     task, rng = cuda_task_for(name), np.random.default_rng(3)
-    space = space_of(task)
+    space = space_of(task, FIXED_CUDA)
     traces = [space.sample(rng, sketch) for sketch in space.sketches for _ in range(SAMPLES)]
-    for index, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+    for index, result in cuda_pool.compile(task.source, [space.script(trace) for trace in traces]):
         assert result.launch is not None, (traces[index].values, result.failure)
         code = ptx_of(result)
         assert read_kernel(code).workgroup_size == result.launch.workgroup_size
@@ -57,12 +46,12 @@ def test_random_candidates_are_assembled(cuda_task_for: TaskFor, pool: CompilerP
             assembled(code, architecture)
 
 
-def test_accumulators_stay_in_registers(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
+def test_accumulators_stay_in_registers(cuda_task_for: TaskFor, cuda_pool: CompilerPool) -> None:
     task = cuda_task_for(matmul(256, 256, 256))
     values: dict[str, Value] = {"tile_0": (64, 4), "tile_1": (64, 8), "reduction_step": (4,)}
-    space = space_of(task)
+    space = space_of(task, FIXED_CUDA)
     trace = space.run("contraction.threads", Recorder(values, on_illegal=OnIllegal.REJECT))[0]
-    ((_, result),) = pool.compile(task.source, [space.script(trace)])
+    ((_, result),) = cuda_pool.compile(task.source, [space.script(trace)])
     kernel = read_kernel(ptx_of(result))
     loop = kernel.instructions[min(kernel.labels.values()) :]
     behind = next(i for i, each in enumerate(loop) if each.opcode.startswith("bra"))
@@ -75,12 +64,15 @@ def test_accumulators_stay_in_registers(cuda_task_for: TaskFor, pool: CompilerPo
 
 def test_limits_of_a_device_refuse(cuda_task_for: TaskFor) -> None:
     values: dict[str, Value] = {"tile_0": (64, 1), "tile_1": (256, 4), "reduction_step": (1,)}
-    space = space_of(cuda_task_for(matmul(256, 256, 64)))
-    with pytest.raises(IllegalTraceError, match="4096 threads per workgroup > 1024"):
-        space.run("contraction.threads", Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+    assert_refused(
+        space_of(cuda_task_for(matmul(256, 256, 64)), FIXED_CUDA),
+        "contraction.threads",
+        values,
+        "4096 threads per workgroup > 1024",
+    )
 
 
-def test_a_module_for_every_target_compiles_for_cuda(cuda_task_for: TaskFor, pool: CompilerPool) -> None:
+def test_a_module_for_every_target_compiles_for_cuda(cuda_task_for: TaskFor, cuda_pool: CompilerPool) -> None:
     """The example of a user's module, which names no target."""
     spec = importlib.util.spec_from_file_location("example", EXAMPLE)
     assert spec is not None
@@ -92,7 +84,7 @@ def test_a_module_for_every_target_compiles_for_cuda(cuda_task_for: TaskFor, poo
     space = DesignSpace(Space.default(FIXED_CUDA).insert(example.OuterProduct()), task.dispatch, FIXED_CUDA)
     (sketch,) = (name for name in space.sketches if name.startswith(example.OuterProduct.name))
     traces = [space.sample(rng, sketch) for _ in range(SAMPLES)]
-    for _, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+    for _, result in cuda_pool.compile(task.source, [space.script(trace) for trace in traces]):
         assembled(ptx_of(result), "sm_90")
 
 

@@ -5,32 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from convolution_payloads import CONVOLUTIONS, FUSED_PADDING, POOLINGS, padded_network
-from fixed_targets import FIXED_CUDA, FIXED_VULKAN
+from fixed_targets import FIXED_CUDA, FIXED_VULKAN, assert_golden, assert_refused, space_of
 from payloads import Payload
 
-from mlir_sched.errors import IllegalTraceError
 from mlir_sched.payload import OpKind
 from mlir_sched.sampling import Value
-from mlir_sched.space.design_space import DesignSpace
-from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.task import Task
-from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts.gpu import ConvolutionTiling
 from mlir_sched.transform_scripts.gpu.convolution import ThreadConvolution
 from mlir_sched.transform_scripts.structures import Loops
 
 TaskFor = Callable[[str | Payload], Task]
 UNPADDED = {name: payload for name, payload in (CONVOLUTIONS | POOLINGS).items() if payload.flags != FUSED_PADDING}
-
-
-def space_of(task: Task) -> DesignSpace:
-    assert task.dispatch is not None
-    return DesignSpace(Space.default(FIXED_VULKAN), task.dispatch, FIXED_VULKAN)
 
 
 def found_in(task: Task) -> ThreadConvolution:
@@ -47,11 +37,11 @@ def positions(found: ThreadConvolution, loops: Loops) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("name", UNPADDED)
 def test_every_class_gets_the_sketch_alone(vulkan_task_for: TaskFor, name: str) -> None:
-    assert space_of(vulkan_task_for(UNPADDED[name])).sketches == ("convolution",)
+    assert space_of(vulkan_task_for(UNPADDED[name]), FIXED_VULKAN).sketches == ("convolution",)
 
 
 def test_a_padded_image_is_left_to_the_compiler(vulkan_task_for: TaskFor) -> None:
-    assert space_of(vulkan_task_for(CONVOLUTIONS["2d_padded"])).sketches == ()
+    assert space_of(vulkan_task_for(CONVOLUTIONS["2d_padded"]), FIXED_VULKAN).sketches == ()
 
 
 @pytest.mark.parametrize("target", [FIXED_VULKAN, FIXED_CUDA], ids=["vulkan", "cuda"])
@@ -63,7 +53,9 @@ def test_the_convolutions_of_a_padded_network_are_scheduled_and_only_a_copy_is_n
     path.write_text(padded_network().text)
     copy, *others = extract(path, target, TASK_FLAGS).tasks
     assert copy.not_tunable.startswith("it only copies")
-    assert [space_of(task).sketches for task in others] == [("convolution",)] * 2  # two convolutions are one task
+    assert [space_of(task, target).sketches for task in others] == [
+        ("convolution",)
+    ] * 2  # two convolutions are one task
 
 
 @pytest.mark.parametrize(
@@ -112,9 +104,7 @@ REFUSED: list[tuple[str, dict[str, Value], str]] = [
 
 @pytest.mark.parametrize(("name", "values", "rule"), REFUSED)
 def test_rule_refuses(vulkan_task_for: TaskFor, name: str, values: dict[str, Value], rule: str) -> None:
-    space = space_of(vulkan_task_for(UNPADDED[name]))
-    with pytest.raises(IllegalTraceError, match=rule):
-        space.run("convolution", Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+    assert_refused(space_of(vulkan_task_for(UNPADDED[name]), FIXED_VULKAN), "convolution", values, rule)
 
 
 GOLDENS: dict[str, tuple[str, dict[str, Value]]] = {
@@ -129,8 +119,6 @@ GOLDENS: dict[str, tuple[str, dict[str, Value]]] = {
 @pytest.mark.parametrize("name", GOLDENS)
 def test_golden_script(vulkan_task_for: TaskFor, name: str, golden: Callable[[str, str], None]) -> None:
     payload, values = GOLDENS[name]
-    space = space_of(vulkan_task_for(UNPADDED[payload]))
-    trace = space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0]
-    script = space.script(trace)
-    golden(f"vulkan/{name}", script)
-    assert space.trace_of(script) == trace
+    assert_golden(
+        golden, f"vulkan/{name}", space_of(vulkan_task_for(UNPADDED[payload]), FIXED_VULKAN), "convolution", values
+    )

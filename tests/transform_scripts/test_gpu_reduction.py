@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fixed_targets import FIXED_CUDA, FIXED_VULKAN
+from fixed_targets import FIXED_CUDA, FIXED_VULKAN, assert_golden, assert_refused, space_of
 from payloads import Payload, row_sum, softmax, sum_of_squares
 from ptx import assembled, ptx_of
 from reduction_payloads import FOUR_LOOPS, REDUCTIONS, UNEVEN, reduced, sum_of_bytes
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.errors import FailureClass, IllegalTraceError
+from mlir_sched.errors import FailureClass
 from mlir_sched.sampling import Value
-from mlir_sched.space.design_space import DesignSpace
-from mlir_sched.space.space import Space
-from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts.structures import Reduction
@@ -28,14 +25,9 @@ SAMPLES = 2
 """Random candidates per sketch and payload that are compiled for CUDA and assembled."""
 
 
-def space_of(task: Task, target: Target = FIXED_VULKAN) -> DesignSpace:
-    assert task.dispatch is not None
-    return DesignSpace(Space.default(target), task.dispatch, target)
-
-
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_that_no_subgroup_walks_have_both_sketches(vulkan_task_for: TaskFor, name: str) -> None:
-    assert set(space_of(vulkan_task_for(REDUCTIONS[name])).sketches) == BY_THREADS
+    assert set(space_of(vulkan_task_for(REDUCTIONS[name]), FIXED_VULKAN).sketches) == BY_THREADS
 
 
 @pytest.mark.parametrize(
@@ -54,11 +46,11 @@ def test_reductions_that_no_subgroup_walks_have_both_sketches(vulkan_task_for: T
 def test_long_rows_are_left_to_subgroups_and_other_forms_to_the_compiler(
     vulkan_task_for: TaskFor, payload: Payload, sketches: set[str]
 ) -> None:
-    assert set(space_of(vulkan_task_for(payload)).sketches) == sketches
+    assert set(space_of(vulkan_task_for(payload), FIXED_VULKAN).sketches) == sketches
 
 
 def test_more_loops_than_a_grid_has_dimensions_are_taken_in_turns(vulkan_task_for: TaskFor) -> None:
-    assert space_of(vulkan_task_for(FOUR_LOOPS)).sketches == ("linear_reduction",)
+    assert space_of(vulkan_task_for(FOUR_LOOPS), FIXED_VULKAN).sketches == ("linear_reduction",)
 
 
 REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
@@ -82,19 +74,17 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
 def test_rule_refuses(
     vulkan_task_for: TaskFor, payload: Payload, sketch: str, values: dict[str, Value], rule: str
 ) -> None:
-    space = space_of(vulkan_task_for(payload))
-    with pytest.raises(IllegalTraceError, match=rule):
-        space.run(sketch, Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+    assert_refused(space_of(vulkan_task_for(payload), FIXED_VULKAN), sketch, values, rule)
 
 
 def test_a_subgroup_computes_fewer_results_than_it_has_threads(vulkan_task_for: TaskFor) -> None:
-    space = space_of(vulkan_task_for(UNEVEN["few_results"]))
+    space = space_of(vulkan_task_for(UNEVEN["few_results"]), FIXED_VULKAN)
     trace = space.sample(np.random.default_rng(0), "linear_reduction")
     assert trace.values["threads"] == 8
 
 
 def test_values_kept_between_reductions_are_a_data_race(
-    vulkan_task_for: TaskFor, monkeypatch: pytest.MonkeyPatch
+    vulkan_task_for: TaskFor, vulkan_pool: CompilerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A layer norm reads its centred rows twice; rows that are kept lie in memory that all threads write."""
     task = vulkan_task_for(REDUCTIONS["layernorm_30"])
@@ -102,15 +92,14 @@ def test_values_kept_between_reductions_are_a_data_race(
     scripts = [script_with(task, values)]
     monkeypatch.setattr(Reduction, "recomputable", ())
     scripts.append(script_with(task, values))
-    with CompilerPool(task.flags, workers=1) as pool:
-        results = dict(pool.compile(task.source, scripts))
+    results = dict(vulkan_pool.compile(task.source, scripts))
     assert results[0].failure is None
     assert results[1].failure is not None
     assert results[1].failure.kind is FailureClass.DATA_RACE
 
 
 def script_with(task: Task, values: dict[str, Value]) -> str:
-    space = space_of(task)
+    space = space_of(task, FIXED_VULKAN)
     return space.script(space.run("reduction", Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))[0])
 
 
@@ -127,29 +116,19 @@ GOLDENS: dict[str, tuple[Payload, str, dict[str, Value]]] = {
 @pytest.mark.parametrize("name", GOLDENS)
 def test_golden_script(vulkan_task_for: TaskFor, name: str, golden: Callable[[str, str], None]) -> None:
     payload, sketch, values = GOLDENS[name]
-    space = space_of(vulkan_task_for(payload))
-    trace = space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0]
-    script = space.script(trace)
-    golden(f"vulkan/{name}", script)
-    assert space.trace_of(script) == trace
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[CompilerPool]:
-    with CompilerPool(FIXED_CUDA.flags) as made:
-        yield made
+    assert_golden(golden, f"vulkan/{name}", space_of(vulkan_task_for(payload), FIXED_VULKAN), sketch, values)
 
 
 @pytest.mark.parametrize("name", [*REDUCTIONS, *UNEVEN])
 def test_random_candidates_assemble_for_cuda_without_memory_for_reduced_values(
-    cuda_task_for: TaskFor, pool: CompilerPool, name: str
+    cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str
 ) -> None:
     """What is not kept in registers would be one buffer for all threads of a workgroup (IREE 3.13)."""
     task, rng = cuda_task_for((REDUCTIONS | UNEVEN)[name]), np.random.default_rng(2)
     space = space_of(task, FIXED_CUDA)
     sketches = [sketch for sketch in space.sketches if sketch in BY_THREADS]
     traces = [space.sample(rng, sketch) for sketch in sketches for _ in range(SAMPLES)]
-    for _, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+    for _, result in cuda_pool.compile(task.source, [space.script(trace) for trace in traces]):
         ptx = ptx_of(result)
         assert ".shared" not in ptx
         assert ".local" not in ptx

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from code_objects import metadata_number
-from fixed_targets import FIXED_ROCM
+from fixed_targets import FIXED_ROCM, space_of
 from payloads import Payload, matmul, row_sum
 
 from mlir_sched.compiler import CompilerPool
@@ -24,49 +24,38 @@ OTHERS = ("elementwise_chain", "transpose", "vector_add_uneven", "row_sum", "sof
 SAMPLES = 2
 
 
-def space_of(task: Task) -> DesignSpace:
-    assert task.dispatch is not None
-    return DesignSpace(Space.default(FIXED_ROCM), task.dispatch, FIXED_ROCM)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[CompilerPool]:
-    with CompilerPool(FIXED_ROCM.flags) as made:
-        yield made
-
-
 @pytest.mark.parametrize("name", [*CONTRACTIONS, *OTHERS])
-def test_random_candidates_become_code_objects(rocm_task_for: TaskFor, pool: CompilerPool, name: str) -> None:
+def test_random_candidates_become_code_objects(rocm_task_for: TaskFor, rocm_pool: CompilerPool, name: str) -> None:
     task, rng = rocm_task_for(name), np.random.default_rng(3)
-    space = space_of(task)
+    space = space_of(task, FIXED_ROCM)
     assert space.sketches
     traces = [space.sample(rng, sketch) for sketch in space.sketches for _ in range(SAMPLES)]
-    for index, result in pool.compile(task.source, [space.script(trace) for trace in traces]):
+    for index, result in rocm_pool.compile(task.source, [space.script(trace) for trace in traces]):
         assert metadata_number(result, "vgpr_spill_count") == 0, traces[index].values
 
 
-def test_accumulators_are_registers(rocm_task_for: TaskFor, pool: CompilerPool) -> None:
+def test_accumulators_are_registers(rocm_task_for: TaskFor, rocm_pool: CompilerPool) -> None:
     task = rocm_task_for(matmul(256, 256, 256))
-    space, registers = space_of(task), []
+    space, registers = space_of(task, FIXED_ROCM), []
     for m, n in ((1, 4), (8, 8)):
         values: dict[str, Value] = {"tile_0": (8 * m, m), "tile_1": (8 * n, n), "reduction_step": (4,)}
         trace = space.run("contraction.threads", Recorder(values, on_illegal=OnIllegal.REJECT))[0]
-        ((_, result),) = pool.compile(task.source, [space.script(trace)])
+        ((_, result),) = rocm_pool.compile(task.source, [space.script(trace)])
         assert metadata_number(result, "vgpr_spill_count") == 0
         registers.append(metadata_number(result, "vgpr_count"))
     assert registers[1] - registers[0] >= 8 * 8 - 1 * 4
 
 
-def test_rows_of_shared_tiles_are_padded(rocm_task_for: TaskFor, pool: CompilerPool) -> None:
+def test_rows_of_shared_tiles_are_padded(rocm_task_for: TaskFor, rocm_pool: CompilerPool) -> None:
     task = rocm_task_for(matmul(256, 256, 256))
-    space, rng = space_of(task), np.random.default_rng(0)
+    space, rng = space_of(task, FIXED_ROCM), np.random.default_rng(0)
     trace = next(
         trace
         for trace in (space.sample(rng, "shared_contraction") for _ in range(100))
         if trace.values["bank_conflicts"] == "avoided"
     )
     kept = space.run("shared_contraction", Recorder({**trace.values, "bank_conflicts": "kept"}))[0]
-    found = dict(pool.compile(task.source, [space.script(trace), space.script(kept)]))
+    found = dict(rocm_pool.compile(task.source, [space.script(trace), space.script(kept)]))
     padded, plain = (metadata_number(found[index], "group_segment_fixed_size") for index in (0, 1))
     assert padded > plain > 0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fixed_targets import FIXED, FIXED_VULKAN
+from fixed_targets import FIXED, FIXED_VULKAN, assert_golden, assert_refused, space_of
 from folders import ROOT, TESTS
 from payloads import Payload, matmul, vector_add, widened_bytes
 
@@ -18,7 +18,7 @@ from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import why_unscheduled
-from mlir_sched.trace import OnIllegal, Recorder, Trace
+from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts import llvm_cpu
 
 TaskFor = Callable[[str | Payload], Task]
@@ -44,28 +44,23 @@ SKETCHES: dict[str, set[str]] = {
 }
 
 
-def space_of(task: Task) -> DesignSpace:
-    assert task.dispatch is not None
-    return DesignSpace(Space.default(FIXED_VULKAN), task.dispatch, FIXED_VULKAN)
-
-
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(vulkan_task_for: TaskFor, name: str) -> None:
-    assert set(space_of(vulkan_task_for(name)).sketches) == SKETCHES[name]
+    assert set(space_of(vulkan_task_for(name), FIXED_VULKAN).sketches) == SKETCHES[name]
 
 
 @pytest.mark.parametrize("name", ["convolutional", "transformer"])
 def test_what_computes_in_an_exported_network_has_sketches(name: str) -> None:
     """All but copies, and what reads a table at computed places."""
     tasks = extract(TESTS / "exported" / f"{name}.mlir", FIXED_VULKAN, TASK_FLAGS).tasks
-    left = [task for task in tasks if task.dispatch is None or not space_of(task).sketches]
+    left = [task for task in tasks if task.dispatch is None or not space_of(task, FIXED_VULKAN).sketches]
     assert len(left) == 1
     assert why_unscheduled(left[0]).startswith(("it only copies", "it gathers"))
 
 
 def test_bytes_are_widened_one_after_the_other(vulkan_task_for: TaskFor) -> None:
     """Vectors of them lose their signs in IREE 3.13, in its own pipeline, too."""
-    assert space_of(vulkan_task_for(widened_bytes(64, 96))).sketches == ("linear_elementwise",)
+    assert space_of(vulkan_task_for(widened_bytes(64, 96)), FIXED_VULKAN).sketches == ("linear_elementwise",)
 
 
 REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
@@ -108,20 +103,17 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
 def test_limit_of_the_device_refuses(
     vulkan_task_for: TaskFor, payload: Payload, sketch: str, values: dict[str, Value], rule: str
 ) -> None:
-    space = space_of(vulkan_task_for(payload))
-    with pytest.raises(IllegalTraceError, match=rule):
-        space.run(sketch, Recorder(values, np.random.default_rng(0), OnIllegal.REJECT))
+    assert_refused(space_of(vulkan_task_for(payload), FIXED_VULKAN), sketch, values, rule)
 
 
-def test_the_compiler_accepts_what_its_limit_refuses(vulkan_task_for: TaskFor) -> None:
+def test_the_compiler_accepts_what_its_limit_refuses(vulkan_task_for: TaskFor, vulkan_pool: CompilerPool) -> None:
     """Nothing but the static rule keeps a workgroup of 4096 threads from the device."""
     task = vulkan_task_for(matmul(256, 256, 64))
-    trace = space_of(task).sample(np.random.default_rng(0), "lowering_config")
-    script = space_of(task).script(trace)
+    trace = space_of(task, FIXED_VULKAN).sample(np.random.default_rng(0), "lowering_config")
+    script = space_of(task, FIXED_VULKAN).script(trace)
     start = script.index("workgroup_size = [")
     oversized = script[:start] + "workgroup_size = [4096, 1, 1" + script[script.index("]", start) :]
-    with CompilerPool(task.flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task.source, [oversized])
+    ((_, result),) = vulkan_pool.compile(task.source, [oversized])
     assert result.failure is None
 
 
@@ -149,35 +141,33 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
 @pytest.mark.parametrize("name", GOLDENS)
 def test_golden_script(vulkan_task_for: TaskFor, name: str, golden: Callable[[str, str], None]) -> None:
     payload, sketch, values = GOLDENS[name]
-    space = space_of(vulkan_task_for(payload))
-    trace = space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0]
-    script = space.script(trace)
-    golden(f"vulkan/{name}", script)
-    assert space.trace_of(script) == trace
+    assert_golden(golden, f"vulkan/{name}", space_of(vulkan_task_for(payload), FIXED_VULKAN), sketch, values)
 
 
-def test_a_script_that_does_not_count_its_workgroups_is_not_applied(vulkan_task_for: TaskFor) -> None:
+def test_a_script_that_does_not_count_its_workgroups_is_not_applied(
+    vulkan_task_for: TaskFor, vulkan_pool: CompilerPool
+) -> None:
     """IREE compiles it all the same, and it computes a part of the result."""
     task = vulkan_task_for("matmul")
-    space = space_of(task)
+    space = space_of(task, FIXED_VULKAN)
     script = space.script(space.sample(np.random.default_rng(0), "contraction.threads"))
     uncounted = "".join(line for line in script.splitlines(True) if "populate_workgroup_count" not in line)
     assert uncounted != script
-    with CompilerPool(task.flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task.source, [uncounted])
+    ((_, result),) = vulkan_pool.compile(task.source, [uncounted])
     assert result.failure is not None
     assert result.failure.kind is FailureClass.NOT_APPLIED
     assert "does not set the number of workgroups" in result.failure.message
 
 
-def test_a_script_for_the_cpu_is_a_recorded_failure(task_for: TaskFor, vulkan_task_for: TaskFor) -> None:
+def test_a_script_for_the_cpu_is_a_recorded_failure(
+    task_for: TaskFor, vulkan_task_for: TaskFor, vulkan_pool: CompilerPool
+) -> None:
     dispatch = task_for("matmul").dispatch
     assert dispatch is not None
     cpu = DesignSpace(Space.default(FIXED), dispatch, FIXED)
     script = cpu.script(cpu.sample(np.random.default_rng(0), "contraction.registers"))
     task = vulkan_task_for("matmul")
-    with CompilerPool(task.flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task.source, [script])
+    ((_, result),) = vulkan_pool.compile(task.source, [script])
     assert result.failure is not None
 
 
@@ -200,20 +190,15 @@ SAMPLED = tuple(name for name in SKETCHES if name != "vector_add_uneven")
 
 
 def test_extents_without_divisors_have_no_legal_candidate(vulkan_task_for: TaskFor) -> None:
-    space = space_of(vulkan_task_for("vector_add_uneven"))
+    space = space_of(vulkan_task_for("vector_add_uneven"), FIXED_VULKAN)
     with pytest.raises(IllegalTraceError, match="1000003 workgroups along x"):
         space.sample(np.random.default_rng(0), "elementwise")
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_random_candidates_compile(vulkan_task_for: TaskFor, pool: CompilerPool, name: str) -> None:
+def test_random_candidates_compile(vulkan_task_for: TaskFor, vulkan_pool: CompilerPool, name: str) -> None:
     task = vulkan_task_for(name)
-    space = space_of(task)
+    space = space_of(task, FIXED_VULKAN)
     traces = samples(task, space)
-    results = dict(pool.compile(task.source, [space.script(trace) for trace in traces]))
+    results = dict(vulkan_pool.compile(task.source, [space.script(trace) for trace in traces]))
     assert {str(traces[i].values): r.failure for i, r in results.items() if r.failure is not None} == {}
-
-
-@pytest.fixture(scope="module")
-def pool() -> CompilerPool:
-    return CompilerPool(FIXED_VULKAN.flags)

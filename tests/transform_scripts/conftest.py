@@ -1,0 +1,38 @@
+"""Compilers that many tests share: for GPUs that need not be there, and for the tasks of models."""
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+from fixed_targets import FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN
+from kept_workers import KeptWorkers
+
+from mlir_sched.compiler import CompilerPool
+
+
+@pytest.fixture(scope="package")
+def vulkan_pool() -> Iterator[CompilerPool]:
+    """Compile for the fixed Vulkan device."""
+    with CompilerPool(FIXED_VULKAN.flags) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="package")
+def cuda_pool() -> Iterator[CompilerPool]:
+    """Compile for the fixed CUDA device."""
+    with CompilerPool(FIXED_CUDA.flags) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="package")
+def rocm_pool() -> Iterator[CompilerPool]:
+    """Compile for the fixed ROCm device."""
+    with CompilerPool(FIXED_ROCM.flags) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="package", autouse=True)
+def extracted_in_kept_workers(kept_workers: KeptWorkers) -> Iterator[None]:
+    """Extract the tasks of all models of these tests in workers that stay."""
+    with patch("mlir_sched.tasks.model.run_isolated", kept_workers.run):
+        yield
