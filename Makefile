@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TRIALS ?= 48
+WORKERS ?= 2
 
 .PHONY: help tune test lint pytest bench clean
 .DEFAULT_GOAL := help
@@ -22,8 +23,11 @@ lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/mypy
 	$(BIN)/mypy tests benchmarks examples
 
-pytest: $(VENV)/.installed-test ## Run the tests alone
-	$(BIN)/python -m pytest
+pytest: $(VENV)/.installed-test ## Run the tests without lint (WORKERS=2)
+	@result=0; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder -m 'not alone' || result=1; \
+	$(BIN)/python -m pytest -m alone || result=1; \
+	if test $$result = 0; then echo "all tests passed"; else echo "error: tests failed, see above" >&2; exit 1; fi
 
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
 	@set -e; for name in startup tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done

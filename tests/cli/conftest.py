@@ -15,7 +15,7 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return Cli(tmp_path, capsys)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     """A folder with model.mlir tuned into tuned/, and how the command ended that did it."""
     folder = tmp_path_factory.mktemp("cli")

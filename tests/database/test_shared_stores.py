@@ -18,6 +18,7 @@ from mlir_sched.errors import UserError
 WRITER = TESTS / "store_writer.py"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 def test_a_locked_store_is_a_user_error_after_the_timeout(path: Path, lock: str) -> None:
     fill_store(path, 1)

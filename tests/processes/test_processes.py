@@ -25,6 +25,8 @@ from mlir_sched.processes.frames import FrameError, is_ready, read_frame, write_
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, resident_bytes
 
+pytestmark = pytest.mark.alone
+
 PLANTED = ("psutil", "queue", "numpy", "mlir_sched", "trace", "pickle", "mlir_sched.errors")
 CHILDREN = {
     "runner": "from mlir_sched.runner import Runner; print(Runner().noise(0.05).lost >= 0)",

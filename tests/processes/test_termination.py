@@ -15,6 +15,8 @@ from running_command import Run, start
 from mlir_sched.compiler.response_file import write_response_file
 from mlir_sched.targets.llvm_cpu import FLAGS
 
+pytestmark = pytest.mark.alone
+
 MODEL = """
 func.func @main(%x: tensor<64x128xf32>) -> tensor<64xf32> {
   %zero = arith.constant 0.0 : f32

@@ -21,7 +21,10 @@ from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tuned_folder.result import TuneResult
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="several threads need two cores")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="several threads need two cores"),
+]
 SHORT = matmul(8, 64, 32).text
 """A call takes 2 us in the thread that calls, and some 10 us through the task system."""
 

@@ -16,6 +16,8 @@ from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.numeric_checks import checks_for_model
 
+pytestmark = pytest.mark.alone
+
 DISPATCHES, ROWS, WIDTH = 50, 256, 128
 TOLERANCE = 0.1
 TRIES = 3

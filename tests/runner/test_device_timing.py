@@ -38,6 +38,8 @@ from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.runner.worker.device import RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of
 
+pytestmark = pytest.mark.alone
+
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")
 CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
 FAST = replace(

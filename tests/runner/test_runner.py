@@ -42,6 +42,8 @@ from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
 from mlir_sched.runner.statistics import Interval
 
+pytestmark = pytest.mark.alone
+
 ROWS, SUM = TensorSpec((32, 65536), "f32"), TensorSpec((65536,), "f32")
 VECTOR = TensorSpec((1000,), "f32")
 Compiled: TypeAlias = Callable[[str], Program]

@@ -14,6 +14,8 @@ import pytest
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 from mlir_sched.runner.worker.wall_clock import workers_delay_ns
 
+pytestmark = pytest.mark.alone
+
 WAITED_NS = 50_000_000
 """How long the worker of a test has to wait for a core."""
 

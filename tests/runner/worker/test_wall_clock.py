@@ -9,6 +9,8 @@ import pytest
 from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.wall_clock import WARM_CALL_S, Callee, WallClock
 
+pytestmark = pytest.mark.alone
+
 
 class Program:
     """Takes ``cold_s`` for its first call and ``warm_s`` for every other one."""
