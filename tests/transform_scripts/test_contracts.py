@@ -240,7 +240,9 @@ class TestVulkanLinearReduction(OnVulkan):
 
 
 class TestVulkanLoweringConfig(OnVulkan):
-    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in (*ON_VULKAN, *ELEMENTWISE)}
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        name: PAYLOADS[name] for name in (*ON_VULKAN, *ELEMENTWISE, "every_other_pixel")
+    }
 
     def module(self) -> TransformModule:
         return vulkan.LoweringConfig()
