@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import iree.runtime as rt
@@ -50,6 +51,6 @@ def library_for(rewrite: ProgramRewrite, model: Path, folder: Path) -> tuple[str
     return (*FLAGS, *library_flags(path))
 
 
-def run(vmfb: bytes, inputs: list[np.ndarray], name: str = "main") -> np.ndarray:
+def run(vmfb: bytes, inputs: Sequence[np.ndarray | float], name: str = "main") -> np.ndarray:
     module = rt.load_vm_module(rt.VmModule.copy_buffer((config := rt.Config("local-sync")).vm_instance, vmfb), config)
     return np.asarray(module[name](*inputs).to_host())

@@ -14,7 +14,7 @@ from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.rewritten import rewritten_variants
-from mlir_sched.program.variant import FAR_FASTER, LAYOUT, BuiltVariant, BuiltVariants, Variant
+from mlir_sched.program.variant import ATTENTION, FAR_FASTER, LAYOUT, BuiltVariant, BuiltVariants, Variant
 from mlir_sched.program.whole_program import measure_programs, profile
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
@@ -27,19 +27,21 @@ SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
 NO_TIME_TO_COMPILE = "no time was left to compile it"
 """Why a variant is left out of a run with a short time budget."""
-SETTLED = "the program is far faster with channels_last"
-"""Why variants other than :data:`LAYOUT` and its refinements are not compiled then."""
+SETTLING = (LAYOUT, ATTENTION)
+"""Rewrites that leave the other variants no chance where they make the program far faster."""
+SETTLED = "the program is far faster with {}"
+"""Why variants other than such a rewrite and its refinements are not compiled then."""
 
 
 class Choice:
-    """The choice of the variants that are compiled: all of them, unless the layout of the program settles it."""
+    """The choice of the variants that are compiled: all of them, unless one of :data:`SETTLING` settles it."""
 
     def wants(self, name: str) -> bool:  # noqa: ARG002 - a run by time asks the clock
         """Say whether a variant other than the default is to be compiled."""
         return True
 
-    def settles(self, ratio: float) -> bool:
-        """Say whether :data:`LAYOUT`, by its ratio to the default, leaves no other variant a chance."""
+    def settles(self, name: str, ratio: float) -> bool:  # noqa: ARG002 - a run that goes on has decided it by name
+        """Say whether one of :data:`SETTLING`, by its ratio to the default, leaves no other variant a chance."""
         return ratio >= FAR_FASTER
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
@@ -62,9 +64,9 @@ def build_variants(
 ) -> BuiltVariants:
     """Compile the model under every variant of the target and time all of them, interleaved with the default.
 
-    The layout of a network comes first: where computing the program channels last makes it far faster, only variants
-    that refine this layout follow. A variant that compiles to the same code as an earlier variant is neither in
-    ``built`` nor in ``left_out``. On several threads a short program is also timed in the calling thread, under every
+    The variants of :data:`SETTLING` come first: where one of them makes the program far faster, only variants that
+    refine it follow. A variant that compiles to the same code as an earlier variant is neither in ``built`` nor in
+    ``left_out``. On several threads a short program is also timed in the calling thread, under every
     variant.
 
     Args:
@@ -72,7 +74,7 @@ def build_variants(
         target: What to compile for.
         runner: Times the programs.
         parameters: Files with the model's weights.
-        choice: Says which variants are compiled; all of them by default, unless the layout settles it.
+        choice: Says which variants are compiled; all of them by default, unless one of them settles it.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
 
     Raises:
@@ -82,27 +84,30 @@ def build_variants(
     choice = choice or Choice()
     default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
     rewritten = rewritten_variants(path, target)
-    layouts = [variant for variant in rewritten.variants if variant.name == LAYOUT]
-    refined = [variant for variant in rewritten.variants if variant.refines == LAYOUT]
-    others = [variant for variant in (*flagged, *rewritten.variants) if LAYOUT not in (variant.name, variant.refines)]
+    early = [variant for variant in rewritten.variants if variant.name in SETTLING]
+    others = [variant for variant in (*flagged, *rewritten.variants) if variant.name not in SETTLING]
+    others.sort(key=lambda variant: variant.refines not in SETTLING)
 
     def build(variants: Sequence[Variant]) -> BuiltVariants:
         return _build_all(variants, path, target, parameters, choice)
 
     first = build_variant(path, target, default, parameters)
-    layout = build(layouts)
-    timed, failed = time_variants([first, *layout.built], runner) if layout.built else ((first,), {})
-    if any(b.timing is not None and choice.settles(b.timing.ratio) for b in timed[1:]):
-        rest = build(refined)
-        (_, *faster), failed = time_variants([timed[0], *rest.built], runner)
-        timed = (*timed, *faster)
-        left_out = {**dict.fromkeys((variant.name for variant in others), SETTLED), **rest.left_out, **failed}
+    start = build(early)
+    timed, failed = time_variants([first, *start.built], runner) if start.built else ((first,), {})
+    settled = [b.variant.name for b in timed[1:] if b.timing and choice.settles(b.variant.name, b.timing.ratio)]
+    if settled:
+        rest = build([variant for variant in others if variant.refines in settled])
+        (_, *faster), failed_too = time_variants([timed[0], *rest.built], runner)
+        timed, failed = (*timed, *faster), failed | failed_too
+        skipped = [variant.name for variant in others if variant.refines not in settled]
+        left_out = dict.fromkeys(skipped, SETTLED.format(" and ".join(settled)))
     else:
-        rest = build([*refined, *others])
-        timed, failed = time_variants(_distinct([first, *rest.built, *layout.built]), runner)
-        left_out = {**layout.left_out, **rest.left_out, **failed}
+        rest = build(others)
+        timed, failed = time_variants(_distinct([first, *rest.built, *start.built]), runner)
+        left_out = {}
+    left_out |= {**start.left_out, **rest.left_out, **failed}
     left_out |= rewritten.left_out
-    errors = (*rewritten.internal_errors, *layout.internal_errors, *rest.internal_errors)
+    errors = (*rewritten.internal_errors, *start.internal_errors, *rest.internal_errors)
     if local_sync and target.cores > 1:
         more, failed = _time_in_calling_thread(timed, runner, choice)
         return BuiltVariants((*timed, *more), left_out | failed, errors)

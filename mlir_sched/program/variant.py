@@ -17,11 +17,13 @@ from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 
-LAYOUT = "channels_last"
-"""The variant that is compiled right after the default: it decides the layout of a whole network."""
+LAYOUT, ATTENTION = "channels_last", "decomposed_attention"
+"""The rewrites that are compiled right after the default: one decides the layout of a whole network, the other makes
+dispatches that scripts can be written for of those that take most of a transformer's time."""
 FAR_FASTER = 2.0
-"""Ratio to the default from which :data:`LAYOUT` is the only other variant: the others start from the default's layout
-(MobileNet-V2 4.7 and ResNet-50 5.7 times as fast, without scripts; no other variant is above 1.4)."""
+"""Ratio to the default from which :data:`LAYOUT`, or :data:`ATTENTION`, and its refinements are the only other
+variants: the others start from the default's layout (MobileNet-V2 4.7 and ResNet-50 5.7 times as fast, without scripts;
+no other variant is above 1.4), or have attentions that take more time than the whole decomposed program."""
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,10 @@ class VariantChoice(Choice):
         self._compiled += [name] if wanted else []
         return wanted
 
-    def settles(self, ratio: float) -> bool:
-        """Say whether the layout of the program leaves no other variant a chance."""
-        settled: bool = self.store.decide(f"{self.key}-layout", lambda: super(VariantChoice, self).settles(ratio))
+    def settles(self, name: str, ratio: float) -> bool:
+        """Say whether a variant leaves no other one a chance, the same in every run that goes on with this one."""
+        decided = f"{self.key}-{name}"
+        settled: bool = self.store.decide(decided, lambda: super(VariantChoice, self).settles(name, ratio))
         return settled
 
     def short(self, names: Sequence[str]) -> Sequence[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from attention_programs import layer
 from channels_first_networks import network
 from rewriting import write
 
-from mlir_sched.program.building import NO_TIME_TO_COMPILE, SETTLED, Choice, build_variants
-from mlir_sched.program.variant import LAYOUT
+from mlir_sched.program.building import NO_TIME_TO_COMPILE, SETTLED, SETTLING, Choice, build_variants
+from mlir_sched.program.variant import ATTENTION, LAYOUT
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 
@@ -30,7 +31,8 @@ class Told(Choice):
         self.asked.append(name)
         return name in (LAYOUT, "O3")
 
-    def settles(self, ratio: float) -> bool:
+    def settles(self, name: str, ratio: float) -> bool:
+        assert name in SETTLING
         assert ratio > 0
         self.asked.append("settles")
         return self.settled
@@ -42,7 +44,7 @@ def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> 
         variants = build_variants(model, here, runner, (), choice)
     assert choice.asked == [LAYOUT, "settles"]
     assert [built.variant.name for built in variants.built] == ["default", LAYOUT]
-    assert set(variants.left_out.values()) == {SETTLED}
+    assert set(variants.left_out.values()) == {SETTLED.format(LAYOUT)}
     assert {"O3", "data-tiling", "contiguous_filters"} <= variants.left_out.keys()
 
 
@@ -53,3 +55,13 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
     assert choice.asked[:2] == [LAYOUT, "settles"]
     assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
     assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}
+
+
+def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
+    model = write(tmp_path, layer(tokens=256))
+    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
+        variants = build_variants(model, here, runner)
+    names = [built.variant.name for built in variants.built]
+    assert names == ["default", ATTENTION, f"{ATTENTION}+packed_weights"]
+    assert {"O3", "data-tiling", "packed_weights"} <= variants.left_out.keys()
+    assert set(variants.left_out.values()) == {SETTLED.format(ATTENTION)}

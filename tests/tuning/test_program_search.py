@@ -15,6 +15,7 @@ from speedups import Factor, Speedups, timing
 from mlir_sched.database import RecordStore
 from mlir_sched.outcome import Outcome
 from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.variant import ATTENTION, LAYOUT
 from mlir_sched.search import Demand
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.program_curve import ProgramCurve
@@ -212,13 +213,15 @@ def test_a_run_by_time_compiles_variants_for_a_third_of_it_and_a_resumed_one_the
         assert VariantChoice.of(model, TARGET, TuneOptions(trials=5), store, now - 1e6).wants("data-tiling")
 
 
-def test_what_the_layout_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:
+def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:
     model = tmp_path / "model.mlir"
     model.write_text("module {}")
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         for options, first, second in ((TuneOptions(trials=5), 4.7, 1.2), (TuneOptions(minutes=1.0), 1.9, 2.1)):
             choice, resumed = (VariantChoice.of(model, TARGET, options, store, 0.0) for _ in range(2))
-            assert choice.settles(first) == resumed.settles(second) == (first >= 2.0)
+            for name in (LAYOUT, ATTENTION):
+                assert choice.settles(name, first) == resumed.settles(name, second) == (first >= 2.0)
+            assert not resumed.settles("another", 1.0)
 
 
 @pytest.mark.parametrize("options", [TuneOptions(trials=5), TuneOptions(minutes=1.0)])

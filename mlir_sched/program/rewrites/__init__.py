@@ -3,6 +3,7 @@
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.composition import Composition
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
+from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
 from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
 from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
@@ -16,6 +17,7 @@ __all__ = [
     "ChannelsLast",
     "Composition",
     "ContiguousFilters",
+    "DecomposedAttention",
     "PackedWeights",
     "PaddedConvolution",
     "ProgramRewrite",
@@ -33,5 +35,6 @@ def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     transposed = (TransposedConvolution(split) for split in range(3))
     padded = (PaddedConvolution(), ReshapedPadding())
     packed = (PackedWeights(), Composition(ChannelsLast(cancel=True), PackedWeights()))
+    attention = (DecomposedAttention(), Composition(DecomposedAttention(), PackedWeights()))
     layouts = (ChannelsLast(), *packed, ContiguousFilters())
-    return (SingleDispatch(), SplitReduction(cores), *layouts, *padded, Winograd(), *transposed)
+    return (SingleDispatch(), SplitReduction(cores), *attention, *layouts, *padded, Winograd(), *transposed)

@@ -58,6 +58,16 @@ def copied(op: Any, operands: Sequence[Any]) -> Any:
     return copy
 
 
+def copied_body(op: Any, scalars: Sequence[Any]) -> Any:
+    """Return what the body of a structured op makes of scalars, by copies of its ops."""
+    *inner, end = op.regions[0].blocks[0]
+    values = dict(zip(op.regions[0].blocks[0].arguments, scalars, strict=True))
+    for one in inner:
+        made = copied(one.operation, [values[operand] for operand in one.operation.operands])
+        values |= dict(zip(one.operation.results, made.results, strict=True))
+    return values[end.operation.operands[0]]
+
+
 def zeros(shape: Sequence[int], element: Any) -> Any:
     """Return a tensor of zeros."""
     return linalg.fill(zero(element), outs=[tensor.empty(shape, element)])

@@ -16,7 +16,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.linalg_ops import copied, dims_map, expand, generic
+from mlir_sched.program.rewrites.linalg_ops import copied, copied_body, dims_map, expand, generic
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_ELEMENTS = 1 << 16
@@ -112,17 +112,7 @@ def _parts(site: SplitSite, inputs: Sequence[Any], init: Any) -> Any:
     maps = [dims_map(loops, dims) for dims in [*of_inputs, [0, *(dim + 1 for dim in kept)]]]
     kinds = ["parallel", *("parallel" if loop in kept else "reduction" for loop in range(loops - 1))]
     split = [_split(value, _dims(m), site) for value, m in zip(inputs, read, strict=True)]
-    return generic(split, start, maps, kinds, lambda *scalars: _copied_body(site.op, scalars))
-
-
-def _copied_body(op: Any, scalars: Sequence[Any]) -> Any:
-    """Return what an op's body makes of scalars, by copies of its ops."""
-    *inner, end = op.regions[0].blocks[0]
-    values = dict(zip(op.regions[0].blocks[0].arguments, scalars, strict=True))
-    for one in inner:
-        made = copied(one.operation, [values[operand] for operand in one.operation.operands])
-        values |= dict(zip(one.operation.results, made.results, strict=True))
-    return values[end.operation.operands[0]]
+    return generic(split, start, maps, kinds, lambda *scalars: copied_body(site.op, scalars))
 
 
 def _split(value: Any, dims: list[int], site: SplitSite) -> Any:
