@@ -160,6 +160,7 @@ def test_random_candidates_assemble(cuda_task_for: TaskFor, cuda_pool: CompilerP
         (matmul(256, 256, 40, "f16", "f32"), False),
         (matmul(256, 24, 256, "f16", "f32"), False),
         (matmul(40, 256, 256, "f16", "f32"), False),
+        (mixed_contraction({"m": 256, "n": 256, "k": 256}, ("mk", "kn", "mn"), "bf16"), False),
     ],
 )
 def test_products_of_halves_use_tensor_cores(cuda_task_for: TaskFor, payload: Payload, has: bool) -> None:

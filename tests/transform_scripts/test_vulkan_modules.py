@@ -93,6 +93,14 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         {"tile_0": (64, 8), "tile_1": (64, 16), "reduction_step": (16,)},
         "512 unrolled vectors are more than 256",
     ),
+    (matmul(256, 256, 64), "contraction.threads", {"tile_0": (56, 7)}, r"tile_0 = \(56, 7\) is not in the support"),
+    (matmul(256, 256, 64), "lowering_config", {"tile_0": (56, 7)}, r"tile_0 = \(56, 7\) is not in the support"),
+    (
+        matmul(256, 256, 64),
+        "shared_contraction",
+        {"tile_rows": (128, 8), "tile_columns": (64, 8), "reduction_step": 64},
+        "reduction_step = 64 is not in the support",
+    ),
     (vector_add(1 << 20), "elementwise", {"tile_0": (8, 4)}, "131072 workgroups along x > 65535"),
     (vector_add(1 << 20), "lowering_config", {"tile_0": (16384, 4)}, "4096 threads per workgroup > 1024"),
 ]

@@ -22,6 +22,7 @@ from mlir_sched.compiler.result import CompileResult, Launch, failed
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.worker.launch import launch_of
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
+from mlir_sched.compiler.worker.script_promises import why_copies_overtake, why_threads_differ
 from mlir_sched.compiler.worker.session import (
     CONFIGURATIONS,
     END,
@@ -32,6 +33,7 @@ from mlir_sched.compiler.worker.session import (
     context,
     set_up,
 )
+from mlir_sched.compiler.worker.shared_results import why_threads_mix_results
 from mlir_sched.compiler.worker.shared_writes import why_threads_collide
 from mlir_sched.errors import FailureClass, MlirSchedError
 
@@ -100,7 +102,9 @@ def apply_script(text: str, function: Any) -> None:
         raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script does not apply: {error}") from None
     transformed = first_function(module_operation)
     _require("the script removed the function" if transformed is None else why_not_applied(transformed))
-    if collision := why_threads_collide(transformed):
+    _require(why_threads_differ(script.operation, transformed))
+    found = (why_copies_overtake(script.operation), why_threads_collide(transformed))
+    if collision := next(filter(None, (*found, why_threads_mix_results(transformed))), ""):
         raise _RejectedError(FailureClass.DATA_RACE, collision)
 
 

@@ -31,7 +31,7 @@ def why_threads_collide(function: Any) -> str:
     Args:
         function: The function that a script left, mapped to threads.
     """
-    size = _workgroup_size(function)
+    size = workgroup_size(function)
     needed = {name for name, threads in zip(_DIMENSIONS, size, strict=False) if threads > 1}
     if not needed:
         return ""
@@ -45,7 +45,8 @@ def why_threads_collide(function: Any) -> str:
     return ""
 
 
-def _workgroup_size(function: Any) -> tuple[int, ...]:
+def workgroup_size(function: Any) -> tuple[int, ...]:
+    """Return the threads of a workgroup along x, y and z that a function's attributes name; empty when none do."""
     attributes = function.attributes
     found = _SIZE.search(str(attributes["translation_info"])) if "translation_info" in attributes else None
     return tuple(map(int, found.group(1).split(","))) if found else ()
@@ -60,7 +61,7 @@ def _writes(buffer: Any, ids: frozenset[str], known: dict[Any, frozenset[str]]) 
             continue
         # The first operand is the buffer of a view, or the value that is stored, which says nothing about the place.
         others = [value for i, value in enumerate(op.operands) if i not in (0, at)]
-        places = ids.union(*(_ids(value, known) for value in others), _around(op, known))
+        places = ids.union(*(thread_ids(value, known) for value in others), _around(op, known))
         views = [result for result in op.results if isinstance(result.type, (ir.MemRefType, ir.UnrankedMemRefType))]
         for view in views:
             found += _writes(view, places, known)
@@ -74,12 +75,17 @@ def _around(op: Any, known: dict[Any, frozenset[str]]) -> frozenset[str]:
     parent = op.parent
     if parent is None or parent.name == "func.func":
         return frozenset()
-    ids = (_ids(value, known) for value in parent.operands if _is_place(value))
+    ids = (thread_ids(value, known) for value in parent.operands if _is_place(value))
     return frozenset().union(*ids, _around(parent, known))
 
 
-def _ids(value: Any, known: dict[Any, frozenset[str]]) -> frozenset[str]:
-    """Return the dimensions of the thread ids that a number depends on."""
+def thread_ids(value: Any, known: dict[Any, frozenset[str]]) -> frozenset[str]:
+    """Return the dimensions of the thread ids that a number depends on: letters of ``xyz``.
+
+    Args:
+        value: The number.
+        known: The dimensions of numbers that were asked for before; gets those of this number.
+    """
     if value in known:
         return known[value]
     known[value] = frozenset()
@@ -88,7 +94,7 @@ def _ids(value: Any, known: dict[Any, frozenset[str]]) -> frozenset[str]:
         known[value] = frozenset(str(op.attributes["dimension"])[-2:-1])
     else:
         operands = (value.owner.owner.operation if op is None else op).operands
-        known[value] = frozenset().union(*(_ids(operand, known) for operand in operands if _is_place(operand)))
+        known[value] = frozenset().union(*(thread_ids(operand, known) for operand in operands if _is_place(operand)))
     return known[value]
 
 
