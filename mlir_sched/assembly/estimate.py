@@ -8,6 +8,7 @@ measurement.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir_sched.assembly.execution import Execution, Threads
@@ -17,10 +18,14 @@ from mlir_sched.assembly.ptxas import AssemblyError, Resources
 from mlir_sched.compiler.result import Launch
 from mlir_sched.targets.target import GpuResources
 
-VERSION = 2
+VERSION = 3
 """Number of this model; estimates of different versions cannot be compared."""
-ISSUED_PER_CLOCK = 4
-"""Instructions of warps that a multiprocessor issues per clock. Source: NVIDIA's whitepapers on GA100 to GH100."""
+PARTITIONS = 4
+"""Parts of a multiprocessor that each issue one instruction per clock and have a quarter of its arithmetic and matrix
+units. A warp stays in one of them. Sources: NVIDIA's whitepapers on GA100 to GH100; CUDA C++ Programming Guide, "SIMT
+Architecture" and "Compute Capability 8.x"."""
+PARTITIONED = ("issue", "arithmetic", "matrix units")
+"""What a partition has of its own; shared memory and the way to the L2 cache are the multiprocessor's."""
 MOVED_BYTES_PER_CLOCK = 48
 """Bytes between a multiprocessor and the L2 cache per clock. Source: 5120 bytes for 108 multiprocessors, whitepaper on
 GA100."""
@@ -82,14 +87,13 @@ def estimate(
         "L2 cache": warp_bytes / MOVED_BYTES_PER_CLOCK,
         "shared memory": float(shared_turns),
     }
-    busy = {name: warps * clocks for name, clocks in per_warp.items()}
-    waiting = _waiting(kernel, execution)
     rounds = math.ceil(launch.workgroups / device.multiprocessors)
     whole, rest = divmod(rounds, resident)
-    batches = [resident] * whole + ([rest] if rest else [])
-    longest = max(busy, key=busy.__getitem__)
-    clocks = sum(max(count * busy[longest], busy[longest] + waiting) for count in batches)
-    limit = longest if batches[0] * busy[longest] >= busy[longest] + waiting else "latency"
+    alone = max(_busy(per_warp, warps).values()) + _waiting(kernel, execution)
+    batches = [_busy(per_warp, count * warps) for count in [resident] * whole + [rest] * (rest > 0)]
+    clocks = sum(max(alone, *busy.values()) for busy in batches)
+    longest = max(batches[0], key=batches[0].__getitem__)
+    limit = longest if batches[0][longest] >= alone else "latency"
     seconds, memory_s = clocks / device.clock_hz, footprint_bytes / device.memory_bytes_per_s
     moved = float(launch.workgroups * warps * warp_bytes)
     occupancy = min(resident, rounds) * warps * WARP / device.threads
@@ -99,6 +103,17 @@ def estimate(
 def _thread(lane: int, launch: Launch) -> tuple[int, int, int]:
     x, y, _ = launch.workgroup_size
     return lane % x, lane // x % y, lane // (x * y)
+
+
+def _busy(per_warp: Mapping[str, float], warps: int) -> dict[str, float]:
+    """Return the clocks for which the parts of a multiprocessor are busy with so many warps.
+
+    Args:
+        per_warp: Clocks of one warp at the rate of the whole multiprocessor.
+        warps: Warps that are resident. The partition with the most of them is busy longest.
+    """
+    fullest = PARTITIONS * math.ceil(warps / PARTITIONS)
+    return {name: clocks * (fullest if name in PARTITIONED else warps) for name, clocks in per_warp.items()}
 
 
 def _resident(assembled: Resources, launch: Launch, warps: int, device: GpuResources) -> int:
@@ -125,7 +140,7 @@ def _issued(kernel: Kernel, execution: Execution, device: GpuResources) -> dict[
     arithmetic = sum(n for i, n in counted if i.parts[0] in _ARITHMETIC and i.parts[-1] in _FLOATS)
     products = sum(n * _multiply_adds(i.opcode) for i, n in counted if i.opcode.startswith(("mma.", "wmma.mma")))
     return {
-        "issue": sum(execution.counts) / ISSUED_PER_CLOCK,
+        "issue": sum(execution.counts) / PARTITIONS,
         "arithmetic": arithmetic * WARP / device.multiply_adds,
         "matrix units": products / device.matrix_multiply_adds,
     }

@@ -32,6 +32,19 @@ def test_arithmetic_takes_its_clocks() -> None:
     assert found.seconds == pytest.approx(64 * 256 * 64 / 64 / 1e9)
 
 
+@pytest.mark.parametrize(("warps", "partitions"), [(1, 1), (3, 1), (4, 1), (5, 2), (8, 2)])
+def test_a_warp_has_the_units_of_one_partition(warps: int, partitions: int) -> None:
+    """A partition multiplies and adds 16 numbers per clock, whatever the other three do."""
+    found = time_of(FMAS, threads=32 * warps)
+    assert found.seconds == pytest.approx(partitions * 64 * 32 / 16 / 1e9)
+
+
+def test_the_way_to_memory_is_not_parted() -> None:
+    one, four = (time_of(rows(128), workgroups=count, threads=32) for count in (96_000, 384_000))
+    assert one.limit == "L2 cache"
+    assert four.seconds == pytest.approx(4 * one.seconds)
+
+
 def test_a_single_warp_waits_for_its_loads() -> None:
     found = time_of(LOOP)
     assert found.limit == "latency"
