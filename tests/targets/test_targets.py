@@ -129,15 +129,17 @@ def test_a_cpu_has_no_devices() -> None:
         detect_target("llvm-cpu:0", 1)
 
 
-@pytest.mark.parametrize(("name", "flag"), [("cuda", "sm_80"), ("cuda:sm_89", "sm_89"), ("cuda:sm_90", "sm_80")])
-def test_a_cuda_device_need_not_be_there(name: str, flag: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "flag", "shared_kib"), [("cuda", "sm_80", 163), ("cuda:sm_89", "sm_89", 99), ("cuda:sm_90", "sm_80", 163)]
+)
+def test_a_cuda_device_need_not_be_there(name: str, flag: str, shared_kib: int) -> None:
     target = absent_target(name)
     assert target.flags == ("--iree-hal-target-device=cuda", f"--iree-cuda-target={flag}")
     assert target.gpu is not None
     assert (target.gpu.subgroup_size, target.gpu.workgroup_threads, target.gpu.workgroup_size[2]) == (32, 1024, 64)
     assert target.assembler == (name.partition(":")[2] or "sm_80")
     assert target.gpu_resources is not None
-    assert target.gpu.shared_memory_bytes <= target.gpu_resources.shared_memory_bytes
+    assert target.gpu.shared_memory_bytes == shared_kib << 10 <= target.gpu_resources.shared_memory_bytes
 
 
 @pytest.mark.parametrize(("name", "subgroup_size"), [("rocm", 64), ("rocm:gfx1100", 32)])

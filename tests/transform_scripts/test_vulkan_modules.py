@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fixed_targets import FIXED, FIXED_VULKAN, assert_golden, assert_refused, space_of
 from folders import ROOT, TESTS
-from payloads import Payload, matmul, vector_add, widened_bytes
+from payloads import Payload, matmul, row_sum, vector_add, widened_bytes
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError, UserError
@@ -101,6 +101,7 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         {"tile_rows": (128, 8), "tile_columns": (64, 8), "reduction_step": 64},
         "reduction_step = 64 is not in the support",
     ),
+    (row_sum(64, 1024), "subgroup_reduction", {"vector": 4, "threads": 128}, "threads = 128 is not in the support"),
     (vector_add(1 << 20), "elementwise", {"tile_0": (8, 4)}, "131072 workgroups along x > 65535"),
     (vector_add(1 << 20), "lowering_config", {"tile_0": (16384, 4)}, "4096 threads per workgroup > 1024"),
 ]
