@@ -238,6 +238,11 @@ class LinalgOp:
         return self.kind in kinds and any(self.extents[d] > 1 for d in self.reduction_dims)
 
     @cached_property
+    def reads_loop_index(self) -> bool:
+        """Whether its body computes with loop indices."""
+        return "linalg.index" in self.body
+
+    @cached_property
     def has_windows(self) -> bool:
         """Whether some input is read through sums of loops, as a convolution slides a window over its image."""
         return any(expr.dims and not expr.is_dim for operand in self.inputs for expr in operand.indexing_map)

@@ -67,10 +67,9 @@ func.func @{name}({arguments}) -> {r} {{
         if self.mask:
             shape = [SIZES[loop] for loop in self.mask]
             mask = rng.standard_normal(shape).astype(np.float32)
-            if self.mask_type == "i1":
-                mask = mask > 0
-                mask[..., 0] = True
-            found.append(mask)
+            counts = mask > 0
+            counts[..., 0] = True
+            found.append(counts if self.mask_type == "i1" else mask)
         return found
 
     def expected(self, inputs: Sequence[np.ndarray | float]) -> np.ndarray:
@@ -87,7 +86,8 @@ func.func @{name}({arguments}) -> {r} {{
             scores += np.einsum(f"{rows}k,{self.mask}->{rows}k", np.ones_like(scores), added)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
-        return np.einsum(f"{rows}k,{self.values}->{self.result}", weights, values)
+        result: np.ndarray = np.einsum(f"{rows}k,{self.values}->{self.result}", weights, values)
+        return result
 
     def _tensor(self, dims: str, element: str, sizes: dict[str, int] | None) -> str:
         shape = "".join(f"{'?' if (size := (sizes or SIZES)[loop]) < 0 else size}x" for loop in dims)
@@ -96,9 +96,13 @@ func.func @{name}({arguments}) -> {r} {{
 
 TANH = "%t = math.tanh %s : f32"
 PLAIN = Attention()
-CAUSAL = """
-!q = !torch.vtensor<[1,2,32,16],f32>
-func.func @main(%q: !q, %k: !q, %v: !q) -> !q {
+
+
+def causal(tokens: int, features: int) -> str:
+    """Return PyTorch's ``scaled_dot_product_attention(q, k, v, is_causal=True)`` of two heads."""
+    return f"""
+!q = !torch.vtensor<[1,2,{tokens},{features}],f32>
+func.func @main(%q: !q, %k: !q, %v: !q) -> !q {{
   %none = torch.constant.none
   %zero = torch.constant.float 0.0
   %true = torch.constant.bool true
@@ -106,18 +110,18 @@ func.func @main(%q: !q, %k: !q, %v: !q) -> !q {
   %r = torch.aten.scaled_dot_product_attention %q, %k, %v, %none, %zero, %true, %none, %false
     : !q, !q, !q, !torch.none, !torch.float, !torch.bool, !torch.none, !torch.bool -> !q
   return %r : !q
-}
+}}
 """
-"""``scaled_dot_product_attention(q, k, v, is_causal=True)`` of two heads, 32 tokens and 16 features."""
+
 
 LAYER = """
-!x = !torch.vtensor<[1,TOKENS,32],f32>
-!wide = !torch.vtensor<[1,TOKENS,96],f32>
-!twice = !torch.vtensor<[1,TOKENS,64],f32>
-!rows = !torch.vtensor<[1,TOKENS,2,16],f32>
-!heads = !torch.vtensor<[1,2,TOKENS,16],f32>
+!x = !torch.vtensor<[1,32,32],f32>
+!wide = !torch.vtensor<[1,32,96],f32>
+!twice = !torch.vtensor<[1,32,64],f32>
+!rows = !torch.vtensor<[1,32,2,16],f32>
+!heads = !torch.vtensor<[1,2,32,16],f32>
 !v = !torch.vtensor<[32],f32>
-func.func @main(%tokens: !torch.vtensor<[1,TOKENS],si64>) -> !x {
+func.func @main(%tokens: !torch.vtensor<[1,32],si64>) -> !x {
 LITERALS
   %none = torch.constant.none
   %zero = torch.constant.float 0.0
@@ -132,10 +136,9 @@ LITERALS
   %i16 = torch.constant.int 16
   %i32 = torch.constant.int 32
   %i64 = torch.constant.int 64
-  %length = torch.constant.int TOKENS
   %i96 = torch.constant.int 96
   %embedded = torch.aten.embedding %table, %tokens, %i-1, %false, %false
-    : !torch.vtensor<[7,32],f32>, !torch.vtensor<[1,TOKENS],si64>, !torch.int, !torch.bool, !torch.bool -> !x
+    : !torch.vtensor<[7,32],f32>, !torch.vtensor<[1,32],si64>, !torch.int, !torch.bool, !torch.bool -> !x
   %normed = torch.prim.ListConstruct %i32 : (!torch.int) -> !torch.list<int>
   %before = torch.aten.layer_norm %embedded, %normed, %ones, %ones, %eps, %false
     : !x, !torch.list<int>, !v, !v, !torch.float, !torch.bool -> !x
@@ -143,7 +146,7 @@ LITERALS
   %qf = torch.aten.slice.Tensor %all, %i2, %i0, %i32, %i1 : !wide, !torch.int, !torch.int, !torch.int, !torch.int -> !x
   %kf = torch.aten.slice.Tensor %all, %i2, %i32, %i64, %i1 : !wide, !torch.int, !torch.int, !torch.int, !torch.int -> !x
   %vf = torch.aten.slice.Tensor %all, %i2, %i64, %i96, %i1 : !wide, !torch.int, !torch.int, !torch.int, !torch.int -> !x
-  %shape = torch.prim.ListConstruct %i1, %length, %i2, %i16
+  %shape = torch.prim.ListConstruct %i1, %i32, %i2, %i16
     : (!torch.int, !torch.int, !torch.int, !torch.int) -> !torch.list<int>
   %qr = torch.aten.view %qf, %shape : !x, !torch.list<int> -> !rows
   %kr = torch.aten.view %kf, %shape : !x, !torch.list<int> -> !rows
@@ -154,7 +157,7 @@ LITERALS
   %attended = torch.aten.scaled_dot_product_attention %q, %k, %v, %none, %zero, %true, %none, %false
     : !heads, !heads, !heads, !torch.none, !torch.float, !torch.bool, !torch.none, !torch.bool -> !heads
   %ar = torch.aten.transpose.int %attended, %i1, %i2 : !heads, !torch.int, !torch.int -> !rows
-  %flat = torch.prim.ListConstruct %i1, %length, %i32 : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %flat = torch.prim.ListConstruct %i1, %i32, %i32 : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
   %a = torch.aten.view %ar, %flat : !rows, !torch.list<int> -> !x
   %projected = torch.aten.linear %a, %out, %ones : !x, !torch.vtensor<[32,32],f32>, !v -> !x
   %sum = torch.aten.add.Tensor %embedded, %projected, %i1 : !x, !x, !torch.int -> !x
@@ -181,8 +184,8 @@ WIDTH = 32
 """Features of a token in the layer."""
 
 
-def layer(tokens: int = 32) -> str:
-    """Return a transformer layer as exporters write it, causal, in torch ops; its argument are tokens below 7."""
+def layer() -> str:
+    """Return a transformer layer as exporters write it, causal, in torch ops; its argument are 32 tokens below 7."""
     rng = np.random.default_rng(0)
     shapes = {"table": (7, WIDTH), "ones": (WIDTH,), "in": (3 * WIDTH, WIDTH), "out": (WIDTH, WIDTH)}
     shapes |= {"up": (2 * WIDTH, WIDTH), "down": (WIDTH, 2 * WIDTH), "wide": (3 * WIDTH,), "twice": (2 * WIDTH,)}
@@ -192,5 +195,4 @@ def layer(tokens: int = 32) -> str:
         kind = f"!torch.vtensor<[{','.join(map(str, shape))}],f32>"
         literals.append(f"  %{name} = torch.vtensor.literal(dense_resource<{name}> : tensor<{sizes}xf32>) : {kind}")
         resources.append(f'      {name}: "0x04000000{values.tobytes().hex().upper()}"')
-    text = LAYER.replace("LITERALS", "\n".join(literals)).replace("RESOURCES", ",\n".join(resources))
-    return text.replace("TOKENS", str(tokens))
+    return LAYER.replace("LITERALS", "\n".join(literals)).replace("RESOURCES", ",\n".join(resources))

@@ -192,6 +192,85 @@ def matmul_two_epilogues(m: int, n: int, k: int) -> Payload:
     return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", t, body))
 
 
+def matmul_below_diagonal(m: int, n: int, k: int) -> Payload:
+    """Return A B with zeros above the diagonal: an epilogue that computes with loop indices, as a causal mask does."""
+    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
+    body = f"""{_filled("zero", c, "0.0")}
+  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}{_below_diagonal("mm", "zero_empty", c)}
+  return %r : {c}"""
+    return Payload(_function(f"%a: {a}, %b: {b}", c, body))
+
+
+def below_diagonal(rows: int, columns: int) -> Payload:
+    """Return a matrix with zeros above the diagonal."""
+    a = f"tensor<{rows}x{columns}xf32>"
+    body = f"""
+  %zero_value = arith.constant 0.0 : f32
+  %e = tensor.empty() : {a}{_below_diagonal("a", "e", a)}
+  return %r : {a}"""
+    return Payload(_function(f"%a: {a}", a, body))
+
+
+def _below_diagonal(source: str, init: str, type_: str) -> str:
+    return f"""
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%{source} : {type_}) outs(%{init} : {type_}) {{
+    ^bb0(%x: f32, %o: f32):
+      %i = linalg.index 0 : index
+      %j = linalg.index 1 : index
+      %c = arith.cmpi sge, %i, %j : index
+      %s = arith.select %c, %x, %zero_value : f32
+      linalg.yield %s : f32
+  }} -> {type_}"""
+
+
+def matmul_and_relu(m: int, n: int, k: int) -> Payload:
+    """Return A B and max(A B, 0), which are one dispatch under ``O3``."""
+    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
+    body = f"""{_filled("zero", c, "0.0")}
+  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%mm : {c}) outs(%zero_empty : {c}) {{
+    ^bb0(%x: f32, %o: f32):
+      %s = arith.maximumf %x, %zero_value : f32
+      linalg.yield %s : f32
+  }} -> {c}
+  return %mm, %r : {c}, {c}"""
+    return Payload(_function(f"%a: {a}, %b: {b}", f"({c}, {c})", body), O3)
+
+
+def sine_and_cosine(rows: int, columns: int) -> Payload:
+    """Return sin(x) and cos(x), both of one element-wise op."""
+    a, identity = f"tensor<{rows}x{columns}xf32>", "affine_map<(i, j) -> (i, j)>"
+    body = f"""
+  %e = tensor.empty() : {a}
+  %r:2 = linalg.generic {{indexing_maps = [{identity}, {identity}, {identity}],
+      iterator_types = ["parallel", "parallel"]}} ins(%x : {a}) outs(%e, %e : {a}, {a}) {{
+    ^bb0(%v: f32, %o: f32, %p: f32):
+      %s = math.sin %v : f32
+      %c = math.cos %v : f32
+      linalg.yield %s, %c : f32, f32
+  }} -> ({a}, {a})
+  return %r#0, %r#1 : {a}, {a}"""
+    return Payload(_function(f"%x: {a}", f"({a}, {a})", body))
+
+
+def moments(rows: int, columns: int) -> Payload:
+    """Return the sum and the sum of squares of every row, both of one reduction."""
+    a, r, row = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>", "affine_map<(i, j) -> (i)>"
+    body = f"""{_filled("zero", r, "0.0")}
+  %r:2 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, {row}, {row}],
+      iterator_types = ["parallel", "reduction"]}} ins(%x : {a}) outs(%zero, %zero : {r}, {r}) {{
+    ^bb0(%v: f32, %o: f32, %p: f32):
+      %s = arith.addf %o, %v : f32
+      %q = arith.mulf %v, %v : f32
+      %t = arith.addf %p, %q : f32
+      linalg.yield %s, %t : f32, f32
+  }} -> ({r}, {r})
+  return %r#0, %r#1 : {r}, {r}"""
+    return Payload(_function(f"%x: {a}", f"({r}, {r})", body))
+
+
 def row_sum(rows: int, columns: int) -> Payload:
     """Return the sum of every row."""
     return _sum(rows, columns, along=1)
@@ -452,12 +531,19 @@ PAYLOADS: dict[str, Payload] = {
     "matvec": matvec(256, 512),
     "bias_gelu": matmul_bias_gelu(48, 96, 64),
     "two_epilogues": matmul_two_epilogues(48, 96, 64),
+    "below_diagonal_product": matmul_below_diagonal(48, 96, 64),
+    "below_diagonal_product_uneven": matmul_below_diagonal(17, 33, 65),
+    "moments": moments(96, 160),
+    "moments_uneven": moments(53, 67),
     "row_sum": row_sum(96, 512),
     "softmax": softmax(4, 32, 128),
     "layernorm": layernorm(64, 768),
     "scale_rows": row_sum_then_scale(64, 384),
     "sum_of_squares": sum_of_squares(4096),
     "elementwise_chain": elementwise_chain(96, 384),
+    "below_diagonal": below_diagonal(96, 160),
+    "below_diagonal_uneven": below_diagonal(53, 67),
+    "sine_and_cosine": sine_and_cosine(48, 96),
     "transpose": transpose(192, 160),
     "every_other_pixel": every_other_pixel(14, 14, 64),
     "vector_add": vector_add(65536),

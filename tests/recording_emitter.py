@@ -48,9 +48,12 @@ class RecordingEmitter(Emitter):
         tiled = self._made(f"fuse {target} by {_numbers(sizes)}")
         return tiled, tuple(f"loop{index} of {tiled}" for index, size in enumerate(sizes) if size)
 
-    def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
+    def tile_reduction_using_for(
+        self, target: Handle, sizes: Sequence[int], results: int
+    ) -> tuple[Handle, Handle, Handle]:
+        del results
         made = self._made(f"rfactor {target} by {_numbers(sizes)}")
-        return f"fill of {made}", f"partial of {made}", f"combine of {made}", f"loop of {made}"
+        return f"partial of {made}", f"combine of {made}", f"loop of {made}"
 
     def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
         return self._made(f"pack {target} by {_numbers(sizes)}")

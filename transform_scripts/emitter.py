@@ -80,10 +80,12 @@ class Emitter:
         del target
         return None, (None,) * sum(size != 0 for size in sizes)
 
-    def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
-        """Emit ``structured.tile_reduction_using_for``: (fill, partial, combine, loop)."""
-        del target, sizes
-        return None, None, None, None
+    def tile_reduction_using_for(
+        self, target: Handle, sizes: Sequence[int], results: int
+    ) -> tuple[Handle, Handle, Handle]:
+        """Emit ``structured.tile_reduction_using_for``: (partial, combine, loop), for an op with ``results``."""
+        del target, sizes, results
+        return None, None, None
 
     def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Emit ``structured.fuse`` (tile, then fuse producers greedily): (tiled op, loops)."""

@@ -176,21 +176,24 @@ class ScriptEmitter(Emitter):
             results = tuple(structured.TileUsingForOp(target, sizes=_mixed(sizes)).results)
         return results[0], results[1:]
 
-    def tile_reduction_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, Handle, Handle, Handle]:
+    def tile_reduction_using_for(
+        self, target: Handle, sizes: Sequence[int], results: int
+    ) -> tuple[Handle, Handle, Handle]:
         """Emit ``structured.tile_reduction_using_for``; sizes are static, so an attribute describes sampled sizes."""
         with ir.Location.name("partial"):
             op = ir.Operation.create(
                 "transform.structured.tile_reduction_using_for",
                 operands=[target],
-                results=[self._any_op] * 4,
+                results=[self._any_op] * (2 * results + 2),
                 attributes={
                     "reduction_dims": ir.ArrayAttr.get([]),  # all; printing crashes without this attribute
                     "tile_sizes": to_attribute([int(s) for s in sizes]),
                 },
             )
         _describe_static(op, "tile_sizes", sizes)
-        fill, partial, combine, loop = op.results
-        return fill, partial, combine, loop
+        partial, *combine, loop = list(op.results)[results:]  # behind the fills
+        with ir.Location.name("combining"):
+            return partial, combine[0] if results == 1 else transform.MergeHandlesOp(combine).result, loop
 
     def fuse(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Emit ``structured.fuse``."""

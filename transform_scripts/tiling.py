@@ -103,7 +103,7 @@ class Tiling(Facts):
             sizes: Number of lanes by reduction loop; 1 for loops without lanes.
         """
         numbers, target = numbers_of(op, sizes), self._handles.found(op)
-        _, partial, combine, handle = self._emit.tile_reduction_using_for(target, numbers)
+        partial, combine, handle = self._emit.tile_reduction_using_for(target, numbers, len(op.outputs))
         uneven = next((loop for loop, size in sizes.items() if self.extent(loop, op) % size), None)
         extent, size = (1, 1) if uneven is None else (self.extent(uneven, op), int(sizes[uneven]))
         self._handles.split(op, partial, combine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Told(Choice):
     """A choice that is told what the layout settles, and remembers what it was asked."""
 
-    def __init__(self, *, settled: bool) -> None:
+    def __init__(self, *, settled: bool, wanted: Sequence[str] = (LAYOUT, "O3")) -> None:
         self.settled = settled
+        self.wanted = wanted
         self.asked: list[str] = []
 
     def wants(self, name: str) -> bool:
         self.asked.append(name)
-        return name in (LAYOUT, "O3")
+        return name in self.wanted
 
     def settles(self, name: str, ratio: float) -> bool:
         assert name in SETTLING
@@ -58,10 +60,11 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
 
 
 def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
-    model = write(tmp_path, layer(tokens=256))
+    refined = f"{ATTENTION}+packed_weights"
+    choice = Told(settled=True, wanted=(ATTENTION, refined))
     with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(model, here, runner)
-    names = [built.variant.name for built in variants.built]
-    assert names == ["default", ATTENTION, f"{ATTENTION}+packed_weights"]
+        variants = build_variants(write(tmp_path, layer()), here, runner, (), choice)
+    assert choice.asked == [ATTENTION, "settles", refined]
+    assert [built.variant.name for built in variants.built] == ["default", ATTENTION, refined]
     assert {"O3", "data-tiling", "packed_weights"} <= variants.left_out.keys()
     assert set(variants.left_out.values()) == {SETTLED.format(ATTENTION)}

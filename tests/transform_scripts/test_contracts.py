@@ -36,11 +36,12 @@ from mlir_sched.transform_scripts.module import TransformModule
 CONTRACTIONS = (
     *("matmul", "matmul_uneven", "matmul_100", "matmul_accumulating", "matmul_i8", "matmul_f16", "matmul_bf16"),
     *("batch_matmul_bt", "vecmat", "matvec", "bias_gelu", "two_epilogues"),
+    *("below_diagonal_product", "below_diagonal_product_uneven"),
 )
 ON_VULKAN = tuple(name for name in CONTRACTIONS if name != "matmul_bf16")
 """IREE 3.13 does not compile the product in bf16 for lavapipe, with or without a script."""
 REDUCTIONS = ("row_sum", "softmax", "layernorm", "scale_rows", "sum_of_squares", "matvec")
-ELEMENTWISE = ("elementwise_chain", "transpose", "vector_add")
+ELEMENTWISE = ("elementwise_chain", "transpose", "vector_add", "below_diagonal", "sine_and_cosine")
 OF_OTHER_STAGES = ("matmul_uneven", "scale_rows", "transpose")
 CONVOLUTIONS_ON_VULKAN = (
     *("1d", "2d_transposed_result", "2d_accumulating", "2d_dilated", "2d_strided", "2d_few_channels", "2d_i8"),
@@ -50,7 +51,7 @@ GROUPED_ON_VULKAN = ("grouped_ngchw", "depthwise_strided", "depthwise_nchw", "de
 ON_VULKAN_OF_OTHER_STAGES = ("bias_gelu", "transpose")
 """Programs for the modules that distribute or lower."""
 ALSO_IN_TURNS = ("columns_f16", "maxima", "mean_nhwc", "softmax_129", "layernorm_30")
-EDGES = ("vector_add_uneven", "every_other_pixel")
+EDGES = ("vector_add_uneven", "every_other_pixel", "below_diagonal_uneven")
 
 
 class OnPayloads(ModuleTests):
@@ -85,6 +86,7 @@ class TestConvolution(OnPayloads):
 class TestReduction(OnPayloads):
     payloads: ClassVar[Mapping[str, Payload]] = {
         **{name: PAYLOADS[name] for name in REDUCTIONS},
+        **{name: PAYLOADS[name] for name in ("moments", "moments_uneven")},
         "independent_ops": independent_ops(64, 128),
     }
     candidates = 5
@@ -165,6 +167,7 @@ class TestVulkanContraction(OnVulkan):
 class TestVulkanSharedContraction(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {
         **{name: PAYLOADS[name] for name in ("matmul", "matmul_f16", "batch_matmul_bt", "bias_gelu", "two_epilogues")},
+        "below_diagonal_product": PAYLOADS["below_diagonal_product"],
         "matmul_large": matmul(256, 128, 192),
     }
 
@@ -204,7 +207,7 @@ class TestVulkanElementwise(OnVulkan):
 
 class TestVulkanLinearElementwise(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {
-        **{name: PAYLOADS[name] for name in (*ELEMENTWISE, "vector_add_uneven")},
+        **{name: PAYLOADS[name] for name in (*ELEMENTWISE, "vector_add_uneven") if name != "below_diagonal"},
         "transpose_prime": transpose(97, 61),
         "chain_prime": elementwise_chain(13, 509),
         "permuted_4d": permuted_add(3, 5, 7, 11),

@@ -36,6 +36,7 @@ SKETCHES: dict[str, set[str]] = {
     "bias_gelu": SHARED,
     "two_epilogues": SHARED,
     "elementwise_chain": {"elementwise", "linear_elementwise", "lowering_config"},
+    "below_diagonal": {"elementwise", "lowering_config"},
     "transpose": {"elementwise", "linear_elementwise", "lowering_config"},
     "vector_add_uneven": {"elementwise", "linear_elementwise", "lowering_config"},
     "every_other_pixel": {"lowering_config"},

@@ -21,10 +21,16 @@ class LinearElementwise(OnThreads, MatchingModule):
     name: ClassVar[str] = "linear_elementwise"
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Elementwise | None:
-        """Match a dispatch of element-wise ops and fills that reads element after element."""
+        """Match a dispatch of element-wise ops and fills that reads element after element.
+
+        Bodies that compute with loop indices are left: IREE 3.13 makes 64-bit remainders of the place of an element,
+        which it cannot lower for Vulkan.
+        """
         del target
         found = matchers.elementwise(op, dispatch)
-        return None if found is None or any(steps_over(op, loop) for loop in parallel_loops(op)) else found
+        if found is None or any(other.reads_loop_index for other in found.ops):
+            return None
+        return None if any(steps_over(op, loop) for loop in parallel_loops(op)) else found
 
     def left_open(self, found: Elementwise, dispatch: Dispatch) -> dict[str, Any]:
         """Leave only lowering open."""

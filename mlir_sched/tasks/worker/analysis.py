@@ -14,7 +14,13 @@ from iree.compiler.dialects import linalg
 from mlir_sched.compiler.operations import producer
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.payload import ELEMENT_BYTES, PAD, Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
-from mlir_sched.tasks.worker.linalg_body import body_names, is_multiply_accumulate, is_pooling, reads_loop_index
+from mlir_sched.tasks.worker.linalg_body import (
+    body_names,
+    gathers,
+    is_multiply_accumulate,
+    is_pooling,
+    reads_loop_index,
+)
 from mlir_sched.tasks.worker.linear_maps import linear_results
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
@@ -144,10 +150,12 @@ def _iterator_types(op: Any, outputs: list[Operand], loops: int) -> tuple[str, .
 def _kind(op: Any, operands: list[Operand], iterators: tuple[str, ...]) -> OpKind:
     if op.name == "linalg.fill":
         return OpKind.FILL
-    if reads_loop_index(op):
+    if gathers(op):
         return OpKind.OTHER
     if "reduction" not in iterators:
         return OpKind.ELEMENTWISE
+    if reads_loop_index(op):
+        return OpKind.OTHER
     if _is_contraction(op, operands, iterators):
         return OpKind.CONTRACTION
     return OpKind.CONVOLUTION if _is_convolution(op, operands, iterators) else OpKind.REDUCTION

@@ -14,7 +14,7 @@ _COMBINE = frozenset(
     {"arith.addf", "arith.addi", "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf"}
     | {f"arith.{which}{sign}i" for which in ("max", "min") for sign in "su"}
 )
-_INDEX_DEPENDENT = frozenset({"linalg.index", "tensor.extract"})
+_INDEX, _GATHER = "linalg.index", "tensor.extract"
 
 
 def body_names(op: Any) -> tuple[str, ...]:
@@ -23,9 +23,14 @@ def body_names(op: Any) -> tuple[str, ...]:
     return tuple(name for name in names if name != "arith.constant")
 
 
+def gathers(op: Any) -> bool:
+    """Say whether the body reads elements at computed places, which the indexing maps do not tell."""
+    return _GATHER in body_names(op)
+
+
 def reads_loop_index(op: Any) -> bool:
-    """Say whether the body uses loop indices or gathers: then its indexing maps do not tell which elements it reads."""
-    return not _INDEX_DEPENDENT.isdisjoint(body_names(op))
+    """Say whether the body computes with loop indices."""
+    return _INDEX in body_names(op)
 
 
 def is_multiply_accumulate(op: Any) -> bool:

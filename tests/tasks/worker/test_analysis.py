@@ -170,13 +170,33 @@ def test_a_loop_that_only_one_factor_has_makes_it_a_reduction() -> None:
     assert only(f"%a: {A}, %b: {C}, %c: {C}", text, C).kind is OpKind.REDUCTION
 
 
-@pytest.mark.parametrize("scalar", ["linalg.index 0 : index", "tensor.extract %t[%z] : tensor<4xf32>"])
-def test_an_op_that_looks_at_indices_is_other(scalar: str) -> None:
+@pytest.mark.parametrize(
+    ("scalar", "kind"),
+    [
+        ("linalg.index 0 : index", OpKind.ELEMENTWISE),
+        ("tensor.extract %t[%z] : tensor<4xf32>", OpKind.OTHER),
+    ],
+)
+def test_an_op_that_reads_at_computed_places_is_other_and_one_that_computes_with_indices_is_not(
+    scalar: str, kind: OpKind
+) -> None:
     op = only(
         "%t: tensor<4xf32>, %z: index, %c: tensor<4xf32>",
         '%r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} '
         f"outs(%c : tensor<4xf32>) {{\n^bb0(%o: f32):\n  %s = {scalar}\n  linalg.yield %o : f32\n}} -> tensor<4xf32>",
         "tensor<4xf32>",
+    )
+    assert op.kind is kind
+
+
+def test_a_reduction_that_computes_with_indices_is_other() -> None:
+    op = only(
+        "%a: tensor<2x4xi32>, %c: tensor<2xi32>",
+        "%r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], "
+        'iterator_types = ["parallel", "reduction"]} ins(%a : tensor<2x4xi32>) outs(%c : tensor<2xi32>) {\n'
+        "^bb0(%x: i32, %o: i32):\n  %i = linalg.index 1 : index\n  %j = arith.index_cast %i : index to i32\n"
+        "  %s = arith.addi %o, %j : i32\n  linalg.yield %s : i32\n} -> tensor<2xi32>",
+        "tensor<2xi32>",
     )
     assert op.kind is OpKind.OTHER
 
