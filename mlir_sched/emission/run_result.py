@@ -53,6 +53,7 @@ def result_of(
         interrupted=found.interrupted,
         program=emission.program,
         left_out=dict(variants.left_out),
+        not_run=dict(best.built.model.not_run),
         notes=(*best.built.model.notes, *_of_other_machines(run, best)),
         dispatches=_dispatches(best, emitted, emission),
         output=None if folder is None else str(folder),

@@ -111,16 +111,17 @@ class Algorithms:
             MlirSchedError: IREE does not compile the program.
         """
         script: RewriteScript = self._in_worker(_COMPOSED, built.variant.name, tuple(shapes))
-        composed = build_variant(self.path, self.target, Variant(script.name, script.flags, script), self.parameters)
+        variant, not_run = Variant(script.name, script.flags, script), self.default.model.not_run
+        composed = build_variant(self.path, self.target, variant, self.parameters, not_run)
         with Runner(self.options) as runner:
             (_, timed), _ = time_variants([self.default, composed], runner)
         return timed
 
     def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
         library = build_library([], script)
-        flags = (*TASK_FLAGS, *script.flags)
+        flags, not_run = (*TASK_FLAGS, *script.flags), self.default.model.not_run
         try:
-            tasks = extract(self.path, self.target, flags, library, parameters=self.parameters).tasks
+            tasks = extract(self.path, self.target, flags, library, parameters=self.parameters, not_run=not_run).tasks
         except MlirSchedError:
             return None
         before = {task.key: task.weight for task in built.model.tasks}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,12 @@ from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.program.variant import ATTENTION, FAR_FASTER, LAYOUT, BuiltVariant, BuiltVariants, Variant
-from mlir_sched.program.whole_program import measure_programs, profile
+from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import LOCAL_SYNC, Target
-from mlir_sched.tasks import TASK_FLAGS, extract
+from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tuned_folder.installation import LIBRARY
 
 SHORT_S = 5e-3
@@ -43,6 +44,14 @@ class Choice:
     def settles(self, name: str, ratio: float) -> bool:  # noqa: ARG002 - a run that goes on has decided it by name
         """Say whether one of :data:`SETTLING`, by its ratio to the default, leaves no other variant a chance."""
         return ratio >= FAR_FASTER
+
+    @property
+    def hurried(self) -> bool:
+        """Whether how long variants take to be timed decides how many are compiled."""
+        return False
+
+    def expects(self, call_s: float) -> None:
+        """Take note of the seconds per call of the default, from which the time for the others follows."""
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread.
@@ -89,9 +98,12 @@ def build_variants(
     others.sort(key=lambda variant: variant.refines not in SETTLING)
 
     def build(variants: Sequence[Variant]) -> BuiltVariants:
-        return _build_all(variants, path, target, parameters, choice)
+        return _build_all(variants, path, target, parameters, choice, first.model.not_run)
 
-    first = build_variant(path, target, default, parameters)
+    first = _first_variant(path, target, default, parameters, runner)
+    if choice.hurried:
+        ((alone,), _) = time_variants([first], runner)
+        choice.expects(alone.timing.median_s if alone.timing else 0.0)
     start = build(early)
     timed, failed = time_variants([first, *start.built], runner) if start.built else ((first,), {})
     settled = [b.variant.name for b in timed[1:] if b.timing and choice.settles(b.variant.name, b.timing.ratio)]
@@ -120,6 +132,7 @@ def _build_all(
     target: Target,
     parameters: tuple[ParameterFile, ...],
     choice: Choice,
+    not_run: Mapping[str, str],
 ) -> BuiltVariants:
     """Compile variants without timing them."""
     built, left_out, errors = list[BuiltVariant](), dict[str, str](), list[str]()
@@ -128,7 +141,7 @@ def _build_all(
             left_out[variant.name] = NO_TIME_TO_COMPILE
             continue
         try:
-            built.append(build_variant(path, target, variant, parameters))
+            built.append(build_variant(path, target, variant, parameters, not_run))
         except (UserError, ModelCompileError) as error:
             left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
         except JobError as error:
@@ -150,24 +163,60 @@ def profiled(built: BuiltVariant, target: Target) -> BuiltVariant:
     return replace(built, profile=profile(built.model, built.vmfb, built.on(target), built.timing.median_s))
 
 
-def build_variant(path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]) -> BuiltVariant:
+def _first_variant(
+    path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], runner: Runner
+) -> BuiltVariant:
+    """Return the default variant, without the public functions that cannot be run or checked if others can."""
+    built = build_variant(path, target, variant, parameters)
+    run = without_failing_functions(runner, built.model, built.compiled())
+    if run.entries == built.model.entries:
+        return built
+    return replace(built, model=_model_of(path, target, variant, parameters, run.not_run))
+
+
+def build_variant(
+    path: Path,
+    target: Target,
+    variant: Variant,
+    parameters: tuple[ParameterFile, ...],
+    not_run: Mapping[str, str] | None = None,
+) -> BuiltVariant:
     """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed.
+
+    Args:
+        path: The model.
+        target: What to compile for.
+        variant: The variant.
+        parameters: Files with the model's weights.
+        not_run: Public functions that are neither run nor timed, each with the reason.
 
     Raises:
         ModelCompileError: IREE does not compile the program, or the variant's rewrite left no trace in it.
         UserError: The file is no program that can be tuned.
     """
-    flags, of_tasks = (*target.flags, *variant.flags), (*TASK_FLAGS, *variant.flags)
-    text = build_library([], variant.rewrite) if variant.rewrite else ""
+    flags, start = (*target.flags, *variant.flags), time.monotonic()
     with temporary_folder() as folder:
         library = Path(folder) / LIBRARY if variant.rewrite else None
         if library is not None:
-            library.write_text(text)
+            library.write_text(build_library([], variant.rewrite))
         with compiling(path, flags, library) as compiled:
-            model = extract(path, target, of_tasks, text, parameters=parameters)
+            model = _model_of(path, target, variant, parameters, not_run)
             if library is not None and not applied_rewrites(path, flags, library):
                 raise ModelCompileError(f"{path}: the rewrite {variant.name} left no trace in the program")
-            return BuiltVariant(variant, model, compiled(), None, flags)
+            vmfb = compiled()
+            return BuiltVariant(variant, model, vmfb, None, flags, build_s=time.monotonic() - start)
+
+
+def _model_of(
+    path: Path,
+    target: Target,
+    variant: Variant,
+    parameters: tuple[ParameterFile, ...],
+    not_run: Mapping[str, str] | None,
+) -> Model:
+    """Return the dispatches of a variant."""
+    text = build_library([], variant.rewrite) if variant.rewrite else ""
+    return extract(path, target, (*TASK_FLAGS, *variant.flags), text, parameters=parameters, not_run=not_run)
 
 
 def _time_in_calling_thread(

@@ -64,6 +64,7 @@ class BuiltVariant:
         timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails.
         untuned_flags: Compiler flags of the program as long as no dispatch has a script.
         profile: Where its time goes without scripts; None when IREE records no profile.
+        build_s: Seconds that compiling it and taking it apart took.
     """
 
     variant: Variant
@@ -72,6 +73,7 @@ class BuiltVariant:
     timing: Timing | None
     untuned_flags: tuple[str, ...]
     profile: ProgramProfile | None = None
+    build_s: float = 0.0
 
     def compiled(self, vmfb: bytes | None = None) -> CompiledModel:
         """Return the program without scripts, or another program compiled from the variant, as a compiled model."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Timing
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
+from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.numeric_checks import checks_for_model
@@ -51,6 +52,36 @@ def measure_programs(
     measured = [_measure_entry(runner, model, entry, baseline, others) for entry in model.entries]
     results = tuple(_combined([results[index] for _, results in measured]) for index in range(len(others)))
     return in_sequence([timing for timing, _ in measured]), results
+
+
+def without_failing_functions(runner: Runner, model: Model, compiled: CompiledModel) -> Model:
+    """Return a model without the functions that cannot serve as a reference, and with the reasons.
+
+    A model of one function stays as it is, and so does one in which no function can serve as a reference.
+
+    Args:
+        runner: Runs the functions.
+        model: The model.
+        compiled: The model as it is compiled untuned.
+    """
+    if len(model.entries) == 1:
+        return model
+    reasons = {entry.name: _why_no_reference(runner, model, entry, compiled) for entry in model.entries}
+    if all(reasons.values()) or not any(reasons.values()):
+        return model
+    kept = tuple(entry for entry in model.entries if not reasons[entry.name])
+    return replace(
+        model, entries=kept, not_run={**model.not_run, **{name: why for name, why in reasons.items() if why}}
+    )
+
+
+def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
+    """Return why a function cannot serve as a reference; empty when it can."""
+    try:
+        runner.check(_program(model, entry, compiled), [], _checks(model, entry))
+    except BaselineError as error:
+        return reason(str(error))
+    return ""
 
 
 def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> ProgramProfile | None:

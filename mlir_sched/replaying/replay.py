@@ -15,7 +15,7 @@ from mlir_sched.library.library import provenance_of
 from mlir_sched.outcome import Timing
 from mlir_sched.parameters import parameter_files
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.whole_program import CompiledModel
+from mlir_sched.program.whole_program import CompiledModel, without_failing_functions
 from mlir_sched.replaying.accepted_flags import require_own_flags
 from mlir_sched.replaying.script_state import Judgement, ScriptState, judge
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
@@ -253,11 +253,12 @@ class _Replay:
             emitted = compile_to_bytes(self.path, self.model.flags, file)
         plain = compile_to_bytes(self.path, self.target.flags)
         tuned = CompiledModel(emitted, self.local_sync)
+        self.model = without_failing_functions(runner, self.model, CompiledModel(plain))
         timings = measure_program(runner, self.model, CompiledModel(plain), {}, tuned)
         return [_with_dispatches(s, applied) for s in sequences], timings.untuned, timings.emitted
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = [f"@{name} is neither run nor timed: {why}" for name, why in self.model.not_run.items()]
         for origin in self.provenance.values():
             if origin.get("target_key") not in (None, self.target.key):
                 notes.append(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +58,15 @@ class Model:
 
     Attributes:
         path: The file, as given.
-        entries: The program's public functions.
-        tasks: The program's distinct dispatches in the order of their first call, without dispatches that run only
-            once, when the program is loaded.
+        entries: The program's public functions that are run.
+        tasks: The distinct dispatches of these functions in the order of their first call, without dispatches that run
+            only once, when the program is loaded.
         flags: Compiler flags of the program (target flags first); ``Task.flags`` has those of its tasks.
         notes: Figures that could not be determined exactly, one sentence each.
         parameters: Files that the program reads weights from.
         scopes: Scopes of the parameters that the program reads, sorted.
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one dispatch.
+        not_run: Why the other public functions are neither run nor timed, by name.
     """
 
     path: str
@@ -75,6 +77,7 @@ class Model:
     parameters: tuple[ParameterFile, ...] = ()
     scopes: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
+    not_run: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def task_flags(self) -> tuple[str, ...]:
@@ -89,6 +92,7 @@ def extract(
     library: str = "",
     *,
     parameters: tuple[ParameterFile, ...] = (),
+    not_run: Mapping[str, str] | None = None,
 ) -> Model:
     """Return the model's tasks for a target.
 
@@ -98,6 +102,8 @@ def extract(
         extra_flags: Further compiler flags.
         library: Text of a transform library that rewrites the program before its dispatches are formed; empty for none.
         parameters: Files with the program's weights.
+        not_run: Public functions to leave out, each with the reason; others are left out where their tensors
+            can neither be made nor compared, unless none remains then.
 
     Raises:
         UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch, or
@@ -107,7 +113,7 @@ def extract(
     path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
     try:
-        model = _extract(flags, str(path), flags, target.key, target.driver == LOCAL, library)
+        model = _extract(flags, str(path), flags, target.key, target.driver == LOCAL, library, dict(not_run or {}))
     except ChildTimeoutError as error:
         raise UserError(f"{path}: the compiler took too long to form the dispatches: {error}") from None
     except ChildError as error:

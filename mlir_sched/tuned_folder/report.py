@@ -117,7 +117,9 @@ def _coverage(result: TuneResult) -> str:
 
 
 def _notes(result: TuneResult) -> str:
-    return f"<p>Not exact: {_escape('; '.join(result.notes))}.</p>" if result.notes else ""
+    notes = f"<p>Not exact: {_escape('; '.join(result.notes))}.</p>" if result.notes else ""
+    not_run = "; ".join(f"@{name}, as {why}" for name, why in result.not_run.items())
+    return notes + (f"<p>Neither run nor timed: {_escape(not_run)}.</p>" if not_run else "")
 
 
 def _bars(result: TuneResult) -> str:

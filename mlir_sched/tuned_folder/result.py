@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mlir_sched.outcome import Timing
@@ -141,6 +141,7 @@ class TuneResult:
         emission: Name of the emission, which the library states; empty when there is no library.
         curves: Estimated time of every program that was tuned, against the time of the run; first the one that the
             search ended with.
+        not_run: Why public functions are neither run nor timed, by name.
     """
 
     model: str
@@ -165,6 +166,7 @@ class TuneResult:
     versions: Mapping[str, str]
     emission: str = ""
     curves: tuple[ProgramCurve, ...] = ()
+    not_run: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def speedup(self) -> float:

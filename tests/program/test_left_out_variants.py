@@ -35,10 +35,10 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
     whole = building.build_variant
     failing = {"O3": ModelCompileError(STACK), "data-tiling": JobError(TRACEBACK)}
 
-    def build_variant(path: Path, target: Any, variant: Variant, parameters: Any) -> Any:
+    def build_variant(path: Path, target: Any, variant: Variant, *others: Any) -> Any:
         if variant.name in failing:
             raise failing[variant.name]
-        return whole(path, target, variant, parameters)
+        return whole(path, target, variant, *others)
 
     monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))

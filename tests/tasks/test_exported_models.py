@@ -15,6 +15,7 @@ from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.pipeline import tune
+from mlir_sched.replaying.replay import replay
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tuning.options import TuneOptions
 
@@ -176,11 +177,16 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
     assert all(len(dispatch.note) <= 120 for dispatch in result.dispatches)
 
 
-def test_the_function_whose_numbers_cannot_be_verified_is_named(tmp_path: Path) -> None:
+def test_the_function_whose_numbers_cannot_be_verified_is_named_and_the_other_is_tuned(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(STABLEHLO + STABLEHLO.replace("@main", "@zero").replace("return %1", "return %zero"))
-    with pytest.raises(UserError, match="@zero: "):
-        tune(path, tmp_path / "tuned", options=TuneOptions(trials=1, threads=1))
+    result = tune(path, tmp_path / "tuned", options=TuneOptions(trials=1, threads=1))
+    assert list(result.not_run) == ["zero"]
+    assert result.not_run["zero"].startswith("its numbers cannot be verified: ")
+    assert result.program.verified
+    replayed = replay(tmp_path / "tuned", path)
+    assert replayed.program is not None
+    assert replayed.notes == (f"@zero is neither run nor timed: {result.not_run['zero']}",)
 
 
 @pytest.mark.parametrize("program", [STABLEHLO, TOSA])

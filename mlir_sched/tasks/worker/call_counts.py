@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ class DispatchCall:
 _UNKNOWN_COUNT = frozenset({"scf.while", "scf.if", "scf.index_switch", "scf.parallel", "scf.forall"})
 
 
-def count_calls(module: Any) -> tuple[tuple[DispatchCall, ...], tuple[str, ...]]:
-    """Return the dispatch calls of the public functions, in program order, and notes on counts that are not exact.
+def count_calls(module: Any, run: Collection[str]) -> tuple[tuple[DispatchCall, ...], tuple[str, ...]]:
+    """Return the dispatch calls of some functions, in program order, and notes on counts that are not exact.
 
     Initializers run once, when the program is loaded, and do not count.
     """
@@ -44,7 +44,7 @@ def count_calls(module: Any) -> tuple[tuple[DispatchCall, ...], tuple[str, ...]]
     found: dict[tuple[str, str], DispatchCall] = {}
     notes: list[str] = []
     for name in uncalled(functions):
-        if is_public(functions[name]):
+        if name in run:
             _count(functions[name], 1, functions, found, notes)
     return tuple(call for call in found.values() if call.weight), tuple(dict.fromkeys(notes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -46,6 +47,33 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
             )
             entries.append(EntryPoint(name, inputs, outputs, tuple(limits)))
     return tuple(entries)
+
+
+def entries_to_run(
+    entries: Sequence[EntryPoint], not_run: Mapping[str, str]
+) -> tuple[tuple[EntryPoint, ...], dict[str, str]]:
+    """Return the functions that are run, and why the others are not, by name.
+
+    A function with tensors that can neither be made nor compared is not run, unless none remains then.
+
+    Args:
+        entries: The public functions of a program.
+        not_run: Functions to leave out, each with the reason.
+    """
+    reasons = {entry.name: not_run.get(entry.name) or _why_not_run(entry) for entry in entries}
+    if all(reasons.values()):
+        return tuple(entries), {}
+    run = tuple(entry for entry in entries if not reasons[entry.name])
+    return run, {name: why for name, why in reasons.items() if why}
+
+
+def _why_not_run(entry: EntryPoint) -> str:
+    """Return why values of a function's tensors can neither be made nor compared; empty when they can."""
+    for verb, specs in (("takes", entry.inputs), ("returns", entry.outputs)):
+        for spec in specs:
+            if spec.element_type not in ELEMENT_BYTES:
+                return f"it {verb} {spec.element_type}, of which no values can be made or compared"
+    return ""
 
 
 def _specs(path: str, name: str, role: str, types: list[Any]) -> tuple[TensorSpec, ...]:

@@ -25,7 +25,7 @@ from mlir_sched.tasks.task import Task, task_flags
 from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
 from mlir_sched.tasks.worker.call_counts import DispatchCall, count_calls
 from mlir_sched.tasks.worker.constants import reuse_bytes
-from mlir_sched.tasks.worker.entry_points import entry_points
+from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points
 from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
 
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
@@ -37,6 +37,7 @@ def extract_model(
     target_key: str,
     on_cpu: bool,
     library: str,
+    not_run: Mapping[str, str],
     at_work: str,
     skipped: Mapping[str, str],
 ) -> Model:
@@ -48,14 +49,15 @@ def extract_model(
         target_key: Key of the target.
         on_cpu: Whether the target is this machine's CPU; only there constants are timed as cold as in the model.
         library: Text of a transform library that rewrites the program; empty for none.
+        not_run: Public functions to leave out, each with the reason.
         at_work: A file into which each dispatch's name is written first, to name the culprit of a crash.
         skipped: Dispatches to leave alone, each with the reason.
     """
     errors: list[str] = []
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module, reused = flow_module(path, compilation, library)
-        entries = entry_points(path, module)
-        calls, notes = count_calls(module)
+        entries, left_out = entries_to_run(entry_points(path, module), not_run)
+        calls, notes = count_calls(module, [entry.name for entry in entries])
         if not calls:
             raise UserError(f"{path}: the program has no dispatch to tune: IREE compiles it to copies or constants")
 
@@ -67,7 +69,8 @@ def extract_model(
         merged = tuple(with_reuse(task, reused if on_cpu else 0) for task in merge_equal(tasks()))
         Path(at_work).write_text("")
         scopes = parameter_scopes(module)
-    return Model(path, entries, merged, flags, notes, scopes=scopes, internal_errors=tuple(errors))
+    internal = tuple(errors)
+    return Model(path, entries, merged, flags, notes, scopes=scopes, internal_errors=internal, not_run=left_out)
 
 
 def parameter_scopes(module: Any) -> tuple[str, ...]:

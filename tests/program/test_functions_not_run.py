@@ -1,0 +1,99 @@
+"""Public functions that can be neither run nor checked are left out, with a reason, and the others are tuned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import iree_cases as cases
+import pytest
+from rewriting import write
+
+from mlir_sched.errors import UserError
+from mlir_sched.program.building import Choice, build_variants
+from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import extract
+
+CONSTANT = """
+func.func @version() -> tensor<4xi32> {
+  %c = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  return %c : tensor<4xi32>
+}
+"""
+COMPLEX = """
+func.func @rotate(%a: tensor<16xf32>) -> tensor<16xcomplex<f32>> {
+  %e = tensor.empty() : tensor<16xcomplex<f32>>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%a : tensor<16xf32>) outs(%e : tensor<16xcomplex<f32>>) {
+  ^bb0(%x: f32, %o: complex<f32>):
+    %c = complex.create %x, %x : complex<f32>
+    linalg.yield %c : complex<f32>
+  } -> tensor<16xcomplex<f32>>
+  return %r : tensor<16xcomplex<f32>>
+}
+"""
+NOT_A_NUMBER = """
+func.func @undefined(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %z = arith.constant dense<0.0> : tensor<8x8xf32>
+  %n = arith.mulf %a, %z : tensor<8x8xf32>
+  %r = arith.divf %n, %n : tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
+"""
+QUICK = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
+
+
+class DefaultOnly(Choice):
+    """A choice of no variant besides the default."""
+
+    def wants(self, name: str) -> bool:
+        return False
+
+
+def test_a_function_with_complex_tensors_is_left_out_with_its_dispatches(tmp_path: Path) -> None:
+    model = extract(write(tmp_path, cases.MATMUL + COMPLEX), cases.TARGET)
+    assert [entry.name for entry in model.entries] == ["mm"]
+    assert model.not_run == {"rotate": "it returns complex<f32>, of which no values can be made or compared"}
+    assert len(model.tasks) == 1
+
+
+def test_a_model_keeps_its_functions_when_none_would_be_left(tmp_path: Path) -> None:
+    model = extract(write(tmp_path, COMPLEX), cases.TARGET)
+    assert [entry.name for entry in model.entries] == ["rotate"]
+    assert model.not_run == {}
+
+
+def test_functions_to_leave_out_can_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path, cases.MATMUL + NOT_A_NUMBER)
+    assert [len(extract(path, cases.TARGET, not_run=named).tasks) for named in ({}, {"undefined": "asked"})] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "why"),
+    [
+        (CONSTANT, "version", "its numbers cannot be verified: output 0 is the same, whatever the inputs"),
+        (
+            NOT_A_NUMBER,
+            "undefined",
+            "its numbers cannot be verified: output 0 has no finite element, whatever the inputs",
+        ),
+    ],
+)
+def test_a_function_whose_numbers_cannot_be_verified_does_not_refuse_the_program(
+    text: str, name: str, why: str, tmp_path: Path, here: Target
+) -> None:
+    with Runner(QUICK) as runner:
+        (built,) = build_variants(write(tmp_path, cases.MATMUL + text), here, runner, (), DefaultOnly()).built
+    assert [entry.name for entry in built.model.entries] == ["mm"]
+    assert built.model.not_run == {name: why}
+    assert len(built.model.tasks) == 1
+    assert built.timing is not None
+
+
+def test_a_program_with_no_other_function_is_refused(tmp_path: Path, here: Target) -> None:
+    path = write(tmp_path, NOT_A_NUMBER + NOT_A_NUMBER.replace("undefined", "neither"))
+    with (
+        Runner(QUICK) as runner,
+        pytest.raises(UserError, match=r"nothing is tuned, as @undefined: its numbers cannot"),
+    ):
+        build_variants(path, here, runner, (), DefaultOnly())
