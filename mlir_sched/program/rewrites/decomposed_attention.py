@@ -73,7 +73,10 @@ def _site(op: Any) -> AttentionSite | None:
     of_queries, of_keys, of_values, *_, of_result = dims
     walked = [loop for loop in of_values if loop not in of_result]
     scores = (*(loop for loop in of_result if loop in of_queries), *walked)
-    if len(walked) != 1 or not {*of_keys} >= {*walked} or not {*scores} <= {*of_queries, *of_keys}:
+    summed = {*of_queries, *of_keys} - {*scores}
+    if len(walked) != 1 or not {*walked} <= {*of_keys} or not summed <= {*of_queries} & {*of_keys}:
+        return None
+    if not {*of_result} <= {*scores, *of_values}:
         return None
     if any(not _is_mask(value) or not {*dims[4]} <= {*scores} for value in mask):
         return None

@@ -42,6 +42,7 @@ LEFT_ALONE = {
     "half precision": replace(PLAIN, element="f16").text(),
     "a mask of bytes": replace(PLAIN, mask="hmk", mask_type="i8").text(),
     "several loops over keys": Attention("hmd", "hbkd", "hbkn", "hmn").text(),
+    "queries that all heads share": Attention("md", "hkd", "hkn", "hmn").text(),
     "dynamic": PLAIN.text(sizes={**SIZES, "k": -1}),
     "a score that depends on its place": replace(PLAIN, body=INDEX).text(),
     "no attention": "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }",
