@@ -75,8 +75,7 @@ def build_variants(
 
     The variants of :data:`SETTLING` come first: where one of them makes the program far faster, only variants that
     refine it follow. A variant that compiles to the same code as an earlier variant is neither in ``built`` nor in
-    ``left_out``. On several threads a short program is also timed in the calling thread, under every
-    variant.
+    ``left_out``. On several threads a short program is also timed in the calling thread, under every variant.
 
     Args:
         path: The model.
