@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -14,6 +15,7 @@ from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import choose_finalists
 from mlir_sched.emission.interim import interim_times
 from mlir_sched.emission.run_result import result_of
+from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
@@ -127,10 +129,12 @@ def tune(
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
             alone = replace(final, threads=best.target.cores)
-            seconds = run.budget.finalists_s(run.clock.spent_s())
+            emission_s = run.emission_s(variants.built, best.built, best.expected_s())
+            seconds = run.budget.finalists_s(run.clock.spent_s(), emission_s)
             finalists = choose_finalists([search for search in best.searches if search.history.records], alone, seconds)
             monitor.on_phase(Phase.EMISSION, best.state())
-            emission = emit(path, variants.built, best.built, finalists, final, target)
+            end = math.inf if interruption.happened else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
+            emission = emit(path, variants.built, best.built, finalists, final, target, TimeLeft(end))
             result = result_of(run, found, path, emission, folder, variants, phases.seconds())
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")

@@ -8,6 +8,7 @@ figures come from another session, in a fresh process.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,8 @@ from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, loses, plaines
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover
-from mlir_sched.emission.rivals import rivals_of
+from mlir_sched.emission.rivals import expected_s, rivals_of
+from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
@@ -57,6 +59,7 @@ def emit(
     finalists: Finalists,
     options: RunnerOptions,
     target: Target,
+    time_left: TimeLeft | None = None,
 ) -> Emission:
     """Prove a program with the winners; fall back to flags, or to no change, where it is not shown to be faster.
 
@@ -67,11 +70,12 @@ def emit(
         finalists: The scripts to emit.
         options: How programs are run and timed.
         target: What was tuned for.
+        time_left: The time that emission should take; no limit by default.
     """
     with temporary_folder() as scratch:
         prover = Prover(model, Path(scratch))
         timed = [built for built in variants if built.timing is not None]
-        return _Emitter(prover, timed, tuned, finalists, options, target).run()
+        return _Emitter(prover, timed, tuned, finalists, options, target, time_left or TimeLeft()).run()
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,14 @@ class _Emitter:
     finalists: Finalists
     options: RunnerOptions
     target: Target
+    time_left: TimeLeft
 
     def run(self) -> Emission:
         """Decide what is emitted, and measure the figures to report."""
         winners, reasons = dict(self.finalists.winners), dict(self.finalists.reasons)
+        ratios: Mapping[str, Timing] = {}
         while winners:
+            start = time.monotonic()
             sequences = {key: tuned_sequence(winner, self.target) for key, winner in winners.items()}
             proven = self.prover.prove(self.tuned, sequences)
             reasons |= proven.dropped
@@ -99,9 +106,11 @@ class _Emitter:
                 if not isinstance(reported, str):
                     return Emission(self._result(reported, ratios, self.tuned), winners, reasons, proven.files)
                 rejected = dict.fromkeys(winners, reported)
+            if not self.time_left.affords(time.monotonic() - start):  # for another try with fewer scripts
+                rejected = {**dict.fromkeys(winners, next(iter(rejected.values()))), **rejected}
             reasons |= rejected
             winners = {key: winner for key, winner in winners.items() if key not in rejected}
-        return self._without_scripts(reasons)
+        return self._without_scripts(reasons, ratios)
 
     def _rejected(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[dict[str, str], Mapping[str, Timing]]:
         """Return why scripts are dropped, by task key, and the timings of all variants in the deciding session.
@@ -127,26 +136,35 @@ class _Emitter:
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Return the timings of a program and of all variants by name, from a session that was not disturbed."""
         return undisturbed(
-            lambda: self._session(proven, winners), lambda found: is_disturbed(found[0].emitted, found[1])
+            lambda: self._session(proven, winners),
+            lambda found: is_disturbed(found[0].emitted, found[1]),
+            self.time_left.affords,
         )
 
     def _session(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Measure a program beside plain ``iree-compile`` and the variants that may be as fast, in a fresh process."""
         default, *others = self.variants
         rivals, slow = rivals_of(proven.variant, winners.values(), others)
+        ranked = sorted(rivals, key=_call_s)
+        most = self.time_left.most_rivals(self.options, _call_s(default), list(map(_call_s, ranked)))
+        slow += ranked[most:]
+        rivals = [built for built in rivals if built in ranked[:most]]
         programs = {built.variant.name: built.compiled() for built in rivals}
-        with Runner(self.options) as runner:
+        expected = expected_s(proven.variant, winners.values())
+        calls_s = [_call_s(default), expected, *map(_call_s, rivals)]
+        with Runner(self.time_left.deciding(self.options, calls_s)) as runner:
             timings = measure_program(runner, default.model, default.compiled(), programs, _compiled(proven))
         known = {built.variant.name: built.timing for built in slow if built.timing is not None}
         return timings, {default.variant.name: as_untuned(timings.untuned), **timings.others, **known}
 
-    def _without_scripts(self, reasons: Mapping[str, str]) -> Emission:
-        """Return the emission of the untuned variant that is worth its flags; the default when none is."""
-        default, *others = self.variants
-        with Runner(self.options) as runner:
-            programs = {built.variant.name: built.compiled() for built in others}
-            untuned, timings = measure_variants(runner, default.model, default.compiled(), programs)
-        ratios = {default.variant.name: as_untuned(untuned), **timings}
+    def _without_scripts(self, reasons: Mapping[str, str], known: Mapping[str, Timing]) -> Emission:
+        """Return the emission of the untuned variant that is worth its flags; the default when none is.
+
+        Args:
+            reasons: Why no task has a script, by key.
+            known: Timings of all variants in a session that decided; empty when there was none.
+        """
+        default, ratios = self.variants[0], known or self._variants()
         name = plainest_of_fastest(ratios, None)
         chosen = next(built for built in self.variants if built.variant.name == name)
         if chosen is not default:
@@ -156,6 +174,16 @@ class _Emitter:
                 return Emission(self._result(reported, ratios, chosen), {}, reasons, proven.files)
         proven = self.prover.prove(default, {})
         return Emission(self._result(self._measure_again(proven), ratios, default), {}, reasons, proven.files)
+
+    def _variants(self) -> Mapping[str, Timing]:
+        """Return the timings of all variants by name, in a session that decides between them."""
+        default, *others = self.variants
+        if default.timing is not None and not others:
+            return {default.variant.name: default.timing}
+        programs = {built.variant.name: built.compiled() for built in others}
+        with Runner(self.time_left.deciding(self.options, list(map(_call_s, self.variants)))) as runner:
+            untuned, timings = measure_variants(runner, default.model, default.compiled(), programs)
+        return {default.variant.name: as_untuned(untuned), **timings}
 
     def _report(self, proven: Proven) -> ProgramTimings | str:
         """Return the figures to report for a program, or why it is not emitted after a second measurement."""
@@ -172,7 +200,7 @@ class _Emitter:
         default = self.variants[0]
 
         def session() -> ProgramTimings:
-            with Runner(self.options) as runner:
+            with Runner(self.time_left.reporting(self.options, _call_s(default))) as runner:
                 return measure_program(runner, default.model, default.compiled(), {}, _compiled(proven))
 
         return undisturbed(
@@ -189,6 +217,12 @@ class _Emitter:
             iree_device(self.options.driver, variant.variant.threads(self.options.threads)),
             reported.verified,
         )
+
+
+def _call_s(built: BuiltVariant) -> float:
+    """Return the seconds per call of a variant that was timed."""
+    assert built.timing is not None
+    return built.timing.median_s
 
 
 def _compiled(proven: Proven) -> CompiledModel:

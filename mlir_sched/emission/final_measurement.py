@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,8 +18,6 @@ from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 
 T = TypeVar("T")
-SESSIONS = 2
-"""Sessions that decide or report at most: a second one where the first was disturbed."""
 
 
 class ProgramFailedError(ModelCompileError):
@@ -121,20 +120,27 @@ def measure_variants(
     return timing, _timed(variants, results)
 
 
-def undisturbed(session: Callable[[], T], disturbed: Callable[[T], bool]) -> T:
-    """Return what the first session that was not disturbed finds; of :data:`SESSIONS` sessions the last one counts.
+def undisturbed(
+    session: Callable[[], T], disturbed: Callable[[T], bool], affords: Callable[[float], bool] = lambda _: True
+) -> T:
+    """Return what a session finds; where it was disturbed, what a second one finds.
 
     A session was disturbed, too, where the program failed in a way that may be the machine's, such as a timeout.
+
+    Args:
+        session: Measures.
+        disturbed: Says whether a session was disturbed.
+        affords: Says whether there is time for a second session, given the seconds of the first one.
     """
-    for _ in range(SESSIONS - 1):
-        try:
-            found = session()
-        except ProgramFailedError as error:
-            if error.failure.kind.is_lasting:
-                raise
-        else:
-            if not disturbed(found):
-                return found
+    start = time.monotonic()
+    try:
+        found = session()
+    except ProgramFailedError as error:
+        if error.failure.kind.is_lasting or not affords(time.monotonic() - start):
+            raise
+    else:
+        if not disturbed(found) or not affords(time.monotonic() - start):
+            return found
     return session()
 
 

@@ -35,6 +35,9 @@ LIGHT_BUDGET_S = 0.25
 REPORTING = 0.7
 """Time for the script of a task to be compiled and reported, relative to the time for choosing the script (ResNet-50 on
 two cores of an Emerald Rapids: 2.5 s and 3.6 s)."""
+FIRST_CHOICE_S, TAKING_S = 4.0, 1.5
+"""Seconds for the first choice, before any was timed, and for a task without a choice: its script is compiled and
+reported (a T5 encoder on a core of a Zen 4: 7 s and 1 s)."""
 NONE_VALID = "no candidate is valid"
 
 
@@ -145,8 +148,9 @@ class _Pace:
     def has_time(self, decided: int) -> bool:
         """Say whether one more task may have a choice after ``decided`` others, so that all scripts can be reported."""
         spent_s = time.monotonic() - self.start
-        choice_s = spent_s / max(1, decided)
-        return spent_s + choice_s + REPORTING * choice_s * self.tasks < self.seconds
+        choice_s = spent_s / decided if decided else FIRST_CHOICE_S
+        rest_s = REPORTING * choice_s * (decided + 1) + TAKING_S * (self.tasks - decided - 1)
+        return spent_s + choice_s + rest_s < self.seconds
 
 
 @dataclass(frozen=True)

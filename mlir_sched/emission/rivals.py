@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mlir_sched.emission.finalists import Winner
+from mlir_sched.program.closing import CLEARLY_SLOWER
 from mlir_sched.program.variant import BuiltVariant
-
-CLEARLY_SLOWER = 2.0
-"""A variant that took this many times the expected time of the emitted program is not measured again."""
 
 
 def rivals_of(

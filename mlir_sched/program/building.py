@@ -101,8 +101,8 @@ def build_variants(
 
     first = _first_variant(path, target, default, parameters, runner)
     if choice.hurried:
-        ((alone,), _) = time_variants([first], runner)
-        choice.expects(alone.timing.median_s if alone.timing else 0.0)
+        (first,), _ = time_variants([first], runner)
+        choice.expects(first.timing.median_s if first.timing else 0.0)
     start = build(early)
     timed, failed = time_variants([first, *start.built], runner) if start.built else ((first,), {})
     settled = [b.variant.name for b in timed[1:] if b.timing and choice.settles(b.variant.name, b.timing.ratio)]
@@ -114,7 +114,9 @@ def build_variants(
         left_out = dict.fromkeys(skipped, SETTLED.format(" and ".join(settled)))
     else:
         rest = build(others)
-        timed, failed = time_variants(_distinct([first, *rest.built, *start.built]), runner)
+        built = _distinct([first, *rest.built, *start.built])
+        known = first.timing is not None and len(built) == 1
+        timed, failed = (tuple(built), {}) if known else time_variants(built, runner)
         left_out = {}
     left_out |= {**start.left_out, **rest.left_out, **failed}
     left_out |= rewritten.left_out

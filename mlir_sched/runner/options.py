@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, inf
 
 from mlir_sched.targets.target import LOCAL
 
@@ -46,6 +46,8 @@ class RacingOptions:
             unless the candidate is a clear loser. Otherwise sampling ends once the interval is narrow enough, and such
             an interval may cover less than it says.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
+        overtime: Multiple of the time of a fixed number of pairs that a candidate may take, where disturbed pairs are
+            repeated.
     """
 
     budget_s: float = 0.15
@@ -55,6 +57,15 @@ class RacingOptions:
     precision: float = 0.015
     fixed: bool = False
     slow_factor: float = 2.0
+    overtime: float = 2.0
+
+    def fewest_pairs(self, pair_s: float) -> int:
+        """Return the number of pairs, of ``pair_s`` seconds each, below which a candidate is not ranked."""
+        return max(self.min_slow_pairs, min(self.min_pairs, int(self.patience_s / pair_s)))
+
+    def planned_pairs(self, pair_s: float) -> int:
+        """Return the number of pairs, of ``pair_s`` seconds each, that a candidate gets if their number is fixed."""
+        return max(self.fewest_pairs(pair_s), int(self.budget_s / pair_s))
 
 
 @dataclass(frozen=True)
@@ -150,6 +161,13 @@ class RunnerOptions:
         )
         checks = replace(options.checks, data_race_patience_s=30.0)
         return replace(options, samples=replace(options.samples, pairs_per_baseline=1), racing=racing, checks=checks)
+
+    def within(self, seconds: float) -> RunnerOptions:
+        """Return these options with at most so many seconds of sampling per program, but for the fewest pairs."""
+        if seconds == inf:
+            return self
+        budget_s, patience_s = min(self.racing.budget_s, seconds), min(self.racing.patience_s, seconds)
+        return replace(self, racing=replace(self.racing, budget_s=budget_s, patience_s=patience_s, overtime=1.0))
 
     @property
     def is_local(self) -> bool:

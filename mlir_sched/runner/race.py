@@ -116,7 +116,7 @@ class Race:
         if not contender.call_s:
             contender.call_s = self._warm(contender)
         if not contender.planned:
-            contender.planned = max(self._enough(contender), int(self._racing.budget_s / self._pair_s(contender)))
+            contender.planned = self._racing.planned_pairs(self._pair_s(contender))
         request = SamplePairs(
             handle=contender.handle,
             pairs=pairs_of(contender),
@@ -130,9 +130,10 @@ class Race:
         contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
 
     def _pairs_of_round(self, contender: Contender) -> int:
-        """Return how many pairs fit a round's share of the budget, >= 1; if their number is fixed, at most the rest."""
-        pairs = max(1, int(self._racing.budget_s / ROUNDS / self._pair_s(contender)))
-        return min(pairs, contender.planned - contender.quiet) if self._racing.fixed else pairs
+        """Return how many pairs fit a round's share of the budget, >= 1; if their number is fixed, a share of it."""
+        if self._racing.fixed:
+            return min(max(1, contender.planned // ROUNDS), contender.planned - contender.quiet)
+        return max(1, int(self._racing.budget_s / ROUNDS / self._pair_s(contender)))
 
     def _pair_s(self, contender: Contender) -> float:
         """Return about how long one pair takes, in seconds."""
@@ -141,8 +142,7 @@ class Race:
 
     def _enough(self, contender: Contender) -> int:
         """Return the number of pairs below which a contender is not ranked."""
-        affordable = int(self._racing.patience_s / self._pair_s(contender))
-        return max(self._racing.min_slow_pairs, min(self._racing.min_pairs, affordable))
+        return self._racing.fewest_pairs(self._pair_s(contender))
 
     def _active(self, contenders: Sequence[Contender], limit_s: float) -> list[Contender]:
         """Return the contenders that need more pairs and have budget left for them."""
@@ -155,7 +155,8 @@ class Race:
     def _is_known(self, contender: Contender, limit_s: float) -> bool:
         """Say whether a contender needs no more pairs: all planned taken, its ratio precise, or its budget spent."""
         if self._racing.fixed:
-            spent = contender.spent_s >= 2 * max(limit_s, contender.planned * self._pair_s(contender))
+            planned_s = max(limit_s, contender.planned * self._pair_s(contender))
+            spent = contender.spent_s >= self._racing.overtime * planned_s
             return contender.quiet >= contender.planned or (spent and len(contender.pairs) >= contender.planned)
         enough = contender.quiet >= self._enough(contender)
         precise = enough and contender.ratio().relative_width() <= self._racing.precision

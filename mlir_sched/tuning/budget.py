@@ -6,19 +6,28 @@ All functions are pure: the searches say how far they are, and are told how far 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 COMPILING = 1 / 3
-"""Share of the given minutes after which no further variant is compiled."""
+"""Share of the given minutes in which variants are compiled and timed."""
 EXPLORATION = 1 / 2
 """Share of the budget that is spent before one program is chosen. The rungs of successive halving divide it equally:
 they are log2 of the explored programs, rounded up, and at least two."""
-EMISSION, FINALIST_S = 0.65, 2.0
-"""What a run by time sets aside. Emission needs 0.65 times the seconds before the search, since both compile and time
-the whole program. Finalists need 2 s per task; where they need more, fewer tasks have a choice. Source: measured on
-MobileNet-V2 and ResNet-50, on a slow machine, 0.55 and 0.63 times, and 0.8 and 3.5 s."""
+FINALIST_S = 2.0
+"""Seconds per task that a run by time sets aside for the finalists, besides those for emission
+(:func:`~mlir_sched.program.closing.emission_s`). Where they need more, fewer tasks have a choice. Source: measured on
+MobileNet-V2 and ResNet-50, on a slow machine, 0.8 and 3.5 s."""
+FINALIST_CANDIDATES = 2.5
+"""The same seconds relative to those that a candidate takes in the search, once these are known."""
+ROUND_SHARE, CANDIDATE_CALLS = 0.1, 25
+"""Most of the time for the search, in a run by time, that a round should take; a candidate takes as long as 25
+calls of the untuned code."""
+REVIEW = 0.7
+"""Share of the time for the search of the last program after which its end is set anew, from what is known by then."""
+MOST_FURTHER = 4
+"""Most times that the end of the search is set anew."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
 ALGORITHMS_SHARE, ALGORITHMS_CANDIDATES = 1 / 2, 16
@@ -45,7 +54,7 @@ class Standing:
     Attributes:
         tried: Candidates tried on the program.
         now_s: Seconds on the run's clock.
-        tasks: How many of its tasks are searched.
+        tasks: How many of its tasks are searched, or wait for time to be measured.
         reached: Whether every searched task had a round, or has nothing left to try.
         begun: Whether an interrupted process had begun the next round.
     """
@@ -147,18 +156,27 @@ class Budget:
         return self.trials is None
 
     @staticmethod
-    def of(options: TuneOptions, *, tasks: int, begun_s: float) -> Budget:
+    def of(options: TuneOptions, *, tasks: int, begun_s: float, emission_s: float = 0.0) -> Budget:
         """Return the budget that a user gave a run, or else the default budget.
 
         Args:
             options: What the user decided.
             tasks: The largest number of tasks that can be tuned in one variant.
             begun_s: Seconds on the run's clock when the search began.
+            emission_s: Seconds that emission is expected to take.
         """
         if options.minutes is not None:
-            until_s = searching_s(options.minutes, tasks, begun_s)
-            return Budget(options.round_size, None, until_s, begun_s, 60 * options.minutes)
+            whole_s = 60 * options.minutes
+            until_s = search_end_s(whole_s, tasks=tasks, emission_s=emission_s)
+            return Budget(options.round_size, None, until_s, begun_s, whole_s)
         return Budget(options.round_size, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
+
+    def most_of_round(self, untuned_s: float) -> int:
+        """Return the most candidates of a round on a task whose untuned code takes ``untuned_s`` seconds per call."""
+        if self.trials is not None:
+            return self.round_size
+        fitting = ROUND_SHARE * max(0.0, self.seconds - self.begun_s) / (CANDIDATE_CALLS * untuned_s)
+        return min(self.round_size, max(FIRST_ROUND, int(fitting)))
 
     def explored(self, programs: int) -> int:
         """Return how many of the programs are explored, at least one: a small budget in trials leaves some out."""
@@ -240,12 +258,41 @@ class Budget:
         """Return the seconds on the run's clock at which a share of what is left at ``now_s`` is spent."""
         return now_s + share * max(0.0, self.seconds - now_s)
 
-    def finalists_s(self, spent_s: float) -> float:
-        """Return the seconds that the finalists may take after ``spent_s`` seconds on the run's clock.
+    def before_review(self, *, elsewhere: int, now_s: float) -> Part:
+        """Return the part for the last program before the end of its search is set anew; all of it by trials.
 
-        What emission and its proofs are expected to take is left; infinite for a run by trials.
+        Args:
+            elsewhere: Candidates tried so far on the other programs.
+            now_s: Seconds on the run's clock.
         """
-        return max(0.0, self.whole_s - EMISSION * self.begun_s - spent_s)
+        rest = self.rest(elsewhere=elsewhere)
+        return rest if self.trials is not None else replace(rest, until_s=self._until_s(REVIEW, now_s))
+
+    def further(self, *, tasks: int, emission_s: float, now_s: float, tried: int) -> tuple[float, int]:
+        """Return the seconds on the run's clock until which the search goes on, and how many candidates it tries.
+
+        Args:
+            tasks: How many tasks have candidates: the others need no finalists.
+            emission_s: Seconds that emission is expected to take.
+            now_s: Seconds on the run's clock.
+            tried: Candidates tried so far on all programs.
+        """
+        if not tried:
+            until_s = search_end_s(self.whole_s, tasks=tasks, emission_s=emission_s)
+            return until_s, FIRST_ROUND if now_s < until_s else 0
+        candidate_s = (now_s - self.begun_s) / tried
+        finalist_s = FINALIST_CANDIDATES * candidate_s
+        until_s = search_end_s(self.whole_s, tasks=tasks, emission_s=emission_s, finalist_s=finalist_s)
+        return until_s, max(0, int((until_s - now_s) / candidate_s))
+
+    def finalists_s(self, spent_s: float, emission_s: float) -> float:
+        """Return the seconds that the finalists may take; infinite for a run by trials.
+
+        Args:
+            spent_s: Seconds on the run's clock.
+            emission_s: Seconds that emission is expected to take afterwards.
+        """
+        return max(0.0, self.whole_s - emission_s - spent_s)
 
     def has_trials(self, tried: int) -> bool:
         """Say whether trials are left after ``tried`` candidates; False for a run by time."""
@@ -269,18 +316,18 @@ def _rung_share(explored: int) -> float:
     return EXPLORATION / max(2, math.ceil(math.log2(explored)))
 
 
-def searching_s(minutes: float, tasks: int, begun_s: float) -> float:
+def search_end_s(whole_s: float, *, tasks: int, emission_s: float, finalist_s: float = FINALIST_S) -> float:
     """Return the seconds on the run's clock at which a run by time ends its search, so that it is over in time.
 
     Args:
-        minutes: The minutes that the user gave the whole run.
-        tasks: The largest number of tasks that can be tuned in one variant.
-        begun_s: Seconds on the run's clock when the search began.
+        whole_s: Seconds of the whole run.
+        tasks: How many tasks have finalists.
+        emission_s: Seconds that emission is expected to take.
+        finalist_s: Seconds that the finalists of a task take.
     """
-    seconds = 60 * minutes
-    return seconds - min(SET_ASIDE * seconds, EMISSION * begun_s + FINALIST_S * tasks)
+    return whole_s - min(SET_ASIDE * whole_s, emission_s + finalist_s * tasks)
 
 
 def compiling_s(options: TuneOptions) -> float:
-    """Return how many seconds after its start a process compiles no further variant; infinite for a run by trials."""
+    """Return how many seconds after its start a process should have its variants; infinite for a run by trials."""
     return math.inf if options.minutes is None else COMPILING * 60 * options.minutes

@@ -111,7 +111,8 @@ class ProgramSearch:
         while (following := self._next_task()) is not None and (count := part.next_round(self._standing())):
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
-            outcome = yield from following.round(part.round_size, count)
+            most = self.run.budget.most_of_round(following.history.untuned.median_s)
+            outcome = yield from following.round(part.round_size, min(count, most))
             self._log.save(self._rounds(), self.tried)
             self._tell_errors(outcome)
             if outcome.found is not None:
@@ -234,7 +235,8 @@ class ProgramSearch:
         searches = self._in_focus()
         reached = all(search.history.rounds or search.exhausted for search in searches)
         begun = self._log.had_begun(self._rounds(), self.tried)
-        return Standing(self.tried, self.run.clock.spent_s(), len(searches), reached, begun)
+        late = sum(task.key in self.waiting and not self._waits(task) for task in self.tasks)
+        return Standing(self.tried, self.run.clock.spent_s(), len(searches) + late, reached, begun)
 
     def _rounds(self) -> int:
         before = self.predecessor.rounds if self.predecessor else 0

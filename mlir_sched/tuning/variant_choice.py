@@ -19,6 +19,9 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tuning.budget import compiling_s
 from mlir_sched.tuning.options import TuneOptions
 
+VARIANT_CALLS = 8
+"""Calls that the check and the timing of a variant take at least: three checks, and two pairs with the default."""
+
 
 @dataclass
 class VariantChoice(Choice):
@@ -27,15 +30,17 @@ class VariantChoice(Choice):
     Attributes:
         store: Where the decision is kept.
         key: Key of the decision in the store.
-        until: Time by ``time.monotonic()`` after which no further variant is compiled; infinite for a run by trials,
-            which compiles all variants.
+        until: Time by ``time.monotonic()`` at which all variants should be compiled and timed; infinite for a run by
+            trials, which compiles all variants.
         threads: Threads that the program runs on.
+        variant_s: About how many seconds the timing of a variant takes; 0 until it is known.
     """
 
     store: RecordStore
     key: str
     until: float
     threads: int
+    variant_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
 
     @staticmethod
@@ -51,9 +56,19 @@ class VariantChoice(Choice):
         if self.until == math.inf:
             return True
         known: list[str] | None = self.store.decided(self.key)
-        wanted = time.monotonic() < self.until if known is None else name in known
+        timing_s = self.variant_s * (len(self._compiled) + 1)  # all that are compiled are still to be timed
+        wanted = time.monotonic() + timing_s < self.until if known is None else name in known
         self._compiled += [name] if wanted else []
         return wanted
+
+    @property
+    def hurried(self) -> bool:
+        """Whether how long variants take to be timed decides how many are compiled."""
+        return self.until != math.inf
+
+    def expects(self, call_s: float) -> None:
+        """Take note of the seconds per call of the default, from which the time for the others follows."""
+        self.variant_s = VARIANT_CALLS * call_s
 
     def settles(self, name: str, ratio: float) -> bool:
         """Say whether a variant leaves no other one a chance, the same in every run that goes on with this one."""

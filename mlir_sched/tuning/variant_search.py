@@ -18,7 +18,7 @@ from mlir_sched.program.building import profiled
 from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
-from mlir_sched.tuning.budget import Part, Turn
+from mlir_sched.tuning.budget import MOST_FURTHER, Part, Turn
 from mlir_sched.tuning.events import SearchEvents
 from mlir_sched.tuning.exchange import Find, finds_of
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -152,7 +152,13 @@ class VariantSearch:
         (best,) = self.left
         yield from self._with_algorithms(best)
         (best,) = self.left
-        yield best, budget.rest(elsewhere=self._elsewhere(best))
+        elsewhere = self._elsewhere(best)
+        yield best, budget.before_review(elsewhere=elsewhere, now_s=self.run.clock.spent_s())
+        for number in range(MOST_FURTHER if budget.by_time else 0):
+            until_s, candidates = self.run.decide(f"further-{number}", lambda: self._further(best))
+            if not candidates:
+                break
+            yield best, replace(budget.rest(elsewhere=elsewhere), until_s=until_s, most=best.tried + candidates)
         for program in (*self.programs[count:], *dropped):  # when nothing is left to try on the best
             if not budget.has_trials(best.tried + self._elsewhere(best)):
                 break
@@ -160,6 +166,13 @@ class VariantSearch:
             yield program, budget.rest(elsewhere=self._elsewhere(program))
             self.left = self._fastest(f"chosen-{program.name}", 1)
             (best,) = self.left
+
+    def _further(self, program: ProgramSearch) -> tuple[float, int]:
+        """Return how long a program is searched further, and with how many candidates: see :meth:`Budget.further`."""
+        tasks = sum(bool(search.history.records) for search in program.searches)
+        end_s = self.run.emission_s(self.built or [program.built], program.built, program.expected_s())
+        tried, now_s = program.tried + self._elsewhere(program), self.run.clock.spent_s()
+        return self.run.budget.further(tasks=tasks, emission_s=end_s, now_s=now_s, tried=tried)
 
     def _with_calling_thread(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program once more, in the calling thread, where scripts made the program short; leave the faster one.
@@ -236,20 +249,25 @@ class VariantSearch:
     def _fastest(self, name: str, most: int) -> list[ProgramSearch]:
         """Return at most ``most`` of the programs that are left, the fastest ones; decided once per run, under a name.
 
-        Programs whose expected times are close are ranked by their measured times.
+        Programs whose expected times are close are ranked by their measured times, while there is time to measure them.
+        Programs without a single candidate were measured before.
         """
 
         def fastest() -> list[str]:
             ranked = sorted(self.left, key=ProgramSearch.expected_s)
             near_s = OUT_OF_REACH * ranked[0].expected_s()
             near = [program for program in ranked if program.expected_s() <= near_s]
-            if len(near) > most:
+            if len(near) > most and any(program.tried for program in near) and not self._is_late():
                 times = self.time_programs(near)
                 near.sort(key=lambda program: times.get(program.name, math.inf))  # stable: as expected without times
             return [program.name for program in near[:most]]
 
         by_name = {program.name: program for program in self.left}
         return [by_name[name] for name in self.run.decide(name, fastest)]
+
+    def _is_late(self) -> bool:
+        """Say whether the time for the search is over."""
+        return self.run.budget.by_time and self.run.clock.spent_s() >= self.run.budget.seconds
 
     def _elsewhere(self, program: ProgramSearch) -> int:
         """Return the candidates tried so far on the other programs."""

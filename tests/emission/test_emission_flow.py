@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings
 from mlir_sched.emission.finalists import Finalists, Winner, choose_finalists
 from mlir_sched.emission.proof import Proven
+from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Outcome, Timing
@@ -310,7 +313,6 @@ def test_scripts_that_are_not_faster_when_measured_again_are_not_emitted(emitted
     sessions = [
         {"a+b+c+d": timing(1.03), "O3": timing(1.0)},
         {"a+b+c+d": timing(0.98)},
-        {"O3": timing(1.0)},
         {"default": timing(1.0)},
     ]
     emission = emitted(Program(sessions), WINNERS)
@@ -336,9 +338,7 @@ def test_a_disturbed_session_does_not_decide(emitted: Any) -> None:
 def test_after_two_disturbed_sessions_the_untuned_program_is_emitted(emitted: Any) -> None:
     disturbed = {"a+b+c+d": replace(timing(3.0), ratio_low=0.9), "O3": timing(1.0)}
     without = [{"b+c": timing(0.9), "O3": timing(1.0)}, {"b": timing(0.9), "O3": timing(1.0)}]
-    emission = emitted(
-        Program([disturbed, disturbed, *without, {"O3": timing(1.0)}, {"default": timing(1.0)}]), WINNERS
-    )
+    emission = emitted(Program([disturbed, disturbed, *without, {"default": timing(1.0)}]), WINNERS)
     assert not emission.winners
     assert emission.program.variant == "default"
 
@@ -384,3 +384,14 @@ def test_flags_that_do_not_hold_when_measured_again_are_not_emitted(
     emission = emitted(Program(sessions), {})
     assert (emission.program.variant, emission.program.tuned.ratio) == (variant, ratio)
     assert emission.files.flags == (variant,)
+
+
+@pytest.mark.parametrize(("left_s", "kept"), [(math.inf, ["b", "c"]), (0.0, [])])
+def test_fewer_scripts_are_tried_while_there_is_time(
+    left_s: float, kept: list[str], emitted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower = {"a+b+c+d": timing(0.9), "O3": timing(1.0)}
+    again: list[Session] = [{"b+c": timing(1.6), "O3": timing(1.0)}, {"b+c": timing(1.6)}]
+    monkeypatch.setattr(export, "TimeLeft", lambda: TimeLeft(time.monotonic() + left_s))
+    emission = emitted(Program([slower, *(again if kept else [{"default": timing(1.0)}])]), WINNERS)
+    assert list(emission.winners) == kept

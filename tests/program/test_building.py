@@ -68,3 +68,29 @@ def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_
     assert [built.variant.name for built in variants.built] == ["default", ATTENTION, refined]
     assert {"O3", "data-tiling", "packed_weights"} <= variants.left_out.keys()
     assert set(variants.left_out.values()) == {SETTLED.format(ATTENTION)}
+
+
+class Hurried(Told):
+    """A choice of no variant, in a hurry."""
+
+    expected_s = 0.0
+
+    def wants(self, name: str) -> bool:
+        self.asked.append(name)
+        return False
+
+    @property
+    def hurried(self) -> bool:
+        return True
+
+    def expects(self, call_s: float) -> None:
+        assert not self.asked, "before any variant is compiled"
+        self.expected_s = call_s
+
+
+def test_in_a_hurry_the_time_of_the_default_is_known_before_others_are_compiled(model: Path, here: Target) -> None:
+    choice = Hurried(settled=False)
+    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
+        (default,) = build_variants(model, here, runner, (), choice).built
+    assert default.timing is not None
+    assert choice.expected_s == default.timing.median_s, "and it is not timed again where no other is compiled"

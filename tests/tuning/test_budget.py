@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mlir_sched.tuning.budget import EMISSION, EXPLORATION, FIRST_ROUND, Budget, Part, Standing, Turn, compiling_s
+from mlir_sched.tuning.budget import EXPLORATION, FIRST_ROUND, Budget, Part, Standing, Turn, compiling_s
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 BY_TRIALS = Budget(round_size=8, trials=64)
@@ -18,8 +18,8 @@ AMID = Standing(tried=10, now_s=50.0, tasks=2, reached=True, begun=False)
 def test_without_a_budget_every_task_of_the_variant_with_most_has_a_number_of_trials() -> None:
     assert Budget.of(TuneOptions(), tasks=3, begun_s=0.0).trials == 3 * DEFAULT_TRIALS_PER_TASK
     assert Budget.of(TuneOptions(trials=5), tasks=3, begun_s=0.0).trials == 5
-    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0) == Budget(8, None, 110.75, 5.0, 120.0)
-    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=15.0) == Budget(8, None, 104.25, 15.0, 120.0)
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0) == Budget(8, None, 114.0, 5.0, 120.0)
+    assert Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0, emission_s=9.0) == Budget(8, None, 105.0, 5.0, 120.0)
     assert Budget.of(TuneOptions(minutes=2), tasks=30, begun_s=7.0) == Budget(8, None, 80.0, 7.0, 120.0)
 
 
@@ -92,11 +92,29 @@ def test_by_time_half_of_what_is_left_is_for_untuned_code() -> None:
     assert Part(8, trials=3).untuned_until_s(20.0) == math.inf
 
 
+def test_a_round_on_slow_code_is_small_in_a_run_by_time() -> None:
+    assert [BY_TIME.most_of_round(untuned_s) for untuned_s in (0.01, 0.05, 3.0)] == [8, 6, FIRST_ROUND]
+    assert BY_TRIALS.most_of_round(3.0) == 8
+
+
 def test_finalists_have_the_time_that_emission_does_not_need() -> None:
     budget = replace(BY_TIME, whole_s=150.0)
-    assert budget.finalists_s(spent_s=104.0) == pytest.approx(150.0 - 104.0 - EMISSION * 20.0)
-    assert budget.finalists_s(spent_s=149.0) == 0.0
-    assert BY_TRIALS.finalists_s(spent_s=1e6) == math.inf
+    assert budget.finalists_s(spent_s=104.0, emission_s=12.0) == 34.0
+    assert budget.finalists_s(spent_s=149.0, emission_s=12.0) == 0.0
+    assert BY_TRIALS.finalists_s(spent_s=1e6, emission_s=12.0) == math.inf
+
+
+def test_a_search_goes_on_when_the_end_needs_less_than_was_set_aside() -> None:
+    budget = replace(BY_TIME, whole_s=150.0)
+    assert budget.further(tasks=3, emission_s=14.0, now_s=101.0, tried=0) == (130.0, FIRST_ROUND), "no pace is known"
+    assert budget.further(tasks=2, emission_s=14.0, now_s=100.0, tried=40) == (126.0, 13)
+    assert budget.further(tasks=2, emission_s=60.0, now_s=100.0, tried=40) == (100.0, 0)
+    assert budget.further(tasks=2, emission_s=14.0, now_s=130.0, tried=40)[1] == 0
+
+
+def test_the_end_of_the_search_by_time_is_set_anew_before_it_comes() -> None:
+    assert BY_TIME.before_review(elsewhere=0, now_s=50.0).until_s == 85.0
+    assert BY_TRIALS.before_review(elsewhere=8, now_s=50.0) == BY_TRIALS.rest(elsewhere=8)
 
 
 def test_only_trials_may_be_left_when_nothing_is_left_to_try() -> None:

@@ -27,7 +27,7 @@ from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.task_demand import demand_of
-from mlir_sched.tuning.variant_choice import VariantChoice
+from mlir_sched.tuning.variant_choice import VARIANT_CALLS, VariantChoice
 
 SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
@@ -211,6 +211,16 @@ def test_a_run_by_time_compiles_variants_for_a_third_of_it_and_a_resumed_one_the
         resumed = VariantChoice.of(model, TARGET, options, store, now)
         assert [resumed.wants(name) for name in ("O3", "data-tiling")] == [True, False]
         assert VariantChoice.of(model, TARGET, TuneOptions(trials=5), store, now - 1e6).wants("data-tiling")
+
+
+def test_variants_that_take_long_to_be_timed_are_fewer(tmp_path: Path) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        choice = VariantChoice.of(model, TARGET, TuneOptions(minutes=1.0), store, time.monotonic())
+        assert choice.hurried
+        choice.expects(8.0 / VARIANT_CALLS)  # seconds per variant, of the 20 that all may take
+        assert [choice.wants(name) for name in ("a", "b", "c")] == [True, True, False]
 
 
 def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:
