@@ -109,7 +109,7 @@ def test_the_weights_of_a_layer_are_packed_as_well(tmp_path: Path) -> None:
 
 def test_an_attention_of_wide_heads_is_tuned_decomposed(tmp_path: Path) -> None:
     model = write(tmp_path, causal(64, 64))  # 10 times as fast as IREE's own code for it
-    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=6, round_size=2))
+    result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=6, round_size=2, threads=1))
     assert result.program.verified
     assert result.trials == 6
     assert len(result.dispatches) == 3
