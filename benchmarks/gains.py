@@ -37,7 +37,7 @@ GOALS = {
         "conv2d_34x34x32": 20.0,
         "depthwise_conv2d": 1.0,
         "row_sum": 1.0,
-        "column_sum": 1.0,
+        "column_sums": 1.0,
         "softmax_256": 1.0,
         "layernorm": 1.0,
         "transpose": 1.0,
