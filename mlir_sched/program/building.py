@@ -50,8 +50,8 @@ class Choice:
         """Whether how long variants take to be timed decides how many are compiled."""
         return False
 
-    def expects(self, call_s: float) -> None:
-        """Take note of the seconds per call of the default, from which the time for the others follows."""
+    def expects(self, *, call_s: float, build_s: float) -> None:
+        """Take note of the seconds that the default takes per call and took to be compiled, as the others may."""
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread.
@@ -102,24 +102,19 @@ def build_variants(
     first = _first_variant(path, target, default, parameters, runner)
     if choice.hurried:
         (first,), _ = time_variants([first], runner)
-        choice.expects(first.timing.median_s if first.timing else 0.0)
+        choice.expects(call_s=first.timing.median_s if first.timing else 0.0, build_s=first.build_s)
     start = build(early)
     timed, failed = time_variants([first, *start.built], runner) if start.built else ((first,), {})
     settled = [b.variant.name for b in timed[1:] if b.timing and choice.settles(b.variant.name, b.timing.ratio)]
+    rest = build([variant for variant in others if not settled or variant.refines in settled])
+    skipped = [variant.name for variant in others if settled and variant.refines not in settled]
     if settled:
-        rest = build([variant for variant in others if variant.refines in settled])
         (_, *faster), failed_too = time_variants([timed[0], *rest.built], runner)
         timed, failed = (*timed, *faster), failed | failed_too
-        skipped = [variant.name for variant in others if variant.refines not in settled]
-        left_out = dict.fromkeys(skipped, SETTLED.format(" and ".join(settled)))
     else:
-        rest = build(others)
-        built = _distinct([first, *rest.built, *start.built])
-        known = first.timing is not None and len(built) == 1
-        timed, failed = (tuple(built), {}) if known else time_variants(built, runner)
-        left_out = {}
-    left_out |= {**start.left_out, **rest.left_out, **failed}
-    left_out |= rewritten.left_out
+        timed, failed = _timed_together([first, *rest.built, *start.built], runner)
+    left_out = dict.fromkeys(skipped, SETTLED.format(" and ".join(settled)))
+    left_out |= {**start.left_out, **rest.left_out, **failed, **rewritten.left_out}
     errors = (*rewritten.internal_errors, *start.internal_errors, *rest.internal_errors)
     if local_sync and target.cores > 1:
         more, failed = _time_in_calling_thread(timed, runner, choice)
@@ -149,6 +144,14 @@ def _build_all(
             left_out[variant.name] = reason(str(error))
             errors.append(f"{variant.name}: {error}")
     return BuiltVariants(tuple(built), left_out, tuple(errors))
+
+
+def _timed_together(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+    """Return the variants of distinct code, timed in one session, the first of them the default; and what failed."""
+    distinct = _distinct(built)
+    if built[0].timing is not None and len(distinct) == 1:
+        return tuple(distinct), {}
+    return time_variants(distinct, runner)
 
 
 def _distinct(built: Sequence[BuiltVariant]) -> list[BuiltVariant]:

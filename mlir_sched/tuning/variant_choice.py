@@ -33,14 +33,16 @@ class VariantChoice(Choice):
         until: Time by ``time.monotonic()`` at which all variants should be compiled and timed; infinite for a run by
             trials, which compiles all variants.
         threads: Threads that the program runs on.
-        variant_s: About how many seconds the timing of a variant takes; 0 until it is known.
+        timing_s: About how many seconds the timing of a variant takes; 0 until it is known.
+        build_s: About how many seconds it takes to compile a variant; 0 until it is known.
     """
 
     store: RecordStore
     key: str
     until: float
     threads: int
-    variant_s: float = 0.0
+    timing_s: float = 0.0
+    build_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
 
     @staticmethod
@@ -56,8 +58,10 @@ class VariantChoice(Choice):
         if self.until == math.inf:
             return True
         known: list[str] | None = self.store.decided(self.key)
-        timing_s = self.variant_s * (len(self._compiled) + 1)  # all that are compiled are still to be timed
-        wanted = time.monotonic() + timing_s < self.until if known is None else name in known
+        needed_s = self.build_s + self.timing_s * (
+            len(self._compiled) + 1
+        )  # all that are compiled are still to be timed
+        wanted = time.monotonic() + needed_s < self.until if known is None else name in known
         self._compiled += [name] if wanted else []
         return wanted
 
@@ -66,9 +70,9 @@ class VariantChoice(Choice):
         """Whether how long variants take to be timed decides how many are compiled."""
         return self.until != math.inf
 
-    def expects(self, call_s: float) -> None:
-        """Take note of the seconds per call of the default, from which the time for the others follows."""
-        self.variant_s = VARIANT_CALLS * call_s
+    def expects(self, *, call_s: float, build_s: float) -> None:
+        """Take note of the seconds that the default takes per call and took to be compiled, as the others may."""
+        self.timing_s, self.build_s = VARIANT_CALLS * call_s, build_s
 
     def settles(self, name: str, ratio: float) -> bool:
         """Say whether a variant leaves no other one a chance, the same in every run that goes on with this one."""

@@ -83,8 +83,9 @@ class Hurried(Told):
     def hurried(self) -> bool:
         return True
 
-    def expects(self, call_s: float) -> None:
+    def expects(self, *, call_s: float, build_s: float) -> None:
         assert not self.asked, "before any variant is compiled"
+        assert build_s > 0.0
         self.expected_s = call_s
 
 

@@ -213,14 +213,17 @@ def test_a_run_by_time_compiles_variants_for_a_third_of_it_and_a_resumed_one_the
         assert VariantChoice.of(model, TARGET, TuneOptions(trials=5), store, now - 1e6).wants("data-tiling")
 
 
-def test_variants_that_take_long_to_be_timed_are_fewer(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("timing_s", "build_s", "wanted"), [(8.0, 0.0, 2), (8.0, 5.0, 1), (0.0, 21.0, 0)])
+def test_variants_that_take_long_to_be_compiled_and_timed_are_fewer(
+    timing_s: float, build_s: float, wanted: int, tmp_path: Path
+) -> None:
     model = tmp_path / "model.mlir"
     model.write_text("module {}")
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         choice = VariantChoice.of(model, TARGET, TuneOptions(minutes=1.0), store, time.monotonic())
         assert choice.hurried
-        choice.expects(8.0 / VARIANT_CALLS)  # seconds per variant, of the 20 that all may take
-        assert [choice.wants(name) for name in ("a", "b", "c")] == [True, True, False]
+        choice.expects(call_s=timing_s / VARIANT_CALLS, build_s=build_s)  # of the 20 seconds that all may take
+        assert [choice.wants(name) for name in ("a", "b", "c")] == [number < wanted for number in range(3)]
 
 
 def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:
