@@ -45,8 +45,9 @@ def why_threads_differ(script: Any, function: Any) -> str:
     """
     found = workgroup_size(function)
     for op in walk(script):
-        if op.name == _MAP:
-            mapped = tuple(map(int, re.findall(r"-?\d+", str(op.attributes["workgroup_dims"]).partition(":")[2])))
+        if op.name == _MAP and "workgroup_dims" in op.attributes:
+            sizes = str(op.attributes["workgroup_dims"]).partition(":")[2]
+            mapped = (*map(int, re.findall(r"-?\d+", sizes)), 1, 1)[:3]
             if mapped != found:
                 return f"the script maps the threads of a workgroup of {mapped} and launches {found or 'another'}"
     return ""
