@@ -13,11 +13,11 @@ import pytest
 
 from mlir_sched.runner.worker.spinning_threads import NICENESS, WatchedThreads, run_without_spinning
 
+pytestmark = pytest.mark.alone
+
 LOOP = "import threading, time; threading.Thread(target=lambda: [None for _ in iter(int, 1)]).start(); time.sleep(60)"
 WORK = """
 import threading, time
-
-pytestmark = pytest.mark.alone
 def work():
     while True:
         time.sleep(0.01)
