@@ -68,6 +68,10 @@ GELU = """%t = arith.mulf %x0, %scale : f32
       %g = arith.mulf %x0, %half : f32
       %r = arith.mulf %f, %g : f32"""
 SQUARE = "%q = arith.mulf %x0, %x0 : f32\n      %r = arith.addf %q, %eps : f32"
+MASK = """%i = linalg.index {} : index
+      %j = linalg.index {} : index
+      %c = arith.cmpi sge, %i, %j : index
+      %r = arith.select %c, %x0, %zero : f32"""
 DIFFERENCE = "%d = arith.subf {}, {} : f32\n      %r = arith.mulf %d, %c : f32"
 
 ALIKE = {
@@ -94,6 +98,10 @@ ALIKE = {
     "one more operand": [
         elementwise("one", "%r = arith.maximumf %x0, %zero : f32", constants={"zero": "0.0"}),
         elementwise("two", "%r = arith.maximumf %x1, %zero : f32", constants={"zero": "0.0"}, inputs=(ID, ID)),
+    ],
+    "masks": [
+        elementwise("below", MASK.format(0, 1), constants={"zero": "0.0"}),
+        elementwise("above", MASK.format(1, 0), constants={"zero": "0.0"}),
     ],
 }  # fmt: skip
 
