@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TRIALS ?= 48
-WORKERS ?= 3
+WORKERS ?= 2
 
 .PHONY: help tune test lint pytest bench clean
 .DEFAULT_GOAL := help
@@ -23,7 +23,7 @@ lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/mypy
 	$(BIN)/mypy tests benchmarks examples
 
-pytest: $(VENV)/.installed-test ## Run the tests without lint (WORKERS=3)
+pytest: $(VENV)/.installed-test ## Run the tests without lint (WORKERS=2)
 	@result=0; \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder -m 'not alone' || result=1; \
 	$(BIN)/python -m pytest -m alone || result=1; \

@@ -31,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take minutes: a worker that began such a file last would keep the others waiting."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_configure() -> None:
     """Let Ctrl-C through to the programs that tests start: a shell has commands in its background ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -26,6 +26,7 @@ def run(name: str, trials: int, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.alone
 def test_tune_matmul(tmp_path: Path) -> None:
     output = run("tune_matmul.py", 8, tmp_path)
     assert "x of plain iree-compile" in output

@@ -89,6 +89,11 @@ class CheckOptions:
     hopeless_factor: float = 4.0
 
 
+PATIENT_CALL_S = 10.0
+"""Seconds that one call may take on several threads: the calling thread runs only where a core is idle, and may wait
+for seconds on a busy machine."""
+
+
 @dataclass(frozen=True)
 class TimeoutOptions:
     """The options of the time that the runner process may take for an answer.
@@ -136,7 +141,7 @@ class RunnerOptions:
         two pairs have to be enough for most candidates.
         """
         if driver == LOCAL:
-            return cls(driver, threads, seed)
+            return cls(driver, threads, seed, timeouts=TimeoutOptions(call_s=1.0 if threads == 1 else PATIENT_CALL_S))
         return cls(
             driver,
             threads,

@@ -60,6 +60,7 @@ def test_the_help_says_what_the_default_is(cli: Cli) -> None:
     assert "all cores, as in iree-run-module" in " ".join(cli("tune", "--help").out.split())
 
 
+@pytest.mark.alone
 def test_by_default_a_program_is_tuned_for_as_many_threads_as_iree_starts(cli: Cli) -> None:
     count = local_task_workers()
     where = threads(count, chosen=False)
