@@ -199,12 +199,13 @@ def build_variant(
         UserError: The file is no program that can be tuned.
     """
     flags, start = (*target.flags, *variant.flags), time.monotonic()
+    text = build_library([], variant.rewrite) if variant.rewrite else ""
     with temporary_folder() as folder:
         library = Path(folder) / LIBRARY if variant.rewrite else None
         if library is not None:
-            library.write_text(build_library([], variant.rewrite))
+            library.write_text(text)
         with compiling(path, flags, library) as compiled:
-            model = _model_of(path, target, variant, parameters, not_run)
+            model = _model_of(path, target, variant, parameters, not_run, text)
             if library is not None and not applied_rewrites(path, flags, library):
                 raise ModelCompileError(f"{path}: the rewrite {variant.name} left no trace in the program")
             vmfb = compiled()
@@ -217,10 +218,10 @@ def _model_of(
     variant: Variant,
     parameters: tuple[ParameterFile, ...],
     not_run: Mapping[str, str] | None,
+    library: str = "",
 ) -> Model:
-    """Return the dispatches of a variant."""
-    text = build_library([], variant.rewrite) if variant.rewrite else ""
-    return extract(path, target, (*TASK_FLAGS, *variant.flags), text, parameters=parameters, not_run=not_run)
+    """Return the dispatches of a variant, which the library's text rewrites if there is one."""
+    return extract(path, target, (*TASK_FLAGS, *variant.flags), library, parameters=parameters, not_run=not_run)
 
 
 def _time_in_calling_thread(
