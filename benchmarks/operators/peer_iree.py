@@ -14,6 +14,7 @@ from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.device import LoadedProgram, LocalDevice
+from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 
 
 class IreePeer(Peer):
@@ -27,10 +28,9 @@ class IreePeer(Peer):
     def __init__(self, cores: Sequence[int], *, yields: bool = True) -> None:
         super().__init__(cores)
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, cores)))
-        plain = len(cores) > 1 and not yields
-        self._device = (
-            LocalDevice(rt.VmInstance(), "local-task") if plain else LocalDevice.for_timing(rt.VmInstance(), len(cores))
-        )
+        self._device = LocalDevice.on(rt.VmInstance(), len(cores))
+        if yields and len(cores) > 1:
+            yield_to_workers()
 
     def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
         ways = tuple(self._way(program, inputs) for program in request["programs"])

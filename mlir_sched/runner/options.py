@@ -90,8 +90,8 @@ class CheckOptions:
 
 
 PATIENT_CALL_S = 10.0
-"""Seconds that one call may take on several threads: the calling thread runs only where a core is idle, and may wait
-for seconds on a busy machine."""
+"""Seconds that one call may take on several threads: the thread that calls has the lowest priority while programs are
+timed, and may wait for long on a busy machine."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
 from mlir_sched.runner.statistics import Interval
+from mlir_sched.runner.worker.spinning_threads import LOWEST
 
 pytestmark = pytest.mark.alone
 
@@ -366,14 +367,18 @@ def test_equal_programs_are_about_equally_fast(matmul: Compiled) -> None:
 
 
 def test_program_runs_on_several_pinned_threads(matmul: Compiled) -> None:
-    threads = len(os.sched_getaffinity(0))
-    if threads < 2:
+    if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two cores")
     with Runner(RunnerOptions(threads=2, racing=RacingOptions(budget_s=0.05))) as runner:
         assert only(runner, matmul("right"), matmul("right")).failure is None
-        workers = [t.id for t in psutil.Process(runner._client.pid).threads()]
-        pinned = [tuple(os.sched_getaffinity(w)) for w in workers if _name(runner, w).startswith("iree-worker")]
+        threads = [t.id for t in psutil.Process(runner._client.pid).threads()]
+        workers = [t for t in threads if _name(runner, t).startswith("iree-worker")]
+        pinned = [tuple(os.sched_getaffinity(w)) for w in workers]
+        yielding = [t for t in threads if os.getpriority(os.PRIO_PROCESS, t) == LOWEST]
     assert sorted(pinned) == [(core,) for core in runner.cores]
+    assert len(yielding) == 1, "one thread times programs and yields to the workers"
+    assert runner._client.pid not in yielding, "the main thread checks numbers and must not starve on a busy machine"
+    assert not set(yielding) & set(workers)
 
 
 def _name(runner: Runner, thread: int) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 
 _ELEMENT_TYPES = {
@@ -105,13 +104,9 @@ class LocalDevice(Device):
         super().__init__(instance, rt.get_driver(driver).create_default_device(allocators=["caching"]))
 
     @classmethod
-    def for_timing(cls, instance: Any, threads: int) -> LocalDevice:
-        """Return the device for timing; with several threads, the calling thread yields to the workers from then on."""
-        if threads == 1:
-            return cls(instance, LOCAL_SYNC)
-        device = cls(instance, LOCAL_TASK)
-        yield_to_workers()
-        return device
+    def on(cls, instance: Any, threads: int) -> LocalDevice:
+        """Return the device for programs on so many threads, of which there are as many workers if several."""
+        return cls(instance, LOCAL_SYNC if threads == 1 else LOCAL_TASK)
 
     def read(self, view: Any, spec: TensorSpec) -> Array:
         """Return the memory of a buffer view, without a copy."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
 import iree.runtime as rt
 
@@ -11,9 +14,13 @@ from mlir_sched.runner.worker.bench import Bench
 from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.device import Device, LocalDevice
 from mlir_sched.runner.worker.paired_sampling import PairSampler
+from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class LocalBench(Bench):
@@ -22,6 +29,9 @@ class LocalBench(Bench):
     A second device is made when it is needed. Where programs are timed on ``local-sync``, it is ``local-task`` on
     several cores, to expose races. Where they are timed on ``local-task``, it is ``local-sync``, for the programs that
     ask for it.
+
+    Programs on several threads are timed by a thread that yields to IREE's workers. This thread may wait for a core on
+    a busy machine; numbers are checked by the main thread, which does not wait.
     """
 
     def __init__(self, setup: protocol.LocalSetup) -> None:
@@ -31,11 +41,13 @@ class LocalBench(Bench):
         workers = setup.cores if len(setup.cores) > 1 else setup.race_cores
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, workers)))
         self._instance = rt.VmInstance()
-        self._device = LocalDevice.for_timing(self._instance, len(setup.cores))
+        self._device = LocalDevice.on(self._instance, len(setup.cores))
         self._other_device: LocalDevice | None = None
         self._other_workspace: Workspace | None = None
         self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
         self._sampler = PairSampler(WallClock(self._calibration))
+        several = len(setup.cores) > 1
+        self._timing_thread = ThreadPoolExecutor(1, initializer=yield_to_workers) if several else None
 
     def device(self) -> Device:
         """Return the device on the cores of timing."""
@@ -49,11 +61,11 @@ class LocalBench(Bench):
 
     def rough_s(self, handle: int, sample_s: float) -> float:
         """Return rough seconds per call by the wall clock."""
-        return call_seconds(self._callee(handle).run, sample_s)
+        return self._timed(call_seconds, self._callee(handle).run, sample_s)
 
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline in turns."""
-        return self._sampler.pairs(self._callee(protocol.BASELINE), self._callee(request.handle), request)
+        return self._timed(self._sampler.pairs, self._callee(protocol.BASELINE), self._callee(request.handle), request)
 
     def noise(self, seconds: float) -> tuple[float, ...]:
         """Run the calibration kernel on one core after the other, and return the seconds of every run."""
@@ -61,6 +73,12 @@ class LocalBench(Bench):
         times = [t for core in self._setup.cores for t in self._calibration.watch(core, share_s)]
         os.sched_setaffinity(0, self._setup.cores)
         return tuple(times)
+
+    def _timed(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of a function that times programs, called in the thread that may call them."""
+        if self._timing_thread is None:
+            return function(*args, **kwargs)
+        return self._timing_thread.submit(function, *args, **kwargs).result()
 
     def _callee(self, handle: int) -> Callee:
         workspace, _ = self._place_of(handle)

@@ -113,7 +113,7 @@ def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
 def workers_delay_ns() -> int:
     """Return how long the other threads of this process have waited for a core so far; 0 where Linux does not tell.
 
-    The calling thread does not count: it yields to them (``spinning_threads.py``).
+    The calling thread does not count: it yields to them (:func:`.spinning_threads.yield_to_workers`).
     """
     total, own = 0, str(threading.get_native_id())
     for path in Path("/proc/self/task").glob("*/schedstat"):
