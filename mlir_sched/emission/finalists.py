@@ -28,6 +28,9 @@ from mlir_sched.tuning.task_search import TaskSearch
 FINALISTS = 3
 """Best candidates of a task that are measured once more. Of a task that takes little of the program's time, the best
 candidate is chosen as the search measured it."""
+NEAR = 0.95
+"""A candidate competes with the best one of the search if its interval reaches this share of that one's lower end: the
+few samples of a search may be off by some percent more than its intervals say."""
 LIGHT_SHARE = 0.02
 """Share of the time of all tasks, with the best candidates so far, below which a task takes little of the program's."""
 LIGHT_BUDGET_S = 0.25
@@ -108,7 +111,7 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
                 else:
                     taken[entry.search.task.key] = _take(entry, pool)
         briefly = replace(options, racing=replace(options.racing, budget_s=LIGHT_BUDGET_S))
-        found = _reported(decided, options) | _reported(taken, briefly)
+        found = _reported(decided, options, pool) | _reported(taken, briefly, pool)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -163,30 +166,45 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Choice:
-    """The script that won the deciding session, with all that is needed to measure it again."""
+    """The script that won the deciding session, or was taken without one, with all that is needed to measure it again.
+
+    Attributes:
+        search: The task's search.
+        record: The candidate.
+        script: Its script.
+        symbol: Name of its sequence in the library.
+        compiled: The untuned code, then the script.
+        next: Rank, in the search, of the candidate that is taken where this one fails when repeated; from
+            :data:`FINALISTS` on, none is.
+    """
 
     search: TaskSearch
     record: Record
     script: str
     symbol: str
     compiled: Sequence[CompileResult]
+    next: int = FINALISTS
 
 
 def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     """Return the fastest of the best candidates of a task, measured once more, or why none is used.
 
-    Candidates that the search showed to gain less than a script is worth are not measured again.
+    Nothing is measured again where the search left no choice: no candidate that may gain what a script is worth, or one
+    that gains and has no :func:`_rivals`.
     """
     search = entry.search
     records, scripts = _scripts(search, entry.symbol, FINALISTS)
     if not records:
         return NONE_VALID
     timings = list(map(_timing, records))
-    if not any(timing.ratio_high >= MIN_GAIN for timing in timings):
+    if not any(timing.ratio >= 1.0 and timing.ratio_high >= MIN_GAIN for timing in timings):
         return why_no_gain(timings[0])
-    compiled = compile_scripts(search.task, scripts, pool)
+    count = 1 + _rivals(timings)
+    if count == 1 and not why_no_gain(timings[0]):
+        return _take(entry, pool)
+    compiled = compile_scripts(search.task, scripts[:count], pool)
     try:
-        _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
+        _, results = measure_compiled(search.task, compiled, range(count), runner)
     except BaselineError as error:
         return f"the finalists could not be measured: {reason(str(error))}"
     valid = [(r.timing, index) for index, r in enumerate(results) if r.timing is not None]
@@ -198,16 +216,21 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     return _Choice(search, records[best], scripts[best], entry.symbol, (compiled[0], compiled[best + 1]))
 
 
-def _take(entry: _Entry, pool: CompilerPool) -> _Choice | str:
-    """Return the best candidate of a task as the search measured it, or why it is not used."""
-    records, scripts = _scripts(entry.search, entry.symbol, 1)
-    if not records:
+def _rivals(timings: Sequence[Timing]) -> int:
+    """Return how many candidates may be as fast as the first, the fastest of the search; they follow it."""
+    best, *others = timings
+    return next((i for i, other in enumerate(others) if other.ratio_high < NEAR * best.ratio_low), len(others))
+
+
+def _take(entry: _Entry, pool: CompilerPool, rank: int = 0) -> _Choice | str:
+    """Return a candidate of a task, by default the best, as the search measured it, or why it is not used."""
+    records, scripts = _scripts(entry.search, entry.symbol, rank + 1)
+    if len(records) <= rank:
         return NONE_VALID
-    if why := why_no_gain(_timing(records[0])):
+    if why := why_no_gain(_timing(records[rank])):
         return why
-    return _Choice(
-        entry.search, records[0], scripts[0], entry.symbol, compile_scripts(entry.search.task, scripts, pool)
-    )
+    compiled = compile_scripts(entry.search.task, scripts[rank:], pool)
+    return _Choice(entry.search, records[rank], scripts[rank], entry.symbol, compiled, rank + 1)
 
 
 def _timing(record: Record) -> Timing:
@@ -217,10 +240,14 @@ def _timing(record: Record) -> Timing:
     return timing
 
 
-def _reported(chosen: Mapping[str, _Choice | str], options: RunnerOptions) -> dict[str, Winner | str]:
+def _reported(
+    chosen: Mapping[str, _Choice | str], options: RunnerOptions, pool: CompilerPool
+) -> dict[str, Winner | str]:
     """Measure the chosen scripts once more, in a fresh process. A reason in place of a script is kept."""
     with Runner(options) as runner:
-        return {key: choice if isinstance(choice, str) else _report(choice, runner) for key, choice in chosen.items()}
+        return {
+            key: choice if isinstance(choice, str) else _report(choice, runner, pool) for key, choice in chosen.items()
+        }
 
 
 def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Record], list[str]]:
@@ -238,14 +265,20 @@ def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Reco
     return [record for record, _ in found], [script for _, script in found]
 
 
-def _report(choice: _Choice, runner: Runner) -> Winner | str:
-    """Measure a chosen script once more and return it with these figures, or why it is not used after all."""
+def _report(choice: _Choice, runner: Runner, pool: CompilerPool) -> Winner | str:
+    """Measure a chosen script once more and return it with these figures, or why it is not used after all.
+
+    Where a script fails that was taken without a session of its own, the next best of the search takes its place.
+    """
     task = choice.search.task
     try:
         untuned, (result,) = measure_compiled(task, choice.compiled, [0], runner)
     except BaselineError as error:
         return f"the chosen script could not be measured again: {reason(str(error))}"
     if result.timing is None:
+        following = _take(_Entry(choice.symbol, choice.search), pool, choice.next) if choice.next < FINALISTS else None
+        if isinstance(following, _Choice):
+            return _report(following, runner, pool)
         return f"the chosen script failed when repeated: {reason(str(result.failure))}"
     if result.timing.ratio_high < 1.0:
         return f"the chosen script was slower when measured again: {result.timing.ratio:.2f}x"

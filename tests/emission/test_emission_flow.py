@@ -64,8 +64,8 @@ SEARCHED = timing(2.0)
 """The timing of every candidate during the search."""
 
 
-def record(trace: Trace, script: str) -> Record:
-    outcome = Outcome(SEARCHED, None, trace.key)
+def record(trace: Trace, script: str, searched: Timing = SEARCHED) -> Record:
+    outcome = Outcome(searched, None, trace.key)
     return Record("task", "context", trace.key, Origin.SCRIPT, trace, script, outcome, 0, 0)
 
 
@@ -115,14 +115,17 @@ def traces() -> list[Trace]:
     return [SPACE.sample(np.random.default_rng(seed)) for seed in range(2)]
 
 
-def finalists_of(sessions: Sessions, traces: Sequence[Trace], monkeypatch: pytest.MonkeyPatch) -> Finalists:
+def finalists_of(
+    sessions: Sessions, traces: Sequence[Trace], monkeypatch: pytest.MonkeyPatch, searched: Sequence[Timing] = ()
+) -> Finalists:
     monkeypatch.setattr(finalists, "CompilerPool", Nothing)
     monkeypatch.setattr(finalists, "Runner", Nothing)
     monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
     monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
-    records = [record(trace, "the script of an earlier version") for trace in traces]
-    searched = Searched(task_of("matmul", DISPATCH), SPACE, records)
-    return choose_finalists([cast("TaskSearch", searched)], OPTIONS)
+    timings = searched or [SEARCHED] * len(traces)
+    records = [record(t, "the script of an earlier version", timing) for t, timing in zip(traces, timings, strict=True)]
+    search = Searched(task_of("matmul", DISPATCH), SPACE, records)
+    return choose_finalists([cast("TaskSearch", search)], OPTIONS)
 
 
 def test_the_best_finalist_is_reported_from_a_session_of_its_own(
@@ -153,6 +156,36 @@ def test_what_the_search_showed_to_gain_nothing_is_not_measured_again(
     assert list(found.reasons.values()) == [
         "no gain: the best script is 1.01x (1.01 to 1.01) as fast as the untuned code"
     ]
+    assert not sessions.compiled
+
+
+@pytest.mark.parametrize(("second", "sessions"), [(timing(1.5), 1), (timing(1.93), 2), (timing(1.5, width=0.45), 2)])
+def test_only_candidates_that_may_be_the_fastest_are_measured_again(
+    second: Timing, sessions: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Sessions([[timing(1.9), timing(1.8)], [timing(1.7)]][-sessions:])
+    (winner,) = finalists_of(session, traces, monkeypatch, (timing(2.0), second)).winners.values()
+    assert (winner.trace, winner.timing.ratio) == (traces[0], 1.7)
+    assert len(session.compiled) == sessions
+    assert not session.ratios
+
+
+def test_the_next_best_takes_the_place_of_one_that_fails_when_repeated(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failure(FailureClass.WRONG_RESULT, "on 2 threads: output 0: 3 of 9 elements are too far off")
+    session = Sessions([[failing], [timing(1.4)]])
+    (winner,) = finalists_of(session, traces, monkeypatch, (timing(2.0), timing(1.5))).winners.values()
+    assert (winner.trace, winner.timing.ratio) == (traces[1], 1.4)
+
+
+def test_a_candidate_slower_than_the_untuned_code_is_not_measured_again_for_its_wide_interval(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([])
+    monkeypatch.setitem(globals(), "SEARCHED", timing(0.95, width=0.2))
+    (note,) = finalists_of(sessions, traces, monkeypatch).reasons.values()
+    assert note.startswith("no gain: the best script is 0.95x")
     assert not sessions.compiled
 
 
@@ -222,8 +255,8 @@ def test_why_a_script_failed_when_repeated_is_said_in_words(
     repeated: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = Failure(FailureClass.WRONG_RESULT, "random inputs: output 0: 3 of 9 elements are too far off")
-    sessions = Sessions([[timing(1.3)], [failing]] if repeated else [[failing]])
-    (note,) = finalists_of(sessions, traces[:1], monkeypatch).reasons.values()
+    sessions = Sessions([[timing(1.3), timing(1.2)], [failing]] if repeated else [[failing, failing]])
+    (note,) = finalists_of(sessions, traces, monkeypatch).reasons.values()
     assert note == f"the {'chosen script' if repeated else 'finalists'} failed when repeated: {failing}"
     assert str(failing) == f"wrong_result: {failing.message}"
 
