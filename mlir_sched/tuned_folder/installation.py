@@ -11,7 +11,8 @@ usual names::
     flags.txt                 new      names library.mlir
     summary.json              new      names its library by the emission; a reader ignores one that names another
 
-When the new result has no library, the earlier library is first moved out of ``library.mlir`` in the same way.
+When the new result has no library, the earlier library is first moved out of ``library.mlir`` in the same way. The
+report of the earlier result is removed at first, so that no report is ever shown beside another result.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from mlir_sched.compiler.library_flags import library_flags, library_in, without
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
 
 LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
+CURVE, REPORT = "curve.png", "report.html"
 _EMISSION = re.compile(rf'\b{re.escape(EMISSION)} = "([0-9a-f]+)"')
 _PASSING = ("library.*.mlir", ".library.*.mlir.new", ".library.mlir.new")
 
@@ -72,6 +74,8 @@ def install(folder: Path, files: EmittedFiles, summary: str) -> None:
         files: Library and flags.
         summary: Text of ``summary.json``.
     """
+    for shown in (CURVE, REPORT):
+        (folder / shown).unlink(missing_ok=True)
     library = folder / LIBRARY
     if files.library:
         _use_passing(folder, files)

@@ -50,10 +50,12 @@ def test_a_writer_that_is_killed_at_any_file_operation_leaves_one_whole_result(
         folder.mkdir()
         if before != "nothing":
             put(folder, RESULTS[before])
+            (folder / "report.html").write_text(before)
         ended = kill_at(folder, RESULTS[after], count)
         found = held(folder)
         assert found in (RESULTS.get(before), RESULTS[after])
         seen.add(found)
+        assert found == RESULTS.get(before) or not (folder / "report.html").exists(), "the report of another result"
         if found is not None:
             tuned = read_tuned_folder(folder)
             assert tuned.library == found.library
