@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take minutes: a worker that began such a file last would keep the others waiting."""
+    """Begin with the tests that take about a minute: a worker that began such a test last would keep the others waiting."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -40,7 +40,7 @@ def test_custom_transform_module(tmp_path: Path) -> None:
 
 
 def test_resume_and_edit(tmp_path: Path) -> None:
-    output = run("resume_and_edit.py", 8, tmp_path)
+    output = run("resume_and_edit.py", 4, tmp_path)
     assert "first run: " in output
     if "no script won" not in output:
         assert "edited script: decisions edited; reduction" in output

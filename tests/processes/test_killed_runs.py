@@ -22,6 +22,8 @@ from mlir_sched.processes.temporary import PREFIX
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 from mlir_sched.tuned_folder.installation import FLAGS, EmittedFiles, emission_of, install
 
+pytestmark = pytest.mark.long
+
 TRIALS = 6
 OLDER = EmittedFiles('module attributes {mlir_sched.emission = "aaaaaaaaaaaa"} {\n}\n', ("--older",))
 """The result that the output folder holds when the run begins."""

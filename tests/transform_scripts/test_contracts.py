@@ -68,15 +68,16 @@ class OnPayloads(ModuleTests):
 
 class TestContraction(OnPayloads):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in CONTRACTIONS}
-    candidates = 5
     may_be_refused = 0.02  # 0 of about 120 were
 
     def module(self) -> TransformModule:
         return llvm_cpu.ContractionTiling()
 
 
+@pytest.mark.long
 class TestConvolution(OnPayloads):
     payloads: ClassVar[Mapping[str, Payload]] = CONVOLUTIONS
+    candidates = 2
     may_be_refused = 0.05  # 0 of 413 were
 
     def module(self) -> TransformModule:
@@ -89,7 +90,6 @@ class TestReduction(OnPayloads):
         **{name: PAYLOADS[name] for name in ("moments", "moments_uneven")},
         "independent_ops": independent_ops(64, 128),
     }
-    candidates = 5
 
     def module(self) -> TransformModule:
         return llvm_cpu.ReductionTiling()
@@ -100,7 +100,6 @@ class TestElementwise(OnPayloads):
         **{name: PAYLOADS[name] for name in (*ELEMENTWISE, *EDGES)},
         "every_other_pixel_uneven": every_other_pixel(6, 6, 41),
     }
-    candidates = 5
 
     def module(self) -> TransformModule:
         return llvm_cpu.ElementwiseTiling()
@@ -152,6 +151,7 @@ class TestExample(OnPayloads):
         return example_module()
 
 
+@pytest.mark.alone  # a software device computes on all cores, and takes four times as long beside other tests
 @pytest.mark.usefixtures("device")
 class OnVulkan(OnPayloads):
     target = "vulkan"
@@ -159,6 +159,7 @@ class OnVulkan(OnPayloads):
 
 class TestVulkanContraction(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN}
+    candidates = 2
 
     def module(self) -> TransformModule:
         return gpu.ContractionTiling()
@@ -170,6 +171,7 @@ class TestVulkanSharedContraction(OnVulkan):
         "below_diagonal_product": PAYLOADS["below_diagonal_product"],
         "matmul_large": matmul(256, 128, 192),
     }
+    candidates = 2
 
     def module(self) -> TransformModule:
         return gpu.SharedContraction()
@@ -246,6 +248,7 @@ class TestVulkanLoweringConfig(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {
         name: PAYLOADS[name] for name in (*ON_VULKAN, *ELEMENTWISE, "every_other_pixel")
     }
+    candidates = 2
 
     def module(self) -> TransformModule:
         return vulkan.LoweringConfig()

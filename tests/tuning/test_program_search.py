@@ -191,7 +191,7 @@ def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, st
 def test_by_time_half_is_for_the_untuned_code_of_what_matters_most_and_the_rest_has_its_turn_later(
     tmp_path: Path,
 ) -> None:
-    early, late = by_time(tmp_path, 12.0, 60.0)
+    early, late = by_time(tmp_path, 12.0, 42.0)
     assert early[0] == {"heavy"}
     assert set(early[1].values()) == {NO_TIME_TO_MEASURE}
     assert late == (set(SHAPES), {})
