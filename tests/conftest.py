@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that take about a minute: a worker that began such a test last would keep the others waiting."""
+    """Begin with the tests that take about a minute: begun last, such a test would keep the other worker waiting."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
