@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.runner import RacingOptions
+from mlir_sched.runner import RacingOptions, SampleOptions
+from mlir_sched.runner.protocol import WARM_CALL_S
 
 CLEARLY_SLOWER = 2.0
 """A variant that took this many times the expected time of the emitted program is not measured again."""
@@ -13,8 +14,6 @@ SESSION_S = 1.0
 """Seconds that a session takes besides its calls: its process starts and loads the programs."""
 CHECK_CALLS = 6
 """Calls per program that its checks take in a session, those that look for data races included."""
-WARM_CALLS_S = (2e-3, 0.1)
-"""Seconds per call between which a sample is one call after a further one, which fills the caches."""
 AFTER_S = 2.0
 """Seconds after the last session: the profile of the program and the report. Source: 1.1 s, a T5 encoder."""
 
@@ -53,7 +52,8 @@ def session_s(racing: RacingOptions, default_s: float, others_s: Sequence[float]
 
 
 def _sample_s(call_s: float) -> float:
-    return 2 * call_s if WARM_CALLS_S[0] <= call_s < WARM_CALLS_S[1] else call_s
+    """Return the seconds per call of a sample, twice as many where it is one call after a further one that warms up."""
+    return 2 * call_s if SampleOptions().least_s <= call_s < WARM_CALL_S else call_s
 
 
 def checking_s(calls_s: Sequence[float]) -> float:

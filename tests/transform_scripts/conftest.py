@@ -31,7 +31,7 @@ def rocm_pool() -> Iterator[CompilerPool]:
         yield pool
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def extracted_in_kept_workers(kept_workers: KeptWorkers) -> Iterator[None]:
     """Extract the tasks of all models of these tests in workers that stay."""
     with patch("mlir_sched.tasks.model.run_isolated", kept_workers.run):

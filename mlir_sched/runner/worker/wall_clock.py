@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir_sched.runner.protocol import LONG_CALL_S
+from mlir_sched.runner.protocol import LONG_CALL_S, WARM_CALL_S
 from mlir_sched.runner.worker.calibration import Calibration
 
 MAX_WALL_OVER_CPU = 1.03
@@ -16,10 +16,6 @@ MAX_WALL_OVER_CPU = 1.03
 
 WAKE_UP_NS = 10_000
 """Nanoseconds that a worker thread woken for a call may wait for its core on a quiet machine (6 us were seen)."""
-
-WARM_CALL_S = 0.1
-"""Seconds per call from which the first call is timed, without a call to warm up: reading 100 MB of weights into cold
-caches takes a tenth of this at most."""
 
 WAIT_RUNS = 40
 """Calibration runs (some 50 us each) to wait for a quiet moment before a pair is taken all the same."""

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from mlir_sched.runner.protocol import WARM_CALL_S
 from mlir_sched.runner.worker.calibration import Calibration
-from mlir_sched.runner.worker.wall_clock import WARM_CALL_S, Callee, WallClock
+from mlir_sched.runner.worker.wall_clock import Callee, WallClock
 
 pytestmark = pytest.mark.alone
 
