@@ -169,19 +169,17 @@ class _Choice:
     """The script that won the deciding session, or was taken without one, with all that is needed to measure it again.
 
     Attributes:
-        search: The task's search.
+        entry: The task.
         record: The candidate.
         script: Its script.
-        symbol: Name of its sequence in the library.
         compiled: The untuned code, then the script.
         next: Rank, in the search, of the candidate that is taken where this one fails when repeated; from
             :data:`FINALISTS` on, none is.
     """
 
-    search: TaskSearch
+    entry: _Entry
     record: Record
     script: str
-    symbol: str
     compiled: Sequence[CompileResult]
     next: int = FINALISTS
 
@@ -200,8 +198,8 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     if not any(timing.ratio >= 1.0 and timing.ratio_high >= MIN_GAIN for timing in timings):
         return why_no_gain(timings[0])
     count = 1 + _rivals(timings)
-    if count == 1 and not why_no_gain(timings[0]):
-        return _take(entry, pool)
+    if count == 1 and isinstance(taken := _take(entry, pool), _Choice):
+        return taken
     compiled = compile_scripts(search.task, scripts[:count], pool)
     try:
         _, results = measure_compiled(search.task, compiled, range(count), runner)
@@ -213,7 +211,7 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     timing, best = max(valid, key=lambda found: found[0].ratio)
     if why := why_no_gain(timing):
         return why
-    return _Choice(search, records[best], scripts[best], entry.symbol, (compiled[0], compiled[best + 1]))
+    return _Choice(entry, records[best], scripts[best], (compiled[0], compiled[best + 1]))
 
 
 def _rivals(timings: Sequence[Timing]) -> int:
@@ -230,7 +228,7 @@ def _take(entry: _Entry, pool: CompilerPool, rank: int = 0) -> _Choice | str:
     if why := why_no_gain(_timing(records[rank])):
         return why
     compiled = compile_scripts(entry.search.task, scripts[rank:], pool)
-    return _Choice(entry.search, records[rank], scripts[rank], entry.symbol, compiled, rank + 1)
+    return _Choice(entry, records[rank], scripts[rank], compiled, rank + 1)
 
 
 def _timing(record: Record) -> Timing:
@@ -270,13 +268,13 @@ def _report(choice: _Choice, runner: Runner, pool: CompilerPool) -> Winner | str
 
     Where a script fails that was taken without a session of its own, the next best of the search takes its place.
     """
-    task = choice.search.task
+    task = choice.entry.search.task
     try:
         untuned, (result,) = measure_compiled(task, choice.compiled, [0], runner)
     except BaselineError as error:
         return f"the chosen script could not be measured again: {reason(str(error))}"
     if result.timing is None:
-        following = _take(_Entry(choice.symbol, choice.search), pool, choice.next) if choice.next < FINALISTS else None
+        following = _take(choice.entry, pool, choice.next) if choice.next < FINALISTS else None
         if isinstance(following, _Choice):
             return _report(following, runner, pool)
         return f"the chosen script failed when repeated: {reason(str(result.failure))}"
@@ -287,7 +285,7 @@ def _report(choice: _Choice, runner: Runner, pool: CompilerPool) -> Winner | str
 
 def _winner(choice: _Choice, timing: Timing, untuned: Timing) -> Winner:
     """Return a chosen script with its times."""
-    search, trace = choice.search, choice.record.trace
+    search, trace = choice.entry.search, choice.record.trace
     assert trace is not None
     return Winner(
         search.task,
@@ -297,6 +295,6 @@ def _winner(choice: _Choice, timing: Timing, untuned: Timing) -> Winner:
         choice.compiled[1].code,
         timing,
         untuned,
-        choice.symbol,
+        choice.entry.symbol,
         choice.record.seed,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -115,13 +115,20 @@ def traces() -> list[Trace]:
     return [SPACE.sample(np.random.default_rng(seed)) for seed in range(2)]
 
 
+def replace_processes(
+    monkeypatch: pytest.MonkeyPatch, sessions: Sessions, runner: Callable[[RunnerOptions], Nothing] = Nothing
+) -> None:
+    """Have nothing started, and the sessions' timings taken."""
+    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
+    monkeypatch.setattr(finalists, "Runner", runner)
+    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
+    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+
+
 def finalists_of(
     sessions: Sessions, traces: Sequence[Trace], monkeypatch: pytest.MonkeyPatch, searched: Sequence[Timing] = ()
 ) -> Finalists:
-    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
-    monkeypatch.setattr(finalists, "Runner", Nothing)
-    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
-    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+    replace_processes(monkeypatch, sessions)
     timings = searched or [SEARCHED] * len(traces)
     records = [record(t, "the script of an earlier version", timing) for t, timing in zip(traces, timings, strict=True)]
     search = Searched(task_of("matmul", DISPATCH), SPACE, records)
@@ -199,10 +206,7 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
             budgets.append(options.racing.budget_s)
 
     sessions = Sessions([[timing(1.5)] * 3, [timing(1.5)], [timing(1.5)]])
-    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
-    monkeypatch.setattr(finalists, "Runner", Runner)
-    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
-    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+    replace_processes(monkeypatch, sessions, Runner)
     drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in range(4)]
     records = [record(trace, "") for trace in drawn]
     task = task_of("matmul", DISPATCH)
@@ -217,10 +221,7 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
 
 def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = Sessions([[timing(1.5)]])
-    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
-    monkeypatch.setattr(finalists, "Runner", Nothing)
-    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
-    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+    replace_processes(monkeypatch, sessions)
     records = [record(SPACE.sample(np.random.default_rng(seed)), "") for seed in range(4)]
     searched = cast("TaskSearch", Searched(task_of("matmul", DISPATCH), SPACE, records))
     found = choose_finalists([searched], RunnerOptions.final("local"), seconds=0.0)
