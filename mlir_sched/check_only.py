@@ -35,6 +35,7 @@ from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, Estimate
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuning.estimating import CompileAndAssemble, modelled_device
+from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
 from mlir_sched.tuning.options import TuneOptions
@@ -85,7 +86,8 @@ def tune_without_device(
             built = build_variant(path, target, Variant(DEFAULT, ()), weights)
             if not any(can_tune(task, space, target) for task in built.model.tasks):
                 raise nothing_to_tune(path, built, space)
-            run = TuningRun.of(options, target, space, records, [built], start=start)
+            generation = generation_of(records, fresh=options.fresh)
+            run = TuningRun.of(options, target, space, records, [built], start=start, generation=generation)
             monitor = Monitor(run, PhaseClock(start), progress, ErrorLog(folder).add, STAGES_WITHOUT_DEVICE)
             search = ProgramSearch(run, built, monitor)
             flags = built.model.task_flags

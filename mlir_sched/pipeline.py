@@ -39,6 +39,7 @@ from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.evaluator import CompileAndRun, Evaluators
+from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
@@ -106,7 +107,8 @@ def tune(
 
         with RecordStore.open(store or default_store(folder)) as records:
             progress(Progress(stage))
-            choice = VariantChoice.of(path, target, options, records, start)
+            generation = generation_of(records, fresh=options.fresh)
+            choice = VariantChoice.of(path, target, options, records, start, generation=generation)
             without_scripts = replace(measuring.checks, data_race_calls=0)  # emission looks for races in what it emits
             with Runner(replace(measuring, checks=without_scripts)) as runner:
                 local_sync = options.device is None
@@ -117,7 +119,16 @@ def tune(
                 errors.add(text)
             if not worth_tuning(variants.built, space, target):
                 raise nothing_to_tune(path, variants.built[0], space)
-            run = TuningRun.of(options, target, space, records, variants.built, start=start, start_from=start_from)
+            run = TuningRun.of(
+                options,
+                target,
+                space,
+                records,
+                variants.built,
+                start=start,
+                generation=generation,
+                start_from=start_from,
+            )
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)
             algorithms = AlgorithmChoice(run, Algorithms(path, target, variants.built[0], measuring, weights))

@@ -14,10 +14,11 @@ from benchmarks.networks.networks import network
 
 
 def export(name: str, folder: Path) -> None:
-    """Write a network's files into a folder."""
+    """Write a network's files into a folder, which is made if there is none."""
     import iree.turbine.aot as aot
     import torch
 
+    folder.mkdir(parents=True, exist_ok=True)
     module, example = network(name)
     np.save(folder / "input.npy", example.numpy())
     torch.onnx.export(module, (example,), str(folder / "model.onnx"), dynamo=False, opset_version=17, input_names=["x"])

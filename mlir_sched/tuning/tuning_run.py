@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -60,16 +59,16 @@ class TuningRun:
         built: Sequence[BuiltVariant],
         *,
         start: float,
+        generation: int = 0,
         start_from: Sequence[Trace] = (),
     ) -> TuningRun:
         """Return the run on a model, begun now or resumed.
 
         Args:
-            options, target, space, store, start_from: As the attributes.
+            options, target, space, store, generation, start_from: As the attributes.
             built: All variants of the model.
             start: When this process began with the run, by ``time.monotonic()``.
         """
-        generation = _generation(store, fresh=options.fresh)
         asked = _asked(options, target, space, built, start_from, generation)
         key = _digest([*asked, options.trials, options.minutes])
         clock = RunClock(store, _digest([*asked, "clock"]), start)  # more trials or minutes go on with the same clock
@@ -100,19 +99,6 @@ def _call_s(built: BuiltVariant) -> float:
 def _final(target: Target) -> RacingOptions:
     """Return the options of the sessions at the end."""
     return RunnerOptions.final(target.driver).racing
-
-
-def _generation(store: RecordStore, *, fresh: bool) -> int:
-    """Return how often the user asked for a fresh start, now included; every fresh start has its own number."""
-    generation = 0
-    while store.decided(f"fresh-{generation}") is not None:
-        generation += 1
-    if fresh:
-        own = uuid.uuid4().hex
-        while store.decide(f"fresh-{generation}", lambda: own) != own:
-            generation += 1  # another process was faster
-        generation += 1
-    return generation
 
 
 def _asked(

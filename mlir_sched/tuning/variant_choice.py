@@ -46,10 +46,13 @@ class VariantChoice(Choice):
     _compiled: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(path: Path, target: Target, options: TuneOptions, store: RecordStore, start: float) -> VariantChoice:
-        """Return the choice of a run on a model file that began at ``start``."""
+    def of(
+        path: Path, target: Target, options: TuneOptions, store: RecordStore, start: float, *, generation: int = 0
+    ) -> VariantChoice:
+        """Return the choice of a run on a model file that began at ``start``, in a generation of the store."""
         file = path.stat()
-        run = (str(path.resolve()), file.st_size, file.st_mtime_ns, target.key, options.minutes, options.seed)
+        model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
+        run = (*model, target.key, options.minutes, options.seed, generation)
         key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
         return VariantChoice(store, key, start + compiling_s(options), target.cores)
 

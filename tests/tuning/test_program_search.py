@@ -22,6 +22,7 @@ from mlir_sched.tuned_folder.program_curve import ProgramCurve
 from mlir_sched.tuning.budget import Part
 from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.exchange import finds_of
+from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
@@ -248,6 +249,24 @@ def test_programs_that_are_short_at_first_have_the_same_variants_when_the_run_go
         assert choice.short(["default"]) == resumed.short(["default", "O3"]) == resumed.short([]) == ["default"]
         other = VariantChoice.of(model, replace(TARGET, cores=TARGET.cores + 1), options, store, 0.0)
         assert other.short(["O3"]) == ["O3"]
+
+
+def test_a_fresh_start_knows_nothing_that_earlier_runs_decided_of_variants(tmp_path: Path) -> None:
+    model, options = tmp_path / "model.mlir", TuneOptions(minutes=1.0)
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        earlier, resumed = (VariantChoice.of(model, TARGET, options, store, time.monotonic()) for _ in range(2))
+        earlier.until = 0.0
+        assert not earlier.wants("data-tiling")
+        earlier.keep()
+        assert earlier.settles(LAYOUT, 4.7)
+        assert earlier.short(["default"]) == ["default"]
+        assert not resumed.wants("data-tiling")
+        generation = generation_of(store, fresh=True)
+        fresh = VariantChoice.of(model, TARGET, options, store, time.monotonic(), generation=generation)
+        assert fresh.wants("data-tiling")
+        assert not fresh.settles(LAYOUT, 1.2)
+        assert fresh.short(["O3"]) == ["O3"]
 
 
 def test_the_expected_time_is_known_at_every_round_and_a_resumed_run_knows_when_that_was(tmp_path: Path) -> None:

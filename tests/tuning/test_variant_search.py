@@ -21,6 +21,7 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.evaluator import Evaluator
+from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
@@ -65,7 +66,8 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sea
         monkeypatch.setattr("mlir_sched.tuning.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
             target = replace(TARGET, cores=cores)
-            run = TuningRun.of(options, target, SPACE, store, variants, start=0.0)
+            generation = generation_of(store, fresh=fresh)
+            run = TuningRun.of(options, target, SPACE, store, variants, start=0.0, generation=generation)
             return turns_of(VariantSearch.of(run, variants, Heard(), time_programs), open_evaluator)
 
     return run
