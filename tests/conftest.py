@@ -16,6 +16,7 @@ from fixed_targets import FIXED, FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN, design_sp
 from folders import ROOT, TESTS
 from kept_workers import KeptWorkers
 from payloads import PAYLOADS, Payload
+from short_sessions import short_sessions
 
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -52,6 +53,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert script == path.read_text(), "the script changed; if that is meant: pytest --update-golden"
 
     return compare
+
+
+@pytest.fixture(name="short_sessions")
+def runs_with_short_sessions() -> Iterator[None]:
+    """Have the runs in this process end with short sessions."""
+    with short_sessions():
+        yield
 
 
 @pytest.fixture(scope="session")

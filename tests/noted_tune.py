@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
+from short_sessions import short_sessions
+
 from mlir_sched.cli import main
 from mlir_sched.outcome import Outcome
 from mlir_sched.tasks.task import Task
@@ -46,5 +48,5 @@ def note(task: Task, what: str) -> None:
 
 
 if __name__ == "__main__":
-    with patch("mlir_sched.pipeline.CompileAndRun", Noted):
+    with short_sessions(), patch("mlir_sched.pipeline.CompileAndRun", Noted):
         sys.exit(main(sys.argv[2:]))

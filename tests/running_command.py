@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from folders import TESTS
 
-CLI = ("-m", "mlir_sched.cli")
+CLI = (str(TESTS / "short_sessions.py"),)
 
 
 @dataclass

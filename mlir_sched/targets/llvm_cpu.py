@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from mlir_sched.compiler.program_flags import FUSED_PADDING
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.targets.kind import DEFAULT, TargetKind
@@ -125,7 +126,7 @@ KIND = TargetKind(
         "data-tiling": ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all"),
         # No padded copy: a tuned padded depthwise convolution takes 75 us instead of 130 us, a tuned conv1d 56 us
         # instead of 61 us.
-        "fused-padding": ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",),
+        "fused-padding": (FUSED_PADDING,),
     },
     facts,
     threads=local_task_workers,

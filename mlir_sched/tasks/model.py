@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from mlir_sched.compiler.program_flags import task_flags
 from mlir_sched.compiler.worker_process import WorkerLimits, run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import ParameterFile, require_scopes
@@ -17,7 +18,7 @@ from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.reasons import reason
 from mlir_sched.targets.target import LOCAL, Target
-from mlir_sched.tasks.task import Task, task_flags
+from mlir_sched.tasks.task import Task
 
 TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
 """Flags under which a program is split into tasks, and compiled once its dispatches have scripts.

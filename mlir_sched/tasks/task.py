@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_sched.payload import Dispatch, TensorSpec
-
-GROWTH = "--iree-opt-const-expr-max-size-increase-threshold"
-"""IREE's flag that says how many bytes a constant may grow when the compiler evaluates what is computed from it
-(HoistIntoGlobals.cpp). It matters to the program only, before dispatches are formed."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +22,7 @@ class Task:
         outputs: Tensors that the dispatch writes; a tensor that is updated in place is also an input.
         dispatch: The dispatch's ops; None when it cannot be tuned.
         not_tunable: Why the dispatch cannot be tuned; empty when it can.
-        flags: The compiler flags of the task's program (target flags first), by :func:`task_flags`.
+        flags: The compiler flags of the task's program (target flags first), by :func:`.program_flags.task_flags`.
         constants: Positions of the inputs that are constants of the model, such as weights, in all calls. Empty where
             the constants of the whole model stay in the cache of a core.
         reuse_bytes: Bytes of constants that the model reads between two calls with the same constants
@@ -45,8 +40,3 @@ class Task:
     flags: tuple[str, ...]
     constants: tuple[int, ...] = ()
     reuse_bytes: int = 0
-
-
-def task_flags(flags: Sequence[str]) -> tuple[str, ...]:
-    """Return the flags of a program that matter to its tasks, too: equal dispatches of programs share their records."""
-    return tuple(flag for flag in flags if not flag.startswith(f"{GROWTH}="))

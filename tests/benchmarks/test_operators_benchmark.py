@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from payloads import matmul
 
+from benchmarks.operators import __main__ as operators_main
 from benchmarks.operators import comparison, make_peer, programs, roofline
 from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec, environment_of
 from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
@@ -340,13 +341,15 @@ def test_the_row_of_a_file_is_named_after_it() -> None:
     assert (operator.name, operator.flops, operator.known) == ("model", None, False)
 
 
-def test_a_run_without_other_frameworks(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("short_sessions")
+def test_a_run_without_other_frameworks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "tiny.mlir").write_text(TINY)
     options = ["--trials", "2", "--seeds", "1", "--rounds", "3", "--sample-s", "0.001", "--peers-folder", str(tmp_path)]
     files = ["--json", str(tmp_path / "all.json"), "--chart", str(tmp_path / "chart.png")]
-    command = [sys.executable, "-m", "benchmarks.operators", str(tmp_path / "tiny.mlir"), *options, *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr(sys, "argv", ["operators", str(tmp_path / "tiny.mlir"), *options, *files])
+    operators_main.main()
     (found,) = json.loads((tmp_path / "all.json").read_text())["rows"]
     columns = {"IREE default", "IREE O3", "IREE data-tiling", "IREE fused-padding", TUNED}
     assert columns == set(found["views"][CALLS]["columns"])
@@ -354,8 +357,9 @@ def test_a_run_without_other_frameworks(tmp_path: Path) -> None:
     (taken,) = found["sessions"]
     assert (taken["flops"], taken["moved_bytes"]) == (2 * 16**3, 3 * 4 * 16**2)
     assert taken["tuning"][TUNED]["trials"] == 2
-    assert "one seed: " in done.stdout
-    assert "tvm: no equivalent is known" in done.stdout
+    printed = capsys.readouterr().out
+    assert "one seed: " in printed
+    assert "tvm: no equivalent is known" in printed
     assert (tmp_path / "chart.png").stat().st_size > 1000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import subprocess
 import sys
@@ -58,6 +59,23 @@ def tiny(tmp_path: Path) -> Path:
 def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+
+
+@pytest.fixture
+def run_here(
+    short_sessions: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[str, int]]:
+    """Return a function that runs a benchmark in this process and returns what it prints, and its exit code."""
+
+    def run_main(module: str, *arguments: object) -> tuple[str, int]:
+        monkeypatch.setattr(sys, "argv", [module, *map(str, arguments)])
+        try:
+            importlib.import_module(f"benchmarks.{module}").main()
+        except SystemExit as ended:
+            return capsys.readouterr().out, int(ended.code or 0)
+        return capsys.readouterr().out, 0
+
+    return run_main
 
 
 def test_enumeration_finds_every_legal_trace_once(space_for: Callable[[str], DesignSpace]) -> None:
@@ -199,18 +217,21 @@ def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
     assert all(sketch["size"]["traces"] > 2 for sketch in found)
 
 
-def test_a_composition_run_goes_on_where_it_was(tiny: Path, tmp_path: Path) -> None:
+def test_a_composition_run_goes_on_where_it_was(
+    tiny: Path, tmp_path: Path, run_here: Callable[..., tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.composition.__main__.growing_spaces", lambda whole: growing_spaces(whole)[-2:])
     files = ("--json", tmp_path / "all.json", "--store", tmp_path / "store.sqlite")
     options = ("--trials", 2, "--round-size", 2, "--seeds", 1)
-    done = run("composition", tiny, *options, *files, "--chart", tmp_path / "chart.png")
-    assert done.returncode == 0, done.stderr
+    printed, code = run_here("composition.__main__", tiny, *options, *files, "--chart", tmp_path / "chart.png")
+    assert code == 0
     (row,) = json.loads((tmp_path / "all.json").read_text())["rows"]
     assert row["name"] == "tiny"
     assert all(cell["trials"] == 2 for cells in row["best"].values() for cell in cells)
     assert (tmp_path / "chart.png").stat().st_size > 1000
-    again = run("composition", tiny, *options, *files)
-    assert "seed 0" in done.stdout
-    assert "seed 0" not in again.stdout  # the row is there already
+    again, _ = run_here("composition.__main__", tiny, *options, *files)
+    assert "seed 0" in printed
+    assert "seed 0" not in again  # the row is there already
 
 
 def test_a_recorded_space_goes_on_from_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,20 +292,22 @@ def test_further_shapes_are_read_back_under_the_same_setting_only(tmp_path: Path
     assert notes[-1] == "2 shapes, 64 candidates, 1 failed; 1 shapes are not well"
 
 
-def test_a_run_of_one_further_shape_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_run_of_one_further_shape_goes_on_where_it_was(
+    tmp_path: Path, run_here: Callable[..., tuple[str, int]]
+) -> None:
     asked = {"trials": 2, "threads": 1, "seed": 0, "rounds": 6}
     path = tmp_path / "all.json"
     further_shapes.write_json(path, [], asked)
     options = ("--only", "matmul_tiny", "--trials", 2, "--rounds", 6, "--json", path, "--store", tmp_path / "store")
-    done = run("further_shapes", *options)
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed, code = run_here("further_shapes", *options)
+    assert code == 0, printed
     (row,) = further_shapes.read_json(path, asked)
     assert (row.name, row.tried, row.failed, row.problem) == ("matmul_tiny", 2, 0, "")
     assert row.best is not None
     assert 0 < row.of_roofline < 1
-    again = run("further_shapes", *options)
-    assert "matmul_tiny ..." in done.stdout
-    assert "matmul_tiny ..." not in again.stdout
+    again, _ = run_here("further_shapes", *options)
+    assert "matmul_tiny ..." in printed
+    assert "matmul_tiny ..." not in again
     assert "no such shape: XYZ" in run("further_shapes", "--only", "XYZ").stderr
 
 

@@ -9,7 +9,9 @@ from command_line import COMMAND, MODEL, TRIALS, Cli, Ended
 
 
 @pytest.fixture
-def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+def cli(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, short_sessions: None
+) -> Cli:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.mlir").write_text(MODEL)
     return Cli(tmp_path, capsys)

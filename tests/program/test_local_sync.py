@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from payloads import matmul
+from short_sessions import short_sessions
 
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
@@ -34,7 +35,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
     """Return what tuning a short program on two threads finds."""
     folder = tmp_path_factory.mktemp("local_sync")
     (folder / "model.mlir").write_text(SHORT)
-    return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=16, threads=2))
+    with short_sessions():
+        return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=16, threads=2))
 
 
 class OnlyO3(Choice):

@@ -46,6 +46,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
     return "toy-cpu"
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_a_third_target_is_a_description_and_a_folder(toy: str, tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(vector_add(4096).text)
     result = tune(tmp_path / "model.mlir", tmp_path / "tuned", options=TuneOptions(target=toy, trials=3, threads=1))

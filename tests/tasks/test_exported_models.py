@@ -155,6 +155,7 @@ def test_a_program_whose_weights_are_missing_is_refused_with_the_option_to_add(
         extract(model, cases.TARGET, TASK_FLAGS)
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_timed_together(
     with_parameters: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -167,6 +168,7 @@ def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_ti
     assert {d.name: d.note for d in result.dispatches if "gathers" in d.note}
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(bytecode: Path, tmp_path: Path) -> None:
     result = tune(bytecode, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
     assert result.program.verified
@@ -177,6 +179,7 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
     assert all(len(dispatch.note) <= 120 for dispatch in result.dispatches)
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_the_function_whose_numbers_cannot_be_verified_is_named_and_the_other_is_tuned(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(STABLEHLO + STABLEHLO.replace("@main", "@zero").replace("return %1", "return %zero"))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from short_sessions import short_sessions
 
 from mlir_sched import TuneOptions, tune
 from mlir_sched.cli.tune import summary_lines
@@ -36,7 +37,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> TuneResult:
     """Return what tuning a program whose calls cannot be counted finds."""
     folder = tmp_path_factory.mktemp("notes")
     (folder / "model.mlir").write_text(MODEL)
-    return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
+    with short_sessions():
+        return tune(folder / "model.mlir", folder / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
 
 
 def test_calls_that_cannot_be_counted_are_noted_in_the_result(result: TuneResult) -> None:

@@ -4,6 +4,7 @@ from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.composition import Composition
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
 from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
+from mlir_sched.program.rewrites.fused_padding import FusedPadding
 from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
 from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
@@ -18,6 +19,7 @@ __all__ = [
     "Composition",
     "ContiguousFilters",
     "DecomposedAttention",
+    "FusedPadding",
     "PackedWeights",
     "PaddedConvolution",
     "ProgramRewrite",
@@ -34,7 +36,8 @@ def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth trying on ``cores`` cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
     padded = (PaddedConvolution(), ReshapedPadding())
-    packed = (PackedWeights(), Composition(ChannelsLast(cancel=True), PackedWeights()))
+    network = (ChannelsLast(cancel=True), PackedWeights())
+    packed = (PackedWeights(), Composition(*network), Composition(*network, FusedPadding()))
     attention = (DecomposedAttention(), Composition(DecomposedAttention(), PackedWeights()))
     layouts = (ChannelsLast(), *packed, ContiguousFilters())
     return (SingleDispatch(), SplitReduction(cores), *attention, *layouts, *padded, Winograd(), *transposed)

@@ -12,6 +12,7 @@ from iree.compiler import ir
 
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.composition import Composition, rewritten
+from mlir_sched.program.rewrites.fused_padding import FusedPadding
 from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.winograd import Winograd
@@ -32,12 +33,16 @@ def name_of(shape: str) -> str:
     return Winograd([shape]).name
 
 
-def with_algorithms(name: str, shapes: Sequence[str]) -> ProgramRewrite:
+def with_algorithms(name: str, shapes: Sequence[str], program: ir.Module) -> ProgramRewrite:
     """Return a rewrite that computes convolutions of some shapes by another algorithm, and is as before otherwise.
 
     Args:
-        name: Name of the rewrite: ``channels_last``, or that with packed weights.
+        name: Name of the rewrite: ``channels_last``, or that with packed weights, or with fused padding, too.
         shapes: At least one of :func:`other_algorithms`.
+        program: As there.
     """
-    packed = (PackedWeights(),) if name != ChannelsLast.name else ()
-    return Composition(ChannelsLast(cancel=True), Winograd(shapes), *packed)
+    before = name.split("+")
+    packed = (PackedWeights(),) if PackedWeights.name in before else ()
+    network = Composition(ChannelsLast(cancel=True), Winograd(shapes), *packed)
+    fused = Composition(*network.parts, FusedPadding())
+    return fused if FusedPadding.name in before and fused.applies(program) else network

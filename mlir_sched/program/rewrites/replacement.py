@@ -85,11 +85,15 @@ def included(symbol: str, handle: Any) -> Any:
     return transform.IncludeOp([transform.AnyOpType.get()], symbol, propagate(), [handle]).results[0]
 
 
-def ops_named(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
-    """Emit a handle on all ops with a name, and attributes, at or below a handle's op."""
+def ops_named(
+    handle: Any, name: str, attributes: Mapping[str, Any] | None = None, result: ir.Type | None = None
+) -> Any:
+    """Emit a handle on all ops with a name, attributes, and a type of the result, at or below a handle's op."""
     given: dict[str, ir.Attribute] = {"ops": ir.ArrayAttr.get([ir.StringAttr.get(name)])}
     if attributes:
         given["op_attrs"] = ir.DictAttr.get(dict(attributes))
+    if result is not None:
+        given["filter_result_type"] = ir.TypeAttr.get(result)
     return _matched(handle, given)
 
 

@@ -79,6 +79,17 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
     def compute(self, site: S, *inputs: Any) -> Any:
         """Return what replaces the result, computed from the inputs by ops at the current insertion point."""
 
+    def find(self, module: Any, site: S, matcher: str) -> Any:
+        """Emit a handle on the ops of all sites of a kind; by default those that a matcher finds.
+
+        Args:
+            module: A handle on the program's module.
+            site: A site of the kind.
+            matcher: Symbol of the sequence that :meth:`match` makes for it.
+        """
+        del site
+        return transform.CollectMatchingOp([transform.AnyOpType.get()], module, matcher).results[0]
+
     def marked(self, result: Any) -> Any:
         """Return the op of a replacement that carries the mark of the rewrite; by default the last op.
 
@@ -113,7 +124,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
             any_op = transform.AnyOpType.get()
             for index, (site, number) in enumerate(zip(firsts, numbers, strict=True)):
                 symbol = f"{self.symbol}_{index}"
-                found = transform.CollectMatchingOp([any_op], module, f"match_{symbol}").results[0]
+                found = self.find(module, site, f"match_{symbol}")
                 require_number(found, number)
                 each = transform.ForeachOp([], [found])
                 with ir.InsertionPoint(each.body):

@@ -14,8 +14,6 @@ from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.linalg_ops import zero
 from mlir_sched.program.rewrites.replacement import match_dag, only_op, producer_of
 
-FUSED_PADDING = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
-"""Without this flag the padded tensor is made by a dispatch of its own."""
 _SIDES = ("static_low", "static_high")
 
 
@@ -34,9 +32,14 @@ def sides_of(pad: Any) -> list[list[int]]:
     return [list(ir.DenseI64ArrayAttr(pad.attributes[name])) for name in _SIDES]
 
 
+def widths_of(pad: Any) -> dict[str, Any]:
+    """Return the attributes with the widths of the padding."""
+    return {name: pad.attributes[name] for name in _SIDES}
+
+
 def only_pad(handle: Any, pad: Any) -> Any:
     """Emit a handle on the ``tensor.pad`` of a handle; fail unless it has the widths and the constant of ``pad``."""
-    found = only_op(handle, PAD, {name: pad.attributes[name] for name in _SIDES})
+    found = only_op(handle, PAD, widths_of(pad))
     yielded = only_op(found, "tensor.yield")
     match_dag(_padding(pad), [], producer_of(yielded, 0))
     return found

@@ -18,6 +18,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.operations import walk
+from mlir_sched.compiler.program_flags import GROWTH
 from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
@@ -40,7 +41,6 @@ from mlir_sched.program.rewrites.linalg_ops import (
     zeros,
 )
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
-from mlir_sched.tasks.task import GROWTH
 
 Matrix = Sequence[Sequence[float]]
 TAPS = 3

@@ -15,13 +15,14 @@ from iree.compiler.dialects.transform import interpreter
 
 from mlir_sched.compiler.library_flags import PROGRAM_ENTRY
 from mlir_sched.compiler.operations import first_function, symbol_of
+from mlir_sched.compiler.program_flags import task_flags
 from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
 from mlir_sched.compiler.worker.session import ABI, FLOW, SOURCES, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.reasons import reason
 from mlir_sched.tasks.model import Model
-from mlir_sched.tasks.task import Task, task_flags
+from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
 from mlir_sched.tasks.worker.call_counts import DispatchCall, count_calls
 from mlir_sched.tasks.worker.constants import reuse_bytes

@@ -107,6 +107,7 @@ def test_the_weights_of_a_layer_are_packed_as_well(tmp_path: Path) -> None:
     assert names[BOTH.name] == "decomposed_attention"
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_an_attention_of_wide_heads_is_tuned_decomposed(tmp_path: Path) -> None:
     model = write(tmp_path, causal(64, 64))  # 10 times as fast as IREE's own code for it
     result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=6, round_size=2, threads=1))

@@ -216,6 +216,7 @@ def test_split_without_products_to_leave_out_does_not_apply(name: str, tmp_path:
     assert not applies(TransposedConvolution(split), write(tmp_path, CASES[name].text()))
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> None:
     """Four times fewer products are a gain that no noise hides."""
     text = (ROOT / "benchmarks" / "models" / "transposed_conv2d_zeros.mlir").read_text()
