@@ -5,6 +5,7 @@ from mlir_sched.program.rewrites.composition import Composition
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
 from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
 from mlir_sched.program.rewrites.fused_padding import FusedPadding
+from mlir_sched.program.rewrites.global_mean import GlobalMean
 from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
 from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
@@ -20,6 +21,7 @@ __all__ = [
     "ContiguousFilters",
     "DecomposedAttention",
     "FusedPadding",
+    "GlobalMean",
     "PackedWeights",
     "PaddedConvolution",
     "ProgramRewrite",

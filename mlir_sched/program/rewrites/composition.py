@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from iree.compiler import ir
 
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.rewrites.replacement import append_sequence, included, mark, ops_marked
+from mlir_sched.program.rewrites.replacement import append_in_turn, mark, ops_marked
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.tasks.worker.extraction import apply_to_program
 from mlir_sched.transform_scripts.script import new_library, print_module
@@ -36,16 +35,7 @@ class Composition(ProgramRewrite):
     def append(self, library: ir.Module, program: ir.Module) -> str:
         """Append all rewrites, and a sequence that includes them in turn; see :meth:`ProgramRewrite.append`."""
         symbols = [part.append(library, before) for part, before in self._stages(program)]
-
-        def rewrite(module: Any) -> Any:
-            for symbol in symbols:
-                module = included(symbol, module)
-            mark(ops_marked(module, self.parts[-1].name), self.name)
-            return module
-
-        symbol = "_and_".join(symbols)
-        append_sequence(library, symbol, rewrite, consumes=True)
-        return symbol
+        return append_in_turn(library, symbols, lambda module: mark(ops_marked(module, self.parts[-1].name), self.name))
 
     def _stages(self, program: ir.Module) -> Iterator[tuple[ProgramRewrite, ir.Module]]:
         """Yield every rewrite with the program that it rewrites."""

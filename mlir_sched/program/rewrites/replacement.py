@@ -23,6 +23,27 @@ def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any],
         transform.YieldOp([body(sequence.bodyTarget)])
 
 
+def append_in_turn(library: ir.Module, symbols: Sequence[str], end: Callable[[Any], None] | None = None) -> str:
+    """Append a sequence that includes others in turn, and return its symbol.
+
+    Args:
+        library: The library.
+        symbols: The sequences; each consumes the program's module and returns it.
+        end: Emits what comes after all of them, given a handle on the module; by default nothing.
+    """
+
+    def rewrite(module: Any) -> Any:
+        for symbol in symbols:
+            module = included(symbol, module)
+        if end is not None:
+            end(module)
+        return module
+
+    name = "_and_".join(symbols)
+    append_sequence(library, name, rewrite, consumes=True)
+    return name
+
+
 def append_function(
     library: ir.Module, symbol: str, arguments: Sequence[Any], result: Any, body: Callable[..., Any]
 ) -> None:

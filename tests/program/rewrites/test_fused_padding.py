@@ -1,0 +1,104 @@
+"""Padding that convolutions read where it is: no padded copy is left, and what is read otherwise stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from channels_first_networks import function, layer, padded
+from iree.compiler import ir
+from iree_cases import FLAGS
+from rewriting import abi, applies, compiled_to, library_for, run, write
+
+from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.program.rewrites import ChannelsLast, Composition, FusedPadding, PackedWeights
+from mlir_sched.program.rewrites.algorithms import other_algorithms, with_algorithms
+from mlir_sched.transform_scripts.script_form import script_context
+
+PACKED = Composition(ChannelsLast(cancel=True), PackedWeights())
+BOTH = Composition(*PACKED.parts, FusedPadding())
+
+
+def network() -> str:
+    """Return a product of 128 columns, a padded depthwise convolution of its result, and another product."""
+    pad = padded("%out0", "1x128x8x8", "1x128x10x10", 1)
+    layers = [
+        layer(0, "conv_2d_nchw_fchw", "%image", ("1x16x8x8", "128x16x1x1", "1x128x8x8"), 1),
+        layer(1, "depthwise_conv_2d_nchw_chw", "%pad1", ("1x128x10x10", "128x3x3", "1x128x8x8"), 1, pad),
+        layer(2, "conv_2d_nchw_fchw", "%out1", ("1x128x8x8", "32x128x1x1", "1x32x8x8"), 1),
+    ]
+    return function("1x16x8x8", "".join(layers), "%out2", "1x32x8x8")
+
+
+def dispatches(model: Path, flags: tuple[str, ...]) -> list[str]:
+    return [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
+
+
+def test_a_network_computes_the_same_without_a_padded_copy(tmp_path: Path) -> None:
+    model = write(tmp_path, network())
+    copied = dispatches(model, library_for(PACKED, model, tmp_path))
+    flags = (*library_for(BOTH, model, tmp_path), *BOTH.flags)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))[BOTH.name] == 1
+    fused = dispatches(model, flags)
+    assert any("memcpy" in line for line in copied)
+    assert not any("memcpy" in line for line in fused)
+    assert len([line for line in fused if "transpose" not in line]) == 3
+    image = np.random.default_rng(0).integers(-4, 5, (1, 16, 8, 8)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+
+
+READ = """
+  %doubled = arith.addf %pad1, %pad1 : tensor<1x128x10x10xf32>
+  %unused = util.optimization_barrier %doubled : tensor<1x128x10x10xf32>"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(("%edge1 = arith.constant 0.0", "%edge1 = arith.constant 1.0"), id="padded with ones"),
+        pytest.param(("  %zero1 =", f"{READ}\n  %zero1 ="), id="read by another op, too"),
+    ],
+)
+def test_other_padding_stays(change: tuple[str, str], tmp_path: Path) -> None:
+    text = network().replace(*change)
+    assert text != network()
+    assert not applies(FusedPadding(), write(tmp_path, text))
+
+
+def test_every_padding_of_a_kind_has_to_be_one_that_only_convolutions_read(tmp_path: Path) -> None:
+    again = padded("%out1", "1x128x8x8", "1x128x10x10", 5) + READ.replace("%pad1", "%pad5")
+    text = network().replace("  %zero2 =", f"  {again}\n  %zero2 =")
+    assert applies(FusedPadding(), write(tmp_path, network()))
+    assert not applies(FusedPadding(), write(tmp_path, text))
+
+
+def with_window(op: str = "depthwise_conv_2d_nchw_chw", taps: str = "128x3x3") -> str:
+    """Return a product, an op on its padded result with a stride of 2, and a padded 3x3 convolution."""
+    pads = [padded("%out0", "1x128x16x16", "1x128x18x18", 1), padded("%out1", "1x128x8x8", "1x128x10x10", 2)]
+    layers = [
+        layer(0, "conv_2d_nchw_fchw", "%image", ("1x16x16x16", "128x16x1x1", "1x128x16x16"), 1),
+        layer(1, op, "%pad1", ("1x128x18x18", taps, "1x128x8x8"), 2, pads[0]),
+        layer(2, "conv_2d_nchw_fchw", "%pad2", ("1x128x10x10", "64x128x3x3", "1x64x8x8"), 1, pads[1]),
+    ]
+    return function("1x16x16x16", "".join(layers), "%out2", "1x64x8x8")
+
+
+@pytest.mark.parametrize("name", [BOTH.name, PACKED.name, "channels_last"])
+def test_another_algorithm_for_some_convolutions_leaves_the_padding_of_others_fused(name: str, tmp_path: Path) -> None:
+    model = write(tmp_path, with_window())
+    with script_context(), ir.Location.unknown():
+        program = ir.Module.parse(abi(model))
+        (shape,) = other_algorithms(program)
+        rewrite = with_algorithms(name, [shape], program)
+    assert rewrite.name == name.replace("channels_last", f"channels_last+winograd({shape})")
+
+
+def test_where_another_algorithm_reads_all_padding_none_is_fused(tmp_path: Path) -> None:
+    model = write(tmp_path, with_window("pooling_nchw_max", "3x3"))
+    with script_context(), ir.Location.unknown():
+        program = ir.Module.parse(abi(model))
+        assert with_algorithms(BOTH.name, other_algorithms(program), program).name.endswith("packed_weights")
