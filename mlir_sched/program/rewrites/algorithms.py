@@ -33,16 +33,13 @@ def name_of(shape: str) -> str:
     return Winograd([shape]).name
 
 
-def with_algorithms(name: str, shapes: Sequence[str], program: ir.Module) -> ProgramRewrite:
+def with_algorithms(name: str, shapes: Sequence[str]) -> ProgramRewrite:
     """Return a rewrite that computes convolutions of some shapes by another algorithm, and is as before otherwise.
 
     Args:
         name: Name of the rewrite: ``channels_last``, or that with packed weights, or with fused padding, too.
         shapes: At least one of :func:`other_algorithms`.
-        program: As there.
     """
-    before = name.split("+")
-    packed = (PackedWeights(),) if PackedWeights.name in before else ()
-    network = Composition(ChannelsLast(cancel=True), Winograd(shapes), *packed)
-    fused = Composition(*network.parts, FusedPadding())
-    return fused if FusedPadding.name in before and fused.applies(program) else network
+    _, *others = name.split("+")
+    further = [part for part in (PackedWeights(), FusedPadding()) if part.name in others]
+    return Composition(ChannelsLast(cancel=True), Winograd(shapes), *further)

@@ -48,7 +48,7 @@ def algorithm_scripts(path: str, name: str) -> tuple[tuple[str, str, RewriteScri
     """
     with _program(path) as program:
         return tuple(
-            (shape, name_of(shape), _script(with_algorithms(name, [shape], program), program))
+            (shape, name_of(shape), _script(with_algorithms(name, [shape]), program))
             for shape in other_algorithms(program)
         )
 
@@ -60,7 +60,7 @@ def script_with_algorithms(path: str, name: str, shapes: Sequence[str]) -> Rewri
         As in :func:`algorithm_scripts`.
     """
     with _program(path) as program:
-        return _script(with_algorithms(name, shapes, program), program)
+        return _script(with_algorithms(name, shapes), program)
 
 
 @contextmanager
