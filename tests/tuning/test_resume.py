@@ -18,8 +18,6 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.models import XGBoostModel
 
-pytestmark = pytest.mark.alone
-
 SCRIPT = TESTS / "replayed_run.py"
 TRIALS = 40
 Key = tuple[str, str, str, int]

@@ -15,8 +15,8 @@ from iree.compiler.dialects import arith, transform
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.linalg_ops import dims_map, expand, generic, zeros
-from mlir_sched.program.rewrites.replacement import match_dag, only_op, operand_of, producer_of
-from mlir_sched.program.rewrites.site_rewrite import OpSite, SiteRewrite
+from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, only_op, operand_of, producer_of
+from mlir_sched.program.rewrites.site_rewrite import OpSite, SiteRewrite, told_apart
 from mlir_sched.program.rewrites.tensor_pad import only_pad, pads_with_zeros, sides_of
 
 GENERIC = "linalg.generic"
@@ -47,6 +47,16 @@ class MeanSite(OpSite):
         """The image without padding: batch, channels, rows, columns."""
         return [self.pad.operands[0]]
 
+    @property
+    def matched(self) -> tuple[Any, ...]:
+        """What a matcher compares: the division alone."""
+        return super().kind
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """A key, equal for sites that the same replacement is right for."""
+        return *self.matched, str(self.inputs[0].type), attributes_of(self.pad)
+
 
 class GlobalMean(SiteRewrite[MeanSite]):
     """Adds up the pixels of every channel, and divides by their number."""
@@ -57,7 +67,8 @@ class GlobalMean(SiteRewrite[MeanSite]):
         """Return the means whose divisions no matcher takes for another op of the program."""
         found = [(op, _site(op)) for op in walk(program.operation) if _is_division(op)]
         others = {OpSite(op).kind for op, site in found if site is None}
-        return [site for op, site in found if site is not None and OpSite(op).kind not in others]
+        apart = told_apart([site for _, site in found if site is not None], lambda site: site.matched)
+        return [site for site in apart if site.matched not in others]
 
     def match(self, root: Any, site: MeanSite) -> None:
         """Emit the comparison of the division."""

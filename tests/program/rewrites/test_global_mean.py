@@ -116,3 +116,11 @@ def test_a_division_of_the_same_form_by_something_else_is_not_taken_for_a_mean(t
     again = mean().partition("  %mean =")[2].replace("%sums#1", "%ones").replace("%sums#0", "%mean")
     text = program(mean() + "\n  %again =" + again)
     assert not applies(GlobalMean(), write(tmp_path, text.replace("return %mean", "return %again")))
+
+
+def test_means_that_differ_in_their_image_alone_stay(tmp_path: Path) -> None:
+    turned = mean("turned").replace("%", "%other_").replace("turned", "%turned").replace("5x7", "7x5")
+    turned = turned.replace("6x8", "8x6").replace("rows = arith.constant 5", "rows = arith.constant 7")
+    turned = turned.replace("columns = arith.constant 7", "columns = arith.constant 5")
+    text = program(mean() + "\n  %turned = tensor.empty() : tensor<1x12x7x5xf32>" + turned)
+    assert not applies(GlobalMean(), write(tmp_path, text))
