@@ -197,12 +197,13 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     timings = list(map(_timing, records))
     if not any(timing.ratio >= 1.0 and timing.ratio_high >= MIN_GAIN for timing in timings):
         return why_no_gain(timings[0])
-    count = 1 + _rivals(timings)
-    if count == 1 and isinstance(taken := _take(entry, pool), _Choice):
+    compared = [0, *_rivals(timings)]
+    if len(compared) == 1 and isinstance(taken := _take(entry, pool), _Choice):
         return taken
-    compiled = compile_scripts(search.task, scripts[:count], pool)
+    records, scripts = [records[rank] for rank in compared], [scripts[rank] for rank in compared]
+    compiled = compile_scripts(search.task, scripts, pool)
     try:
-        _, results = measure_compiled(search.task, compiled, range(count), runner)
+        _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
     except BaselineError as error:
         return f"the finalists could not be measured: {reason(str(error))}"
     valid = [(r.timing, index) for index, r in enumerate(results) if r.timing is not None]
@@ -214,10 +215,10 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     return _Choice(entry, records[best], scripts[best], (compiled[0], compiled[best + 1]))
 
 
-def _rivals(timings: Sequence[Timing]) -> int:
-    """Return how many candidates may be as fast as the first, the fastest of the search; they follow it."""
+def _rivals(timings: Sequence[Timing]) -> list[int]:
+    """Return the ranks of the candidates that may be as fast as the first, the fastest of the search."""
     best, *others = timings
-    return next((i for i, other in enumerate(others) if other.ratio_high < NEAR * best.ratio_low), len(others))
+    return [rank for rank, other in enumerate(others, 1) if other.ratio_high >= NEAR * best.ratio_low]
 
 
 def _take(entry: _Entry, pool: CompilerPool, rank: int = 0) -> _Choice | str:

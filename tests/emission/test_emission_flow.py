@@ -177,6 +177,15 @@ def test_only_candidates_that_may_be_the_fastest_are_measured_again(
     assert not session.ratios
 
 
+def test_one_out_of_reach_does_not_hide_the_next_whose_interval_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in (0, 1, 3)]
+    session = Sessions([[timing(1.8), timing(1.9)], [timing(1.85)]])
+    searched = (timing(2.0), timing(1.6), timing(1.5, width=0.45))
+    (winner,) = finalists_of(session, drawn, monkeypatch, searched).winners.values()
+    assert (winner.trace, winner.timing.ratio) == (drawn[2], 1.85)
+    assert session.compiled == [SPACE.script(trace, winner.symbol) for trace in (drawn[0], drawn[2])]
+
+
 def test_the_next_best_takes_the_place_of_one_that_fails_when_repeated(
     traces: list[Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
