@@ -33,7 +33,12 @@ class CompilerPool:
     """
 
     def __init__(
-        self, flags: tuple[str, ...], *, workers: int | None = None, limits: WorkerLimits | None = None
+        self,
+        flags: tuple[str, ...],
+        *,
+        workers: int | None = None,
+        limits: WorkerLimits | None = None,
+        chained: bool = False,
     ) -> None:
         """Start the workers.
 
@@ -41,7 +46,9 @@ class CompilerPool:
             flags: Compiler flags of every candidate, as in ``Task.flags``.
             workers: Number of processes, >= 1; by default one per CPU that this process may use.
             limits: Time and memory that one candidate may take.
+            chained: Whether programs get a chain (``compiler/chain.py``), to be timed on several threads.
         """
+        self.chained = chained
         self.flags = flags
         count = workers if workers is not None else len(os.sched_getaffinity(0))
         if count < 1:
@@ -49,7 +56,9 @@ class CompilerPool:
         self.limits = limits or candidate_limits(count)
         self._slots = [_Slot(Worker(flags)) for _ in range(count)]
 
-    def compile(self, source: str, scripts: Sequence[str | None]) -> Generator[tuple[int, CompileResult], None, None]:
+    def compile(
+        self, source: str, scripts: Sequence[str | None], constants: tuple[int, ...] = ()
+    ) -> Generator[tuple[int, CompileResult], None, None]:
         """Compile candidates of a task and yield (index in ``scripts``, result) as each is done.
 
         A caller that stops early loses only the candidates that are being compiled.
@@ -57,6 +66,7 @@ class CompilerPool:
         Args:
             source: The task's program (``Task.source``).
             scripts: One script per candidate; None stands for the untuned code.
+            constants: The positions of the task's constants (``Task.constants``).
 
         Raises:
             UserError: The compiler does not know one of the flags.
@@ -64,6 +74,7 @@ class CompilerPool:
         """
         if not source:
             raise ValueError("there is no program to compile: the task cannot be tuned")
+        chained = constants if self.chained else None
         waiting = list(range(len(scripts)))[::-1]
         done = 0
         try:
@@ -71,7 +82,7 @@ class CompilerPool:
                 for slot in self._slots:
                     if slot.index is None and waiting:
                         slot.index = waiting.pop()
-                        slot.worker.submit(_JOB, source, scripts[slot.index], self.flags)
+                        slot.worker.submit(_JOB, source, scripts[slot.index], self.flags, chained)
                 for index, result in self._finished():
                     done += 1
                     yield index, result

@@ -51,7 +51,7 @@ class ProgramTimings:
 
 def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
     """Compile a task's untuned code and scripts; return the result of the untuned code, then one result per script."""
-    compiled = dict(pool.compile(task.source, [None, *scripts]))
+    compiled = dict(pool.compile(task.source, [None, *scripts], task.constants))
     return [compiled[index] for index in range(len(scripts) + 1)]
 
 

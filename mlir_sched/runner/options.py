@@ -175,6 +175,11 @@ class RunnerOptions:
         return replace(self, racing=replace(self.racing, budget_s=budget_s, patience_s=patience_s, overtime=1.0))
 
     @property
+    def chained(self) -> bool:
+        """Whether short dispatches are timed with chains (``compiler/chain.py``)."""
+        return self.is_local and self.threads > 1
+
+    @property
     def is_local(self) -> bool:
         """Whether programs run on the CPU, in the runner process."""
         return self.driver == LOCAL

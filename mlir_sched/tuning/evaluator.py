@@ -85,8 +85,8 @@ class CompileAndRun:
     def __init__(
         self, flags: tuple[str, ...], options: RunnerOptions | None = None, *, workers: int | None = None
     ) -> None:
-        self._pool = CompilerPool(flags, workers=workers)
         self._runner = Runner(options)
+        self._pool = CompilerPool(flags, workers=workers, chained=self._runner.options.chained)
         self._baselines: dict[str, _Baseline] = {}
 
     def untuned(self, task: Task) -> Outcome:
@@ -101,7 +101,7 @@ class CompileAndRun:
         baseline = self._baseline(task)
         programs: dict[int, Program] = {}
         hashes: dict[int, str] = {}
-        for index, result in self._pool.compile(task.source, scripts):
+        for index, result in self._pool.compile(task.source, scripts, task.constants):
             if result.failure is not None or result.vmfb is None:
                 yield index, Outcome(None, result.failure, result.binary_hash)
             elif result.binary_hash in known:
@@ -142,7 +142,7 @@ class CompileAndRun:
 
     def _make_baseline(self, task: Task) -> _Baseline:
         assert task.dispatch is not None
-        ((_, result),) = self._pool.compile(task.source, [None])
+        ((_, result),) = self._pool.compile(task.source, [None], task.constants)
         if result.vmfb is None:
             why = reason(result.failure.message) if result.failure else "no program"
             raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")

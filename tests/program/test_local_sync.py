@@ -14,12 +14,16 @@ from short_sessions import short_sessions
 
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
+from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
 from mlir_sched.program.building import Choice, build_variants
 from mlir_sched.program.variant import BuiltVariants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
+from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.program import program_of_task
 from mlir_sched.targets.target import Target
+from mlir_sched.tasks import extract
 from mlir_sched.tuned_folder.result import TuneResult
 
 pytestmark = [
@@ -94,3 +98,20 @@ def test_replay_runs_the_program_there(result: TuneResult, monkeypatch: pytest.M
     replayed = replay(result.output, result.model)
     assert replayed.holds, replayed.all_problems
     assert [model.local_sync for model in measured] == [True]
+
+
+def test_a_short_dispatch_is_timed_without_the_wake_up_of_the_workers(tmp_path: Path, here: Target) -> None:
+    (tmp_path / "model.mlir").write_text(SHORT)
+    (task,) = extract(tmp_path / "model.mlir", here).tasks
+    assert task.dispatch is not None
+    seconds = list[float]()
+    for chained in (False, True):
+        with CompilerPool(task.flags, workers=1, chained=chained) as pool, Runner(RunnerOptions(threads=2)) as runner:
+            ((_, compiled),) = pool.compile(task.source, [None], task.constants)
+            assert compiled.vmfb is not None
+            program = program_of_task(task, compiled.vmfb)
+            timing, (own,) = runner.measure(program, [program], checks_for_dispatch(task.dispatch))
+        assert own.timing is not None
+        assert own.timing.ratio == pytest.approx(1.0, abs=0.5)
+        seconds.append(timing.median_s)
+    assert seconds[1] < 0.7 * seconds[0]

@@ -20,6 +20,7 @@ from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.operations import first_function, symbol_of
 from mlir_sched.compiler.result import CompileResult, Launch, failed
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
+from mlir_sched.compiler.worker.chaining import add_chain
 from mlir_sched.compiler.worker.launch import launch_of
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
 from mlir_sched.compiler.worker.script_promises import why_copies_overtake, why_threads_differ
@@ -47,24 +48,27 @@ class _RejectedError(MlirSchedError):
         self.kind = kind
 
 
-def compile_candidate(source: str, script: str | None, flags: tuple[str, ...]) -> CompileResult:
+def compile_candidate(
+    source: str, script: str | None, flags: tuple[str, ...], chained: tuple[int, ...] | None = None
+) -> CompileResult:
     """Return the compiled program of a task with a script applied, or the failure.
 
     Args:
         source: The task's program at the executable-sources phase.
         script: The script's text; None for IREE's own choices.
         flags: Compiler flags; the first call fixes them for this process.
+        chained: Positions of the inputs that are constants, for a program that is timed with chains; None for others.
     """
     start = time.perf_counter()
     set_up(flags)
     try:
-        vmfb, code, launch = _compile(source, script)
+        vmfb, code, launch = _compile(source, script, chained)
     except _RejectedError as error:
         return failed(error.kind, _short(str(error)), time.perf_counter() - start)
     return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start, code, launch)
 
 
-def _compile(source: str, script: str | None) -> tuple[bytes, str, Launch | None]:
+def _compile(source: str, script: str | None, chained: tuple[int, ...] | None) -> tuple[bytes, str, Launch | None]:
     """Return the program, the digest of its code after configuration, and its launch."""
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module = _prepared(source).operation.clone()
@@ -74,6 +78,8 @@ def _compile(source: str, script: str | None) -> tuple[bytes, str, Launch | None
             _strip_locations(module)
         except ir.MLIRError as error:
             raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script leaves invalid code: {error}") from None
+        if chained is not None:
+            add_chain(module, chained)
         wanted = codegen_choice(first_function(module))
         try:
             compilation.load(module)

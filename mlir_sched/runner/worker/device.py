@@ -10,6 +10,7 @@ from typing import Any
 import iree.runtime as rt
 import numpy as np
 
+from mlir_sched.compiler.chain import ENTRY
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
@@ -78,7 +79,7 @@ class Device(ABC):
         function = module.lookup_function(program.entry)
         if function is None:
             raise RuntimeError(f"the module has no function {program.entry}")
-        return LoadedProgram(self, program, context, function)
+        return LoadedProgram(self, program, context, function, module.lookup_function(ENTRY))
 
     def _parameters(self, program: Program) -> list[Any]:
         """Return the module that a program reads its parameters from, if it has any."""
@@ -168,20 +169,30 @@ class RemoteDevice(Device):
 class LoadedProgram:
     """A program loaded on a device, in an IREE context of its own."""
 
-    def __init__(self, device: Device, program: Program, context: Any, function: Any) -> None:
+    def __init__(self, device: Device, program: Program, context: Any, function: Any, chain: Any = None) -> None:
         self.program = program
+        self._chain = chain
         self._device = device
         self._context = context
         self._function = function
 
-    def bind(self, inputs: Sequence[Sequence[Any]], destinations: Sequence[Any]) -> Callable[[int], None]:
-        """Return a function that calls the program a given number of times and drops the results.
+    @property
+    def has_chain(self) -> bool:
+        """Whether the program has a chain (``compiler/chain.py``)."""
+        return self._chain is not None
+
+    def bind(
+        self, inputs: Sequence[Sequence[Any]], destinations: Sequence[Any], *, chained: bool = False
+    ) -> Callable[[int], None]:
+        """Return a function that calls the program, or its chain, a given number of times and drops the results.
 
         Args:
             inputs: Buffers of the inputs, one list per set of inputs; the calls take the sets in turns.
             destinations: Buffers to write into.
+            chained: Whether to call the chain; its buffers of constants hold a copy per dispatch.
         """
-        invoke, function, results = self._context.invoke, self._function, rt.VmVariantList
+        invoke, results = self._context.invoke, rt.VmVariantList
+        function = self._chain if chained else self._function
         turns = cycle([self._arguments(each, destinations) for each in inputs])
 
         def run(calls: int) -> None:

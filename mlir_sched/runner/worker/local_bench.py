@@ -9,15 +9,21 @@ from typing import ParamSpec, TypeVar
 
 import iree.runtime as rt
 
+from mlir_sched.compiler.chain import LENGTH
 from mlir_sched.runner import protocol
+from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.bench import Bench
 from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.device import Device, LocalDevice
 from mlir_sched.runner.worker.paired_sampling import PairSampler
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
-from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds
+from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, warm_call_s
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
+
+CHAINED_S = 500e-6
+"""Seconds per call on several threads up to which a dispatch is timed with a chain, if it has one: waking the workers
+and waiting for them takes 30 to 60 us of a call."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,6 +50,7 @@ class LocalBench(Bench):
         self._device = LocalDevice.on(self._instance, len(setup.cores))
         self._other_device: LocalDevice | None = None
         self._other_workspace: Workspace | None = None
+        self._callees: dict[int, Callee] = {}
         self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
         self._sampler = PairSampler(WallClock(self._calibration))
         several = len(setup.cores) > 1
@@ -61,7 +68,8 @@ class LocalBench(Bench):
 
     def rough_s(self, handle: int, sample_s: float) -> float:
         """Return rough seconds per call by the wall clock."""
-        return self._timed(call_seconds, self._callee(handle).run, sample_s)
+        callee = self._callee(handle)
+        return self._timed(call_seconds, callee.run, sample_s) / callee.dispatches
 
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline in turns."""
@@ -80,10 +88,40 @@ class LocalBench(Bench):
             return function(*args, **kwargs)
         return self._timing_thread.submit(function, *args, **kwargs).result()
 
+    def load(self, handle: int, program: Program) -> None:
+        """Load a program under a handle."""
+        self._callees.pop(handle, None)
+        super().load(handle, program)
+
+    def drop(self, handle: int) -> None:
+        """Release a program."""
+        self._callees.pop(handle, None)
+        super().drop(handle)
+
     def _callee(self, handle: int) -> Callee:
-        workspace, _ = self._place_of(handle)
-        threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
-        return Callee(workspace.runner_of(self._loaded[handle]), threads)
+        """Return how a program is timed: by its chain, if it has one and its calls are short."""
+        if handle not in self._callees:
+            workspace, _ = self._place_of(handle)
+            threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
+            loaded = self._loaded[handle]
+            callee = Callee(workspace.runner_of(loaded), threads)
+            chained = threads > 1 and loaded.has_chain
+            if chained and self._timed(warm_call_s, callee.run) <= self._chained_s(handle):
+                callee = Callee(workspace.chain_runner_of(loaded), threads, LENGTH)
+            self._callees[handle] = callee
+        return self._callees[handle]
+
+    def _chained_s(self, handle: int) -> float:
+        """Return the seconds per call up to which a program is timed with its chain.
+
+        The same code must not be timed in two ways, as the baseline and as a candidate: one of the two would seem
+        faster. Only a program that is twice as fast as the baseline may be timed in another way.
+        """
+        if handle == protocol.BASELINE:
+            return CHAINED_S
+        if self._callee(protocol.BASELINE).dispatches > 1:
+            return 2 * CHAINED_S
+        return min(CHAINED_S, self._ready().call_s / 2)
 
     def _place_of(self, handle: int) -> tuple[Workspace, Device]:
         place = super()._place_of(handle)
@@ -92,6 +130,7 @@ class LocalBench(Bench):
 
     def _forget(self) -> None:
         super()._forget()
+        self._callees.clear()
         self._sampler.forget()
 
     def _leave(self) -> None:

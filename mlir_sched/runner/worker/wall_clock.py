@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -28,10 +29,12 @@ class Callee:
     Attributes:
         run: Function that calls the program a given number of times.
         threads: Threads that it runs on; with one, it is the calling thread.
+        dispatches: Dispatches of a task that one run makes; what is timed is one of them.
     """
 
     run: Callable[[int], None]
     threads: int = 1
+    dispatches: int = 1
 
 
 class WallClock:
@@ -69,6 +72,12 @@ class WallClock:
         return self._calibration.is_quiet()
 
     def _sample(self, program: Callee, calls: int) -> tuple[float, bool]:
+        """Time at least so many calls."""
+        runs = -(-calls // program.dispatches)
+        seconds, alone = self._timed_runs(program, runs)
+        return seconds / program.dispatches, alone
+
+    def _timed_runs(self, program: Callee, calls: int) -> tuple[float, bool]:
         waited = 0 if program.threads == 1 else workers_delay_ns()
         cpu = time.thread_time_ns()
         start = time.perf_counter_ns()
@@ -104,6 +113,16 @@ def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
             return best
         if now - before < sample_s / 2:
             calls *= 4
+
+
+def warm_call_s(run: Callable[[int], None]) -> float:
+    """Return the seconds of the shorter of a program's next two calls."""
+    best = math.inf
+    for _ in range(2):
+        start = time.perf_counter()
+        run(1)
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
 def workers_delay_ns() -> int:

@@ -8,6 +8,9 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from mlir_sched.compiler.chain import LENGTH, stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind
 from mlir_sched.runner.element_types import Array
@@ -52,12 +55,14 @@ class DeviceBuffers:
         destinations: Buffers that programs write into.
         inputs: One list of input buffers per case.
         turns: Lists of input buffers that timed calls take in turns; empty until a program is timed.
+        chain_turns: The same for calls of chains, whose buffers of constants hold a copy per dispatch.
     """
 
     device: Device
     destinations: list[Any]
     inputs: list[list[Any]]
     turns: list[list[Any]] = field(default_factory=list)
+    chain_turns: list[list[Any]] = field(default_factory=list)
 
 
 class Workspace:
@@ -165,22 +170,39 @@ class Workspace:
             buffers.turns.extend(self._turns())
         return loaded.bind(buffers.turns, buffers.destinations)
 
+    def chain_runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
+        """Return a function that calls the program's chain a given number of times on the inputs for timing."""
+        buffers = self._on_device
+        if not buffers.chain_turns:
+            sets = -(-self._copies() // LENGTH)
+            buffers.chain_turns.extend(self._with_constants(self._repeated) for _ in range(sets))
+        return loaded.bind(buffers.chain_turns, buffers.destinations, chained=True)
+
     def _turns(self) -> list[list[Any]]:
-        """Return the inputs for timing, and copies of them with constants in other places of the memory.
+        """Return the inputs for timing, and copies of them with constants in other places of the memory."""
+        copies = (self._with_constants(self._on_device.device.buffer) for _ in range(1, self._copies()))
+        return [self._on_device.inputs[self._timed], *copies]
 
-        There are as many copies as the memory has room for between two reads of the same constants in a user's program.
+    def _copies(self) -> int:
+        """Return how many copies of the constants timed calls read in turns, >= 1.
+
+        There are as many as the memory has room for between two reads of the same constants in a user's program.
         """
-        inputs, constants = self._on_device.inputs[self._timed], self._specs.constants
-        size = sum(self._specs.inputs[position].bytes for position in constants)
-        copies = min(MOST_COPIES, self._specs.reuse_bytes // size) if size else 1
-        return [inputs, *(self._with_copied_constants(inputs) for _ in range(1, copies))]
+        size = sum(self._specs.inputs[position].bytes for position in self._specs.constants)
+        return max(1, min(MOST_COPIES, self._specs.reuse_bytes // size)) if size else 1
 
-    def _with_copied_constants(self, inputs: list[Any]) -> list[Any]:
-        copied = list(inputs)
+    def _with_constants(self, buffer: Callable[[Array, TensorSpec], Any]) -> list[Any]:
+        """Return the inputs for timing with new buffers of constants, each made by a function."""
+        copied = list(self._on_device.inputs[self._timed])
         for position in self._specs.constants:
-            array, spec = self._cases[self._timed].inputs[position], self._specs.inputs[position]
-            copied[position] = self._on_device.device.buffer(array, spec)
+            copied[position] = buffer(self._cases[self._timed].inputs[position], self._specs.inputs[position])
         return copied
+
+    def _repeated(self, array: Array, spec: TensorSpec) -> Any:
+        """Return a new buffer with a copy of a constant for every dispatch of a chain."""
+        rows = np.zeros((LENGTH, stride_bytes(spec.bytes)), np.uint8)
+        rows[:, : spec.bytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        return self._on_device.device.buffer(rows.reshape(-1), TensorSpec((rows.size,), "i8"))
 
     def timed_inputs(self) -> tuple[Array, ...]:
         """Return the inputs that programs are timed on: floats where there are any."""

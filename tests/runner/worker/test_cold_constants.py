@@ -12,6 +12,7 @@ import pytest
 from array_device import ArrayDevice, View
 
 from mlir_sched.compiler import CompilerPool
+from mlir_sched.compiler.chain import LENGTH, stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check, InputKind
 from mlir_sched.runner.program import Program, program_of_task
@@ -34,8 +35,10 @@ func.func @main(%a: tensor<1000xf32>, %b: tensor<1000xf32>) -> tensor<1000xf32> 
 class Bound:
     """A loaded program that keeps what it was bound to."""
 
-    def bind(self, inputs: Sequence[Sequence[View]], destinations: Sequence[View]) -> Callable[[int], None]:
-        self.inputs, self.destinations = inputs, destinations
+    def bind(
+        self, inputs: Sequence[Sequence[View]], destinations: Sequence[View], *, chained: bool = False
+    ) -> Callable[[int], None]:
+        self.inputs, self.destinations, self.chained = inputs, destinations, chained
         return lambda calls: None
 
 
@@ -43,13 +46,15 @@ def added(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     outputs[0][...] = inputs[0] + inputs[1]
 
 
-def bound_of(constants: tuple[int, ...], reuse_bytes: int) -> list[list[View]]:
-    """Return the inputs that the timed calls of a sum of two vectors take in turns."""
+def bound_of(constants: tuple[int, ...], reuse_bytes: int, *, chained: bool = False) -> list[list[View]]:
+    """Return the inputs that the timed calls of a sum of two vectors, or of its chain, take in turns."""
     program = Program(b"", "added", (VECTOR, VECTOR), (VECTOR,), True, constants=constants, reuse_bytes=reuse_bytes)
     workspace = Workspace(ArrayDevice({"added": added}), program, CHECKS)  # type: ignore[arg-type]
     first, again = Bound(), Bound()
-    workspace.runner_of(first)  # type: ignore[arg-type]
-    workspace.runner_of(again)  # type: ignore[arg-type]
+    runner_of = workspace.chain_runner_of if chained else workspace.runner_of
+    runner_of(first)  # type: ignore[arg-type]
+    runner_of(again)  # type: ignore[arg-type]
+    assert first.chained == chained
     assert first.inputs is again.inputs, "all programs of a task take the same buffers"
     return [list(each) for each in first.inputs]
 
@@ -67,6 +72,17 @@ def test_constants_have_as_many_copies_as_the_model_reads_in_between(read: int, 
 @pytest.mark.parametrize(("constants", "read"), [((), 0), ((), 1 << 20), ((0, 1), VECTOR.bytes)])
 def test_other_inputs_stay_where_they_are(constants: tuple[int, ...], read: int) -> None:
     assert len(bound_of(constants, read)) == 1
+
+
+@pytest.mark.parametrize(("copies", "sets"), [(1, 1), (LENGTH, 1), (LENGTH + 1, 2)])
+def test_every_dispatch_of_a_chain_has_a_copy_of_the_constants(copies: int, sets: int) -> None:
+    turns = bound_of((1,), copies * VECTOR.bytes, chained=True)
+    assert len(turns) == sets
+    for _, constants in turns:
+        rows = constants.memory.view(np.uint8).reshape(LENGTH, stride_bytes(VECTOR.bytes))[:, : VECTOR.bytes]
+        assert len(np.unique(rows, axis=0)) == 1
+    own, constants = bound_of((), 0, chained=True)[0]
+    assert own.memory.shape == constants.memory.shape == VECTOR.shape
 
 
 def test_calls_take_sets_of_inputs_in_turns(tmp_path: Path) -> None:

@@ -41,6 +41,13 @@ def test_the_call_that_fills_the_caches_is_not_counted(clock: WallClock, calls: 
     assert seconds < 0.01
 
 
+def test_a_run_of_several_dispatches_counts_as_so_many_calls(clock: WallClock) -> None:
+    program = Program(cold_s=0.02, warm_s=0.008)
+    seconds, _ = clock.sample(Callee(program, dispatches=8), 17)
+    assert program.calls == [1, 3]
+    assert 0.001 <= seconds < 0.002
+
+
 def test_a_long_call_is_timed_at_once(clock: WallClock) -> None:
     program = Program(cold_s=1.2 * WARM_CALL_S, warm_s=0.0)
     seconds, _ = clock.sample(Callee(program), 1)

@@ -1,0 +1,100 @@
+"""Adds a chain to a task's program at the executable-sources phase (see ``compiler/chain.py``).
+
+The host's code is a function with one ``stream.cmd.execute``, whose region has one ``stream.cmd.dispatch``. The ops of
+such a region run one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith
+
+from mlir_sched.compiler.chain import ENTRY, LENGTH, stride_bytes
+from mlir_sched.compiler.operations import producer, symbol_of
+
+TASK = "task"
+"""Name of the function that makes one dispatch."""
+ASSERT, DISPATCH, EXECUTE, IMPORT = (
+    "hal.buffer_view.assert",
+    "stream.cmd.dispatch",
+    "stream.cmd.execute",
+    "stream.tensor.import",
+)
+BODY = (DISPATCH, "stream.yield")
+
+
+def add_chain(module: Any, constants: Sequence[int]) -> None:
+    """Add the function to a program; a program that does more than one dispatch, such as a copy before it, gets none.
+
+    Args:
+        module: The program.
+        constants: Positions of the inputs that have a copy per dispatch.
+    """
+    functions = [op.operation for op in module.regions[0].blocks[0] if op.operation.name == "util.func"]
+    (task,) = (function for function in functions if symbol_of(function) == TASK)
+    if tuple(op.operation.name for op in _execute(task).regions[0].blocks[0]) != BODY:
+        return
+    with ir.InsertionPoint(task):
+        chain = task.clone()
+    chain.attributes["sym_name"] = ir.StringAttr.get(ENTRY)
+    execute, arguments = _execute(chain), chain.regions[0].blocks[0].arguments
+    widened = dict(_widened(execute, arguments[position]) for position in constants)
+    dispatch, end = (op.operation for op in execute.regions[0].blocks[0])
+    with ir.InsertionPoint(end):
+        further = [dispatch.clone() for _ in range(1, LENGTH)]
+    with ir.InsertionPoint(execute):  # the region holds no constants
+        for number, made in enumerate((dispatch, *further)):
+            _read_copy(made, number, widened)
+
+
+def _execute(function: Any) -> Any:
+    """Return the only ``stream.cmd.execute`` of a function."""
+    (found,) = (op.operation for op in function.regions[0].blocks[0] if op.operation.name == EXECUTE)
+    return found
+
+
+def _widened(execute: Any, argument: Any) -> tuple[int, tuple[int, Any]]:
+    """Make a function's argument a buffer with a copy of the constant per dispatch.
+
+    Returns:
+        The number of the region's argument for it, and the bytes from one copy to the next with those of all copies.
+    """
+    users = [use.owner.operation for use in argument.uses]
+    (imported,) = (user for user in users if user.name == IMPORT)
+    step = stride_bytes(_index(imported.operands[1]))
+    with ir.InsertionPoint(imported):
+        size = _constant(LENGTH * step)
+    whole = ir.RankedTensorType.get([LENGTH * step], ir.IntegerType.get_signless(8))
+    imported.attributes["result_encoding"] = ir.TypeAttr.get(whole)
+    imported.operands[1] = size
+    for user in users:
+        if user.name == ASSERT:
+            user.erase()
+    resources = ir.DenseI32ArrayAttr(execute.attributes["operandSegmentSizes"])[0]
+    (number,) = (n for n in range(resources) if execute.operands[n] == imported.result)
+    execute.operands[resources + number] = size
+    return number, (step, size)
+
+
+def _read_copy(dispatch: Any, number: int, widened: dict[int, tuple[int, Any]]) -> None:
+    """Have a dispatch read copy ``number`` of every constant; offsets are made at the current insertion point."""
+    workload, uniform, count, *_ = ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"])
+    first = workload + uniform
+    for place in range(first, first + count):
+        argument = ir.BlockArgument(dispatch.operands[place]).arg_number
+        if argument in widened:
+            step, size = widened[argument]
+            offset = place + 2 * count
+            dispatch.operands[offset] = _constant(_index(dispatch.operands[offset]) + number * step)
+            dispatch.operands[place + count] = size
+
+
+def _constant(value: int) -> Any:
+    return arith.constant(ir.IndexType.get(), value)
+
+
+def _index(value: Any) -> int:
+    return int(ir.IntegerAttr(producer(value).attributes["value"]).value)
