@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from folders import TESTS
 
-CLI = (str(TESTS / "short_sessions.py"),)
+CLI = ("-m", "mlir_sched.cli")
 
 
 @dataclass

@@ -47,7 +47,7 @@ def timing(ratio: float, width: float = 0.002) -> Timing:
 class Nothing:
     """A context manager in the place of processes."""
 
-    def __init__(self, *_: Any) -> None:
+    def __init__(self, *_: Any, **__: Any) -> None:
         pass
 
     def __enter__(self) -> Nothing:

@@ -122,5 +122,7 @@ def test_means_that_differ_in_their_image_alone_stay(tmp_path: Path) -> None:
     turned = mean("turned").replace("%", "%other_").replace("turned", "%turned").replace("5x7", "7x5")
     turned = turned.replace("6x8", "8x6").replace("rows = arith.constant 5", "rows = arith.constant 7")
     turned = turned.replace("columns = arith.constant 7", "columns = arith.constant 5")
-    text = program(mean() + "\n  %turned = tensor.empty() : tensor<1x12x7x5xf32>" + turned)
-    assert not applies(GlobalMean(), write(tmp_path, text))
+    both = "\n  %both = arith.addf %mean, %other_mean : tensor<1x12x1x1xf32>"
+    text = program(mean() + "\n  %turned = tensor.empty() : tensor<1x12x7x5xf32>" + turned + both)
+    assert not applies(GlobalMean(), write(tmp_path, text.replace("return %mean", "return %both")))
+    assert applies(GlobalMean(), write(tmp_path, text.replace("return %mean", "return %other_mean")))
