@@ -7,11 +7,13 @@ from pathlib import Path
 import iree.runtime as rt
 import numpy as np
 import pytest
+from iree.compiler.tools import compile_str
+from iree_cases import FLAGS
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.chain import LENGTH, stride_bytes
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.program import program_of_task
+from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.runner.worker.device import LoadedProgram, LocalDevice
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL_SYNC
@@ -88,6 +90,13 @@ def test_the_program_itself_stays_as_it_is(device: LocalDevice, tmp_path: Path) 
     result = device.buffer(np.zeros(MATRIX.shape, np.float32), MATRIX)
     program.bind([[device.buffer(ones, MATRIX), device.buffer(twos, VECTOR)]], [result])(1)
     np.testing.assert_array_equal(device.read(result, MATRIX), ones + twos)
+
+
+def test_a_function_of_a_model_that_is_called_chain_is_none(device: LocalDevice) -> None:
+    compiled = compile_str(SUM.replace("@main", "@chain"), extra_args=list(FLAGS))
+    assert isinstance(compiled, bytes)
+    program = Program(compiled, "chain", (MATRIX, VECTOR), (MATRIX,), writes_into_arguments=False)
+    assert not device.load(program).has_chain
 
 
 def test_only_programs_for_several_threads_that_make_one_dispatch_have_a_chain(

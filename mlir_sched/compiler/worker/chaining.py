@@ -27,7 +27,7 @@ BODY = (DISPATCH, "stream.yield")
 
 
 def add_chain(module: Any, constants: Sequence[int]) -> None:
-    """Add the function to a program; a program that does more than one dispatch, such as a copy before it, gets none.
+    """Add the function to a program; one that does more than a single dispatch, such as a copy before it, gets none.
 
     Args:
         module: The program.
@@ -35,12 +35,12 @@ def add_chain(module: Any, constants: Sequence[int]) -> None:
     """
     functions = [op.operation for op in module.regions[0].blocks[0] if op.operation.name == "util.func"]
     (task,) = (function for function in functions if symbol_of(function) == TASK)
-    if tuple(op.operation.name for op in _execute(task).regions[0].blocks[0]) != BODY:
+    if not _makes_one_dispatch(task):
         return
     with ir.InsertionPoint(task):
         chain = task.clone()
     chain.attributes["sym_name"] = ir.StringAttr.get(ENTRY)
-    execute, arguments = _execute(chain), chain.regions[0].blocks[0].arguments
+    (execute,), arguments = _executes(chain), chain.regions[0].blocks[0].arguments
     widened = dict(_widened(execute, arguments[position]) for position in constants)
     dispatch, end = (op.operation for op in execute.regions[0].blocks[0])
     with ir.InsertionPoint(end):
@@ -50,10 +50,17 @@ def add_chain(module: Any, constants: Sequence[int]) -> None:
             _read_copy(made, number, widened)
 
 
-def _execute(function: Any) -> Any:
-    """Return the only ``stream.cmd.execute`` of a function."""
-    (found,) = (op.operation for op in function.regions[0].blocks[0] if op.operation.name == EXECUTE)
-    return found
+def _makes_one_dispatch(function: Any) -> bool:
+    """Say whether all that a function has a device do is one dispatch, on arguments that are imported once each."""
+    executes = _executes(function)
+    bodies = [tuple(op.operation.name for op in execute.regions[0].blocks[0]) for execute in executes]
+    users = [[use.owner.operation.name for use in each.uses] for each in function.regions[0].blocks[0].arguments]
+    return bodies == [BODY] and all(names.count(IMPORT) == 1 for names in users)
+
+
+def _executes(function: Any) -> list[Any]:
+    """Return the ``stream.cmd.execute`` ops of a function."""
+    return [op.operation for op in function.regions[0].blocks[0] if op.operation.name == EXECUTE]
 
 
 def _widened(execute: Any, argument: Any) -> tuple[int, tuple[int, Any]]:

@@ -79,7 +79,8 @@ class Device(ABC):
         function = module.lookup_function(program.entry)
         if function is None:
             raise RuntimeError(f"the module has no function {program.entry}")
-        return LoadedProgram(self, program, context, function, module.lookup_function(ENTRY))
+        chain = module.lookup_function(ENTRY) if program.writes_into_arguments else None
+        return LoadedProgram(self, program, context, function, chain)
 
     def _parameters(self, program: Program) -> list[Any]:
         """Return the module that a program reads its parameters from, if it has any."""

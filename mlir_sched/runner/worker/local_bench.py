@@ -60,6 +60,16 @@ class LocalBench(Bench):
         """Return the device on the cores of timing."""
         return self._device
 
+    def load(self, handle: int, program: Program) -> None:
+        """Load a program under a handle."""
+        self._callees.pop(handle, None)
+        super().load(handle, program)
+
+    def drop(self, handle: int) -> None:
+        """Release a program."""
+        self._callees.pop(handle, None)
+        super().drop(handle)
+
     def verify_races(self, handle: int, check: int) -> str | None:
         """Run a check on all race cores."""
         workspace, device = self._elsewhere()
@@ -88,27 +98,17 @@ class LocalBench(Bench):
             return function(*args, **kwargs)
         return self._timing_thread.submit(function, *args, **kwargs).result()
 
-    def load(self, handle: int, program: Program) -> None:
-        """Load a program under a handle."""
-        self._callees.pop(handle, None)
-        super().load(handle, program)
-
-    def drop(self, handle: int) -> None:
-        """Release a program."""
-        self._callees.pop(handle, None)
-        super().drop(handle)
-
     def _callee(self, handle: int) -> Callee:
         """Return how a program is timed: by its chain, if it has one and its calls are short."""
         if handle not in self._callees:
             workspace, _ = self._place_of(handle)
             threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
             loaded = self._loaded[handle]
-            callee = Callee(workspace.runner_of(loaded), threads)
             chained = threads > 1 and loaded.has_chain
-            if chained and self._timed(warm_call_s, callee.run) <= self._chained_s(handle):
-                callee = Callee(workspace.chain_runner_of(loaded), threads, LENGTH)
-            self._callees[handle] = callee
+            if chained and self._timed(warm_call_s, workspace.warm_runner_of(loaded)) <= self._chained_s(handle):
+                self._callees[handle] = Callee(workspace.chain_runner_of(loaded), threads, LENGTH)
+            else:
+                self._callees[handle] = Callee(workspace.runner_of(loaded), threads)
         return self._callees[handle]
 
     def _chained_s(self, handle: int) -> float:

@@ -170,6 +170,11 @@ class Workspace:
             buffers.turns.extend(self._turns())
         return loaded.bind(buffers.turns, buffers.destinations)
 
+    def warm_runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
+        """Return a function that calls the program a given number of times, always on the same inputs."""
+        buffers = self._on_device
+        return loaded.bind([buffers.inputs[self._timed]], buffers.destinations)
+
     def chain_runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
         """Return a function that calls the program's chain a given number of times on the inputs for timing."""
         buffers = self._on_device
