@@ -68,7 +68,7 @@ def draw_program(result: TuneResult) -> bytes:
         label = None if number else f"{len(others)} other variant{'s' * (len(others) > 1)}, estimated"
         axes.step(*_points(curve.estimates), where="post", color="gray", linewidth=0.8, label=label)
     minutes, times_ms = _points(main.estimates)
-    (line,) = axes.step(minutes, times_ms, where="post", label=f"variant {main.variant}, estimated from its dispatches")
+    (line,) = axes.step(minutes, times_ms, where="post", label=f"variant {_short(main.variant)}, estimated")
     axes.plot(minutes, times_ms, ".", color=line.get_color())
     axes.plot([minutes[-1], end_min], [times_ms[-1]] * 2, ":", color=line.get_color())
     axes.axhline(1e3 * untuned.median_s, color="gray", linewidth=0.8, linestyle="--")
