@@ -9,8 +9,10 @@ Every dispatch of a chain reads constants of its own: each buffer of constants h
 
 from __future__ import annotations
 
+TASK = "task"
+"""Name of the function that makes one dispatch: the entry of a task's program."""
 ENTRY = "chain"
-"""Name of the function, beside the task's entry."""
+"""Name of the function that makes several, beside it."""
 LENGTH = 8
 """Dispatches of a chain."""
 ALIGNMENT = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 
-from mlir_sched.targets.target import LOCAL
+from mlir_sched.targets.target import LOCAL, is_chained
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class RunnerOptions:
     @property
     def chained(self) -> bool:
         """Whether short dispatches are timed with chains (``compiler/chain.py``)."""
-        return self.is_local and self.threads > 1
+        return is_chained(self.driver, self.threads)
 
     @property
     def is_local(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlir_sched.compiler.chain import TASK
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.task import Task
@@ -42,7 +43,7 @@ def program_of_task(task: Task, vmfb: bytes) -> Program:
     """Return the compiled code of a task as a program to run."""
     return Program(
         vmfb,
-        "task",
+        TASK,
         task.inputs,
         task.outputs,
         writes_into_arguments=True,

@@ -123,3 +123,11 @@ class Target:
     def vector_elements(self, element_bytes: int) -> int:
         """Return the number of elements of ``element_bytes`` that one vector register holds, at least 1."""
         return max(1, self.vector_bytes // element_bytes)
+
+
+def is_chained(driver: str, threads: int) -> bool:
+    """Say whether short dispatches are timed with chains (``compiler/chain.py``): on several threads of the CPU.
+
+    Their times are others than those of single calls, so records of the two are kept apart.
+    """
+    return driver == LOCAL and threads > 1

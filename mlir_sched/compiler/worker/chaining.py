@@ -12,11 +12,9 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from mlir_sched.compiler.chain import ENTRY, LENGTH, stride_bytes
+from mlir_sched.compiler.chain import ENTRY, LENGTH, TASK, stride_bytes
 from mlir_sched.compiler.operations import producer, symbol_of
 
-TASK = "task"
-"""Name of the function that makes one dispatch."""
 ASSERT, DISPATCH, EXECUTE, IMPORT = (
     "hal.buffer_view.assert",
     "stream.cmd.dispatch",

@@ -19,13 +19,12 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.compiler.chain import TASK
 from mlir_sched.compiler.operations import symbol_of
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.worker.analysis import NotTunableError, tensor_spec
 from mlir_sched.tasks.worker.call_counts import constant_value, tensor_operands, workload_size
 
-ENTRY = "task"
-"""Name of the program's entry."""
 SYMBOL = "dispatch"
 """Name of the executable, of its export and of its function."""
 _RESOURCES = "\n{-#"
@@ -61,7 +60,7 @@ def build_task_program(module: Any, dispatch: Any) -> TaskProgram:
     parameters = [f"%arg{i}" for i in range(len(inputs))] + [f"%out{i}" for i in range(len(outputs))]
     function = "\n".join(
         [
-            f"  util.func public @{ENTRY}({', '.join(f'{name}: !hal.buffer_view' for name in parameters)}) -> "
+            f"  util.func public @{TASK}({', '.join(f'{name}: !hal.buffer_view' for name in parameters)}) -> "
             f"({', '.join(['!hal.buffer_view'] * len(outputs))}) attributes {{iree.abi.stub}} {{",
             *(f"    {line}" for line in lines),
             "  }",
