@@ -14,7 +14,7 @@ LENGTH = 120
 _POSITION = re.compile(r"^(?:.*?\berror:|loc\(unknown\):)\s*")
 _STACK_LIMIT = re.compile(r"exceeded stack allocation limit of (\d+) bytes.*?Got (\d+) bytes", re.DOTALL)
 _TRACEBACK = "Traceback (most recent call last)"
-_ATTRIBUTE = re.compile(r"<[^<>]{24,}>")
+_ATTRIBUTE = re.compile(r"<(?:[^<>]|<\.\.\.>){24,}>")
 
 
 def reason(message: str) -> str:

@@ -224,7 +224,8 @@ def compile_(
         Path | None, typer.Option("--output", "-o", help="File to write.", show_default="MODEL.vmfb")
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Write nothing unless the program uses every script of the folder.")
+        bool,
+        typer.Option("--strict", help="Write nothing unless the program uses every script, as it was measured."),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler import ModelCompileError, compiling, tuned_dispatches
+from mlir_sched.compiler import ModelCompileError, TunedDispatch, compiling, tuned_dispatches
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of, rewrite_of
 from mlir_sched.tuned_folder.folder import read_tuned_folder
@@ -23,9 +23,10 @@ class TunedCompilation:
     """A model that was compiled with a tuned folder.
 
     Attributes:
-        output: The compiled program; None when it was not written because a script is not used.
+        output: The compiled program; None when it was not written because a script is not used, or was not measured.
         applied: By the symbol of a script, the dispatches of the model that use the script.
         unused: By the symbol of every other script of the folder, the dispatch that the script was tuned for.
+        unmeasured: By the symbol of a script, those of its dispatches whose code is not the code that was measured.
         device: The IREE device that the program was tuned to run on; empty when the folder does not say.
         rewrite: Name of the folder's rewrite of the whole program; empty when it has none.
     """
@@ -33,6 +34,7 @@ class TunedCompilation:
     output: str | None
     applied: Mapping[str, tuple[str, ...]]
     unused: Mapping[str, str]
+    unmeasured: Mapping[str, tuple[str, ...]]
     device: str
     rewrite: str
 
@@ -47,15 +49,17 @@ def compile_tuned(
     """Compile a model with the flags and scripts of a tuned folder.
 
     The model may differ from the one that was tuned: dispatches that both have use their scripts, and scripts for other
-    dispatches are listed as unused. A rewrite of the whole program needs the program that was tuned. The numbers that
-    the program computes are not checked here; ``replay`` does that.
+    dispatches are listed as unused. A dispatch whose code with the script is not the code that was measured is listed,
+    too: the script was edited, or flags or the model differ in a way that no matcher sees. A rewrite of the whole
+    program needs the program that was tuned. The numbers that the program computes are not checked here; ``replay``
+    does that.
 
     Args:
         model: A program that ``iree-compile`` reads.
         tuned: A folder that ``tune`` wrote; it may have been moved.
         output: The ``.vmfb`` file to write; a file that is there is replaced at the end.
         flags: Further flags of ``iree-compile``; they come last.
-        strict: Write nothing unless every script of the folder is used.
+        strict: Write nothing unless every script of the folder is used, with the code that was measured.
 
     Raises:
         UserError: The folder cannot be used, its rewrite does not fit the model, a flag is none, or the output cannot
@@ -71,13 +75,13 @@ def compile_tuned(
     everything = (*folder.flags, *flags)
     scripts = provenance_of(folder.library) if library else {}
     rewrite = rewrite_of(folder.library)
-    applied: dict[str, list[str]] = {}
     try:
         with compiling(model, everything, library) as compiled:
-            for dispatch in tuned_dispatches(model, everything, library) if library else ():
-                applied.setdefault(dispatch.sequence, []).append(dispatch.name)
+            dispatches = tuned_dispatches(model, everything, library) if library else ()
+            applied = _by_script(dispatches)
             unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
-            write = not (strict and unused)
+            unmeasured = _by_script([dispatch for dispatch in dispatches if not _is_measured(dispatch, scripts)])
+            write = not (strict and (unused or unmeasured))
             if write:
                 _write(Path(output), compiled())
     except ModelCompileError as error:
@@ -88,8 +92,18 @@ def compile_tuned(
             ) from error
         raise
     device = str(folder.summary.get("program", {}).get("device") or "")
-    used = {symbol: tuple(names) for symbol, names in applied.items()}
-    return TunedCompilation(str(output) if write else None, used, unused, device, rewrite)
+    return TunedCompilation(str(output) if write else None, applied, unused, unmeasured, device, rewrite)
+
+
+def _by_script(dispatches: Sequence[TunedDispatch]) -> dict[str, tuple[str, ...]]:
+    """Return the names of dispatches by the symbol of their script."""
+    symbols = dict.fromkeys(dispatch.sequence for dispatch in dispatches)
+    return {symbol: tuple(d.name for d in dispatches if d.sequence == symbol) for symbol in symbols}
+
+
+def _is_measured(dispatch: TunedDispatch, scripts: Mapping[str, Mapping[str, str]]) -> bool:
+    """Say whether the code of a dispatch is what was measured; true where the library does not say what that was."""
+    return dispatch.code == (scripts[dispatch.sequence].get("code") or dispatch.code)
 
 
 def _write(output: Path, program: bytes) -> None:

@@ -27,7 +27,7 @@ from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.closing import session_s
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.program.whole_program import CompiledModel
+from mlir_sched.program.whole_program import CompiledModel, profile
 from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target, iree_device
@@ -35,6 +35,9 @@ from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import ProgramResult
 from mlir_sched.version import __version__
+
+NOT_RUN = "the program does not call it with random inputs, so its results in the program cannot be checked"
+"""Why the script of a dispatch is dropped that no run of the program has called."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ class _Emitter:
         Where the whole program is slower with the scripts, the half of them that saves least is dropped: each script
         won alone, and the time of the whole program does not say which script is at fault.
         """
+        if not_run := self._not_run(proven, winners):
+            return dict.fromkeys(not_run, NOT_RUN), {}
         try:
             timings, ratios = self._decide(proven, winners)
         except ModelCompileError as error:
@@ -134,6 +139,15 @@ class _Emitter:
         text = f"{speedup(timings.emitted)} with scripts, {speedup(ratios[rival])} without"
         why = f"it is not shown that the program with scripts is faster than the untuned variant {rival}: {text}"
         return dict.fromkeys(winners, why), ratios
+
+    def _not_run(self, proven: Proven, winners: Mapping[str, Winner]) -> list[str]:
+        """Return the task keys of the scripts whose dispatches the program does not call with the inputs of checks."""
+        doubtful = {key: winner.task.name for key, winner in winners.items() if winner.task.may_not_run}
+        if not doubtful:
+            return []
+        variant = proven.variant
+        found = profile(variant.model, proven.vmfb, variant.on(self.target), _call_s(self.variants[0]))
+        return [key for key, name in doubtful.items() if found is None or name not in found.calls]
 
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Return the timings of a program and of all variants by name, from a session that was not disturbed."""
@@ -227,6 +241,7 @@ class _Emitter:
             variant.variant.name,
             iree_device(self.options.driver, variant.variant.threads(self.options.threads)),
             reported.verified,
+            reported.constant_outputs,
         )
 
 
@@ -253,6 +268,7 @@ def tuned_sequence(winner: Winner, target: Target) -> TunedSequence:
     provenance = {
         "dispatch": task.name,
         "task": task.key,
+        "code": winner.code,
         "ops": describe(task.dispatch),
         "target": f"{target.name} {target.processor}",
         "target_key": target.key,

@@ -41,12 +41,14 @@ class ProgramTimings:
         emitted: Timing of the program, with its ratio to ``untuned``; its results are right.
         others: Timing of every rival with its ratio to ``untuned``, by name; a rival that is wrong or fails is missing.
         verified: Whether the program passed every numeric check.
+        constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
     """
 
     untuned: Timing
     emitted: Timing
     others: Mapping[str, Timing]
     verified: bool
+    constant_outputs: tuple[str, ...] = ()
 
 
 def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
@@ -105,7 +107,7 @@ def measure_program(
     timing, (own, *rivals) = measure_programs(runner, model, untuned, [emitted, *others.values()])
     if own.timing is None:
         raise ProgramFailedError(own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed"))
-    return ProgramTimings(timing, own.timing, _timed(others, rivals), own.verified)
+    return ProgramTimings(timing, own.timing, _timed(others, rivals), own.verified, own.constant_outputs)
 
 
 def measure_variants(

@@ -54,7 +54,11 @@ def result_of(
         program=emission.program,
         left_out=dict(variants.left_out),
         not_run=dict(best.built.model.not_run),
-        notes=(*best.built.model.notes, *_of_other_machines(run, best)),
+        notes=(
+            *best.built.model.notes,
+            *map(_checked_little, emission.program.constant_outputs),
+            *_of_other_machines(run, best),
+        ),
         dispatches=_dispatches(best, emitted, emission),
         output=None if folder is None else str(folder),
         store=run.store.name,
@@ -112,6 +116,10 @@ def _why_untuned(task: Task, search: TaskSearch | None, unsearched: Mapping[str,
     if search is not None:
         return "its design space has no legal candidate" if search.exhausted else "no candidate was tried"
     return why_unscheduled(task)
+
+
+def _checked_little(constant_output: str) -> str:
+    return f"{constant_output}, so that its check says little"
 
 
 def _of_other_machines(run: TuningRun, best: ProgramSearch) -> tuple[str, ...]:

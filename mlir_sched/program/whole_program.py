@@ -50,7 +50,8 @@ def measure_programs(
         BaselineError: The baseline cannot serve as a reference.
     """
     measured = [_measure_entry(runner, model, entry, baseline, others) for entry in model.entries]
-    results = tuple(_combined([results[index] for _, results in measured]) for index in range(len(others)))
+    names = [f"@{entry.name}: " if len(model.entries) > 1 else "" for entry in model.entries]
+    results = tuple(_combined(names, [results[index] for _, results in measured]) for index in range(len(others)))
     return in_sequence([timing for timing, _ in measured]), results
 
 
@@ -166,10 +167,11 @@ def _checks(model: Model, entry: EntryPoint) -> Checks:
     return checks_for_model(entry.outputs, dispatches, integer_ranges=entry.integer_ranges or None)
 
 
-def _combined(results: Sequence[RunResult]) -> RunResult:
+def _combined(names: Sequence[str], results: Sequence[RunResult]) -> RunResult:
     """Return the result of a program from the results of its functions: the first failure, or all times together."""
     failure = next((result.failure for result in results if result.failure is not None), None)
     timings = [result.timing for result in results if result.timing is not None]
     if failure is not None:
         return RunResult(None, failure)
-    return RunResult(in_sequence(timings), None, verified=all(result.verified for result in results))
+    constant = [f"{name}{text}" for name, r in zip(names, results, strict=True) for text in r.constant_outputs]
+    return RunResult(in_sequence(timings), None, all(result.verified for result in results), tuple(constant))

@@ -83,12 +83,14 @@ class Prepared:
         check_s: Seconds of the longest check of the baseline, comparing inputs and results included.
         error: Why the baseline cannot serve as a reference, or None.
         verifiable: Whether wrong results could be told from the baseline's; if not, ``error`` says why.
+        constant_outputs: One sentence for each output that is the same in every check.
     """
 
     call_s: float
     check_s: float
     error: str | None
     verifiable: bool = True
+    constant_outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -43,11 +43,13 @@ class RunResult:
         failure: Why the program is not right.
         verified: Whether it passed every check. A hopeless program is timed without its remaining checks;
             its ratio is at most 1 / ``CheckOptions.hopeless_factor``.
+        constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
     """
 
     timing: Timing | None
     failure: Failure | None
     verified: bool = False
+    constant_outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -308,7 +310,8 @@ class Runner:
         failure = failure or (contender.failure if contender else None)
         if failure is not None or contender is None:
             return RunResult(None, failure)
-        return RunResult(contender.timing(), None, verified=contender.handle not in self._hopeless)
+        verified = contender.handle not in self._hopeless
+        return RunResult(contender.timing(), None, verified, self._prepared.constant_outputs)
 
 
 def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:

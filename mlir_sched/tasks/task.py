@@ -27,6 +27,8 @@ class Task:
             the constants of the whole model stay in the cache of a core.
         reuse_bytes: Bytes of constants that the model reads between two calls with the same constants
             (``tasks/worker/constants.py``); 0 without ``constants``.
+        may_not_run: Whether a run of the model may not call the dispatch at all, as all of its calls depend on values
+            that are computed at run time.
     """
 
     key: str
@@ -40,3 +42,4 @@ class Task:
     flags: tuple[str, ...]
     constants: tuple[int, ...] = ()
     reuse_bytes: int = 0
+    may_not_run: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlir_sched.payload import OpKind
+from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 
 
@@ -13,7 +14,7 @@ def why_unscheduled(task: Task) -> str:
         return task.not_tunable
     names = {name for op in dispatch.ops for name in op.body}
     if dispatch.other_ops:
-        return f"no transform module schedules dispatches with {', '.join(sorted(set(dispatch.other_ops)))}"
+        return reason(f"no transform module schedules dispatches with {', '.join(sorted(set(dispatch.other_ops)))}")
     if len(dispatch.results) > 1:
         return f"it stores the results of {len(dispatch.results)} ops; transform modules schedule those of one"
     if "tensor.extract" in names:
@@ -22,4 +23,4 @@ def why_unscheduled(task: Task) -> str:
         return "its reduction computes with loop indices"
     if any(op.kind == OpKind.OTHER for op in dispatch.ops):
         return "it walks a tensor in steps that are not linear in its loops"
-    return f"no transform module schedules its ops: {', '.join(dict.fromkeys(op.name for op in dispatch.ops))}"
+    return reason(f"no transform module schedules its ops: {', '.join(dict.fromkeys(op.name for op in dispatch.ops))}")

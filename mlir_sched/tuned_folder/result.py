@@ -95,6 +95,7 @@ class ProgramResult:
         device: IREE's device that it was timed on and is to run on (``iree-run-module --device``): ``local-sync`` where
             the calling thread is faster than several threads.
         verified: Whether the emitted program's numbers passed every check against the untuned ones.
+        constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
     """
 
     untuned: Timing
@@ -103,6 +104,7 @@ class ProgramResult:
     variant: str
     device: str
     verified: bool
+    constant_outputs: tuple[str, ...] = ()
 
     @property
     def gained(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 
 from mlir_sched.assembly.estimate import estimate
+from mlir_sched.assembly.promises import why_broken
 from mlir_sched.assembly.ptx import PtxError, device_code, read_kernel
 from mlir_sched.assembly.ptxas import AssemblyError, assemble, find_assembler
 from mlir_sched.compiler import CompileResult, CompilerPool
@@ -20,7 +21,8 @@ from mlir_sched.tuning.evaluator import UntunedError
 class CompileAndAssemble:
     """The evaluator that runs nothing; a context manager.
 
-    Its outcomes have estimated times. Code for which registers do not suffice is a failure.
+    Its outcomes have estimated times. Code for which registers do not suffice is a failure, and so is code without the
+    instructions that its script asks for.
 
     Args:
         flags: Compiler flags of all tasks.
@@ -59,7 +61,7 @@ class CompileAndAssemble:
             if result.failure is not None:
                 yield index, Outcome(None, result.failure, result.binary_hash)
             else:
-                yield index, known.get(result.binary_hash) or self._outcome(task, result)
+                yield index, known.get(result.binary_hash) or self._outcome(task, result, scripts[index])
 
     def close(self) -> None:
         """End all processes."""
@@ -73,18 +75,19 @@ class CompileAndAssemble:
     ) -> None:
         self.close()
 
-    def _outcome(self, task: Task, result: CompileResult) -> Outcome:
+    def _outcome(self, task: Task, result: CompileResult, script: str) -> Outcome:
         try:
-            timing = estimated(self._seconds(task, result, spills=False), self._untuned[task.key].median_s)
+            timing = estimated(self._seconds(task, result, script), self._untuned[task.key].median_s)
         except (AssemblyError, PtxError) as error:
             return Outcome(None, Failure(FailureClass.ASSEMBLY_ERROR, str(error)), result.binary_hash)
         return Outcome(timing, None, result.binary_hash)
 
-    def _seconds(self, task: Task, result: CompileResult, *, spills: bool = True) -> float:
-        """Return the estimated time of one call.
+    def _seconds(self, task: Task, result: CompileResult, script: str = "") -> float:
+        """Return the estimated time of one call; without a script, that of the untuned code.
 
         Raises:
-            AssemblyError: The assembler refuses the code, or registers are spilled and must not be.
+            AssemblyError: The assembler refuses the code, or the code of a script spills registers or lacks
+                instructions that the script asks for.
             PtxError: The code or its launch cannot be read.
         """
         assert result.vmfb is not None
@@ -92,10 +95,13 @@ class CompileAndAssemble:
             raise PtxError("the number of workgroups depends on values of the program")
         code = device_code(result.vmfb)
         assembled = assemble(self._assembler, code, self._architecture)
-        if assembled.spilled_bytes and not spills:
+        kernel = read_kernel(code)
+        if script and assembled.spilled_bytes:
             raise AssemblyError(f"{assembled.spilled_bytes} bytes of registers are spilled to memory")
+        if broken := why_broken(script, kernel):
+            raise AssemblyError(broken)
         footprint = sum(tensor.bytes for tensor in (*task.inputs, *task.outputs))
-        found = estimate(read_kernel(code), assembled, result.launch, self._device, footprint_bytes=footprint)
+        found = estimate(kernel, assembled, result.launch, self._device, footprint_bytes=footprint)
         return found.seconds
 
 

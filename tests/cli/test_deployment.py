@@ -1,6 +1,7 @@
 """What compile does with a tuned folder, wherever it lies, and what relocate changes."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -49,6 +50,21 @@ def test_compile_lists_the_scripts_that_another_model_does_not_use(cli: Cli, mov
     (dispatch,) = document["unused"].values()
     assert dispatch.startswith("main_dispatch_0_softmax_128x256xf32")
     assert (cli.folder / "other.vmfb").read_bytes() == before
+
+
+def test_compile_names_dispatches_whose_code_was_not_measured(cli: Cli, moved: Path) -> None:
+    library = moved / "library.mlir"
+    text, digests = re.subn(r'mlir_sched.code = "[0-9a-f]+"', 'mlir_sched.code = "0"', library.read_text())
+    assert digests == 1
+    library.write_text(text)
+    ended = cli("compile", "model.mlir", "--tuned", moved)
+    assert ended.code == 0, ended.err
+    assert "not measured: @" in ended.out
+    ended = cli("compile", "model.mlir", "--tuned", moved, "-o", "strict.vmfb", "--strict", "--json")
+    assert ended.code == 1
+    ((names,),) = [json.loads(ended.out)["unmeasured"].values()]
+    assert len(names) == 1
+    assert not (cli.folder / "strict.vmfb").exists()
 
 
 def test_a_rewrite_of_another_program_is_refused(cli: Cli, moved: Path) -> None:

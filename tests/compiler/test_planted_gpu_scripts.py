@@ -35,12 +35,13 @@ def without(op: str) -> Fault:
 
 
 def launched_with(size: str) -> Fault:
-    """Annotate another size of the workgroup than the one whose threads were mapped."""
+    """Annotate another size of the workgroup than the one whose threads were mapped, or none."""
 
     def plant(script: str) -> str:
         start = script.rindex("    transform.annotate ")
         function = script[start:].split()[1]
-        info = f"#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline workgroup_size = {size}>"
+        launch = f" workgroup_size = {size}" if size else ""
+        info = f"#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline{launch}>"
         annotated = f"""    %info = transform.param.constant {info} -> !transform.any_param
     transform.annotate {function} "translation_info" = %info : !transform.any_op, !transform.any_param
 """
@@ -74,6 +75,11 @@ CUDA_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
         launched_with("[4, 8, 1]"),
         FailureClass.NOT_APPLIED,
         "maps the threads of a workgroup of (8, 8, 1) and launches (4, 8, 1)",
+    ),
+    "no size of the workgroup": (
+        launched_with(""),
+        FailureClass.NOT_APPLIED,
+        "maps the threads of a workgroup of (8, 8, 1) and launches another",
     ),
     "fewer threads mapped than there are tiles": (
         replaced("workgroup_dims = [8, 8, 1]", "workgroup_dims = [4, 8, 1]"),

@@ -24,6 +24,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Outcome, Timing, as_untuned
+from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RunnerOptions, RunResult
@@ -427,6 +428,20 @@ def test_flags_that_do_not_hold_when_measured_again_are_not_emitted(
     emission = emitted(Program(sessions), {})
     assert (emission.program.variant, emission.program.tuned.ratio) == (variant, ratio)
     assert emission.files.flags == (variant,)
+
+
+@pytest.mark.parametrize(("found", "kept"), [(ProgramProfile({}, {"a": 1, "b": 2}), ["a", "b"]), (None, ["a"])])
+def test_scripts_that_no_run_of_the_program_has_called_are_not_emitted(
+    found: ProgramProfile | None, kept: list[str], emitted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    winners = {
+        key: replace(w, task=replace(w.task, may_not_run=key in "bc")) for key, w in WINNERS.items() if key != "d"
+    }
+    monkeypatch.setattr(export, "profile", lambda *_: found)
+    name = "+".join(kept)
+    emission = emitted(Program([{name: timing(1.6), "O3": timing(1.0)}, {name: timing(1.6)}]), winners)
+    assert list(emission.winners) == kept
+    assert emission.reasons == dict.fromkeys([key for key in winners if key not in kept], export.NOT_RUN)
 
 
 @pytest.mark.parametrize(("left_s", "kept"), [(math.inf, ["b", "c"]), (0.0, [])])

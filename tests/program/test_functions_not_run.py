@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import iree_cases as cases
 import pytest
 from rewriting import write
 
-from mlir_sched.errors import UserError
+from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.program.building import Choice, build_variants
+from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
@@ -97,3 +100,26 @@ def test_a_program_with_no_other_function_is_refused(tmp_path: Path, here: Targe
         pytest.raises(UserError, match=r"nothing is tuned, as @undefined: its numbers cannot"),
     ):
         build_variants(path, here, runner, (), DefaultOnly())
+
+
+SUM = """
+func.func @sum(%a: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  %r = arith.addf %a, %a : tensor<64x32xf32>
+  return %r : tensor<64x32xf32>
+}
+"""
+
+
+def test_a_program_that_is_wrong_in_its_second_function_is_wrong(tmp_path: Path) -> None:
+    text = cases.MATMUL + SUM
+    model = extract(write(tmp_path, text), cases.TARGET)
+    assert [entry.name for entry in model.entries] == ["mm", "sum"]
+    right = CompiledModel(compile_to_bytes(tmp_path / "model.mlir", cases.FLAGS))
+    wrong = CompiledModel(compile_to_bytes(write(tmp_path, text.replace("addf %a, %a", "mulf %a, %a")), cases.FLAGS))
+    with Runner(QUICK) as runner:
+        untuned, (same, other) = measure_programs(runner, model, right, [right, wrong])
+        alone, _ = measure_programs(runner, replace(model, entries=model.entries[:1]), right, [])
+    assert same.verified
+    assert other.failure is not None
+    assert (other.failure.kind, other.timing) == (FailureClass.WRONG_RESULT, None)
+    assert untuned.median_s > alone.median_s, "the time is that of both functions"

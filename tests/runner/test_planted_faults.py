@@ -117,8 +117,8 @@ FAULTS = {
 """What is written in place of the right result."""
 
 
-def functions(case: Case) -> dict[str, Function]:
-    """Return the programs of a case by name: untuned, right and wrong ones."""
+def results_of(case: Case) -> Callable[..., Array]:
+    """Return the function of inputs, lanes and first term that gives a case's result, computed once."""
 
     @cache
     def result(key: bytes, lanes: int, start: int) -> Array:
@@ -133,7 +133,12 @@ def functions(case: Case) -> dict[str, Function]:
     def of(inputs: Sequence[Array], lanes: int = LANES, start: int = 0) -> Array:
         return result(b"".join(array.tobytes() for array in inputs), lanes, start)
 
-    kept: list[Array] = []
+    return of
+
+
+def functions(case: Case) -> dict[str, Function]:
+    """Return the programs of a case by name: untuned, right and wrong ones."""
+    of, kept = results_of(case), list[Array]()
 
     def previous(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         kept.append(of(inputs))
@@ -184,3 +189,58 @@ def test_a_right_result_that_adds_in_another_order_is_accepted(name: str, level:
 @pytest.mark.parametrize("name", CASES)
 def test_a_planted_fault_is_rejected(name: str, level: str, fault: str) -> None:
     assert any(verdicts(name, level, fault))
+
+
+# Two outputs of different types
+
+
+@cache
+def workspace_of_two() -> tuple[Workspace, ArrayDevice]:
+    """Return the workspace of a program with a product in f32 and one in bf16, and its device."""
+    device = ArrayDevice(
+        {
+            "untuned": _of_two(0, np.copyto, lanes=1),
+            "right": _of_two(0, np.copyto),
+            **{f"{fault} {position}": _of_two(position, FAULTS[fault]) for fault in FAULTS for position in range(2)},
+        }
+    )
+    outputs = program_of_two("untuned").outputs
+    checks = checks_for_model(outputs, [case.dispatch for case in TWO])
+    return Workspace(device, program_of_two("untuned"), checks), device  # type: ignore[arg-type]
+
+
+TWO = CASES["f32"], CASES["bf16"]
+RESULTS_OF_TWO = [results_of(case) for case in TWO]
+
+
+def program_of_two(entry: str) -> Program:
+    return Program(b"", entry, TWO[0].inputs + TWO[1].inputs, TWO[0].outputs + TWO[1].outputs, False)
+
+
+def _of_two(position: int, fault: Callable[[Array, Array], None], lanes: int = LANES) -> Function:
+    """Return a program that writes one of its outputs by ``fault``, and the right result to the other."""
+
+    def run(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        for place, (result, output) in enumerate(zip(RESULTS_OF_TWO, outputs, strict=True)):
+            right = result(inputs[2 * place : 2 * place + 2], lanes)
+            (fault if place == position else np.copyto)(output, right)
+
+    return run
+
+
+def verdicts_of_two(entry: str) -> list[str | None]:
+    workspace, device = workspace_of_two()
+    loaded = device.load(program_of_two(entry))
+    return [workspace.verify(loaded, check) for check in (*range(len(workspace.checks)), 0)]
+
+
+def test_two_right_outputs_are_accepted() -> None:
+    assert set(verdicts_of_two("right")) == {None}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_fault_in_one_output_is_rejected_there(position: int, fault: str) -> None:
+    found = [verdict for verdict in verdicts_of_two(f"{fault} {position}") if verdict]
+    assert found
+    assert all(f"output {position}" in verdict for verdict in found)

@@ -180,6 +180,14 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
 
 
 @pytest.mark.usefixtures("short_sessions")
+def test_an_exported_model_in_text_with_its_weights_as_resources_is_tuned(tmp_path: Path) -> None:
+    result = tune(CONVOLUTIONAL, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
+    assert (result.program.verified, result.trials) == (True, 2)
+    assert result.tunable_share is not None
+    assert result.tunable_share > 0.5
+
+
+@pytest.mark.usefixtures("short_sessions")
 def test_the_function_whose_numbers_cannot_be_verified_is_named_and_the_other_is_tuned(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(STABLEHLO + STABLEHLO.replace("@main", "@zero").replace("return %1", "return %zero"))

@@ -6,10 +6,11 @@ import iree_cases as cases
 import numpy as np
 import pytest
 
-from mlir_sched.compiler import CompilerPool
+from mlir_sched.compiler import CompilerPool, compile_to_bytes
 from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.payload import OpKind, TensorSpec
+from mlir_sched.program.whole_program import profile
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 
@@ -226,3 +227,34 @@ def test_an_unknown_flag_is_refused_with_the_compilers_words(tmp_path: Path) -> 
 def test_extraction_in_a_worker_does_not_load_the_compiler_here() -> None:
     loaded = run_isolated((), "builtins:len", "abc")
     assert loaded == 3
+
+
+BRANCH = """
+func.func @main(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
+  %c0 = arith.constant 0 : index
+  %much = arith.constant 1000.0 : f32
+  %first = tensor.extract %x[%c0, %c0] : tensor<128x64xf32>
+  %large = arith.cmpf ogt, %first, %much : f32
+  %empty = tensor.empty() : tensor<128x64xf32>
+  %result = scf.if %large -> tensor<128x64xf32> {
+    %rows = linalg.softmax dimension(1) ins(%x : tensor<128x64xf32>)
+                                        outs(%empty : tensor<128x64xf32>) -> tensor<128x64xf32>
+    scf.yield %rows : tensor<128x64xf32>
+  } else {
+    %columns = linalg.softmax dimension(0) ins(%x : tensor<128x64xf32>)
+                                           outs(%empty : tensor<128x64xf32>) -> tensor<128x64xf32>
+    scf.yield %columns : tensor<128x64xf32>
+  }
+  %sum = arith.addf %result, %x : tensor<128x64xf32>
+  return %sum : tensor<128x64xf32>
+}
+"""
+
+
+def test_a_dispatch_inside_a_branch_may_not_run_and_a_profile_says_whether_it_did(tmp_path: Path) -> None:
+    model = cases.model_of(tmp_path, BRANCH)
+    assert [task.may_not_run for task in model.tasks] == [True, True, False]
+    rows, columns, total = (task.name for task in model.tasks)
+    found = profile(model, compile_to_bytes(model.path, model.flags), cases.TARGET, 1e-3)
+    assert found is not None
+    assert {*found.calls} == {columns, total}, rows

@@ -42,7 +42,9 @@ class Bench(ABC):
             return protocol.Prepared(0.0, 0.0, str(exception), verifiable=False)
         except Exception as exception:
             return protocol.Prepared(0.0, 0.0, str(exception))
-        return protocol.Prepared(workspace.call_s, workspace.check_s, error)
+        return protocol.Prepared(
+            workspace.call_s, workspace.check_s, error, constant_outputs=workspace.constant_outputs
+        )
 
     def load(self, handle: int, program: Program) -> None:
         """Load a program under a handle.

@@ -40,16 +40,29 @@ def why_unverifiable(outputs: Sequence[TensorSpec], checks: Sequence[Check], fou
         checks: The checks.
         found: The reference of every output, per check.
     """
+    for position in range(len(outputs)):
+        if not any(finite_share([arrays[position]]) > 0 for arrays in found):
+            return f"output {position} has no finite element, whatever the inputs"
+    reasons = constant_outputs(outputs, checks, found)
+    return "; ".join(reasons) if len(reasons) == len(outputs) else ""
+
+
+def constant_outputs(
+    outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]
+) -> tuple[str, ...]:
+    """Return one sentence for each output that does not differ from zeros, or not from its result in another check.
+
+    Args:
+        outputs, checks, found: As for :func:`why_unverifiable`.
+    """
     reasons = []
     for position, spec in enumerate(outputs):
         of_output = [(check, arrays[position]) for check, arrays in zip(checks, found, strict=True)]
-        if not any(finite_share([array]) > 0 for _, array in of_output):
-            return f"output {position} has no finite element, whatever the inputs"
         if not any(_differ(of_check, np.zeros_like(of_check[1]), spec) for of_check in of_output):
             reasons.append(f"output {position} is not to be told from zeros")
         elif not any(_differ(of_check, other, spec) for of_check, other in _others(of_output)):
             reasons.append(f"output {position} is the same, whatever the inputs")
-    return "; ".join(reasons) if len(reasons) == len(outputs) else ""
+    return tuple(reasons)
 
 
 def _others(of_output: Sequence[Reference]) -> Iterator[tuple[Reference, Array]]:

@@ -19,7 +19,7 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import compare, holds_poison, poison_bits, poisoned
 from mlir_sched.runner.worker.device import Device, LoadedProgram
-from mlir_sched.runner.worker.references import usable_share, why_unverifiable
+from mlir_sched.runner.worker.references import constant_outputs, usable_share, why_unverifiable
 
 MOST_COPIES = 1024
 """Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""
@@ -86,6 +86,7 @@ class Workspace:
     Attributes:
         check_s: Seconds of the longest check of the baseline.
         call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until they are known.
+        constant_outputs: One sentence for each output whose check says little, as its reference is always the same.
 
     Raises:
         RuntimeError: The baseline fails, leaves poison or does not reproduce its results.
@@ -101,8 +102,10 @@ class Workspace:
         loaded = device.load(baseline)
         for index in range(len(self._cases)):
             self._choose_inputs(loaded, index)
-        if reason := why_unverifiable(baseline.outputs, self.checks, [case.references for case in self._cases]):
+        references = [case.references for case in self._cases]
+        if reason := why_unverifiable(baseline.outputs, self.checks, references):
             raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
+        self.constant_outputs = constant_outputs(baseline.outputs, self.checks, references)
         self.check_s = self.call_s = 0.0
         for index in range(len(self._cases)):
             start = time.perf_counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from iree.compiler import ir
@@ -23,6 +23,7 @@ class DispatchCall:
         text: The entry point and the constants: differs from that of calls with other constants.
         constants: Positions, among the tensors that the dispatch takes, of those that are constants of the program in
             all these calls; each call may have constants of its own.
+        may_not_run: Whether a run of the model may make none of these calls, as with one inside of ``scf.if``.
     """
 
     entry: str
@@ -30,6 +31,7 @@ class DispatchCall:
     weight: int
     text: str
     constants: frozenset[int]
+    may_not_run: bool = False
 
 
 _UNKNOWN_COUNT = frozenset({"scf.while", "scf.if", "scf.index_switch", "scf.parallel", "scf.forall"})
@@ -45,7 +47,7 @@ def count_calls(module: Any, run: Collection[str]) -> tuple[tuple[DispatchCall, 
     notes: list[str] = []
     for name in uncalled(functions):
         if name in run:
-            _count(functions[name], 1, functions, found, notes)
+            _count(functions[name], _Times(1), functions, found, notes)
     return tuple(call for call in found.values() if call.weight), tuple(dict.fromkeys(notes))
 
 
@@ -63,7 +65,7 @@ def uncalled(functions: dict[str, Any]) -> list[str]:
 
 def operations_below(op: Any) -> Iterator[Any]:
     """Yield every operation inside another, in program order."""
-    for inner, _ in _walk(op, 1, []):
+    for inner, _ in _walk(op, _Times(1), []):
         yield inner
 
 
@@ -96,50 +98,69 @@ def tensor_operands(dispatch: Any) -> list[Any]:
     return [value for value in operands if isinstance(value.type, ir.ShapedType)]
 
 
+@dataclass(frozen=True)
+class _Times:
+    """How often something runs, and whether that may be never because the number is not known."""
+
+    number: int
+    may_be_none: bool = False
+
+    def of(self, inner: _Times) -> _Times:
+        """Return how often something runs in all, given how often it does each time."""
+        return _Times(self.number * inner.number, self.may_be_none or inner.may_be_none)
+
+
 def _count(
     function: Any,
-    times: int,
+    times: _Times,
     functions: dict[str, Any],
     found: dict[tuple[str, str], DispatchCall],
     notes: list[str],
 ) -> None:
-    for op, count in _walk(function, times, notes):
+    for op, each in _walk(function, times, notes):
         callee = callee_of(op)
         if callee is not None and callee in functions:
-            _count(functions[callee], count, functions, found, notes)
+            _count(functions[callee], each, functions, found, notes)
         if op.name == "flow.dispatch":
-            _add(op, count, found)
+            _add(op, each, found)
 
 
-def _add(op: Any, count: int, found: dict[tuple[str, str], DispatchCall]) -> None:
+def _add(op: Any, times: _Times, found: dict[tuple[str, str], DispatchCall]) -> None:
     entry = str(ir.SymbolRefAttr(op.attributes["entry_points"][0]).value[-1])
     numbers = ",".join(text for value in op.operands if (text := constant_value(value)) is not None)
     key = (str(op.attributes["entry_points"][0]), numbers)
     constants = frozenset(position for position, value in enumerate(tensor_operands(op)) if is_constant(value))
     if (known := found.get(key)) is None:
-        found[key] = DispatchCall(entry, op, count, str(key), constants)
+        found[key] = DispatchCall(entry, op, times.number, str(key), constants, times.may_be_none)
     else:
-        found[key] = DispatchCall(entry, known.op, known.weight + count, str(key), known.constants & constants)
+        found[key] = replace(
+            known,
+            weight=known.weight + times.number,
+            constants=known.constants & constants,
+            may_not_run=known.may_not_run and times.may_be_none,
+        )
 
 
-def _walk(op: Any, times: int, notes: list[str]) -> Iterator[tuple[Any, int]]:
-    """Yield every op inside ``op`` with the number of times that it runs if the body of ``op`` runs ``times`` times."""
+def _walk(op: Any, times: _Times, notes: list[str]) -> Iterator[tuple[Any, _Times]]:
+    """Yield every op inside ``op`` with how often it runs if the body of ``op`` runs ``times`` times."""
     for region in op.regions:
         for block in region:
             for child in block:
                 inner = child.operation
                 yield inner, times
                 if inner.regions:
-                    yield from _walk(inner, times * _trip_count(inner, notes), notes)
+                    yield from _walk(inner, times.of(_trip_count(inner, notes)), notes)
 
 
-def _trip_count(op: Any, notes: list[str]) -> int:
+def _trip_count(op: Any, notes: list[str]) -> _Times:
     if op.name == "scf.for":
         bounds = [constant_value(value) for value in op.operands[:3]]
         if None not in bounds:
             low, high, step = (int(str(bound).split(" ")[0]) for bound in bounds)
-            return max(0, -(-(high - low) // step))
+            return _Times(max(0, -(-(high - low) // step)))
         notes.append("a loop's trip count is not constant: its dispatches count as run once")
+        return _Times(1, may_be_none=True)
     if op.name in _UNKNOWN_COUNT:
         notes.append(f"{op.name} in the program: the dispatches inside count as run once")
-    return 1
+        return _Times(1, may_be_none=True)
+    return _Times(1)

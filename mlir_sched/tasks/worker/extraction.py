@@ -129,8 +129,12 @@ def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
         if seen is None:
             merged[task.key] = task
         else:
-            constants = tuple(sorted({*seen.constants} & {*task.constants}))
-            merged[task.key] = replace(seen, weight=seen.weight + task.weight, constants=constants)
+            merged[task.key] = replace(
+                seen,
+                weight=seen.weight + task.weight,
+                constants=tuple(sorted({*seen.constants} & {*task.constants})),
+                may_not_run=seen.may_not_run and task.may_not_run,
+            )
     return tuple(merged.values())
 
 
@@ -161,6 +165,7 @@ def _task(
         not_tunable="",
         flags=flags,
         constants=tuple(sorted(call.constants)),
+        may_not_run=call.may_not_run,
     )
     if call.entry in skipped:
         return replace(task, not_tunable=skipped[call.entry])
@@ -168,7 +173,7 @@ def _task(
         program = build_task_program(module, call.op)
         source, dispatch = _compile_to_sources(program)
     except NotTunableError as error:
-        return replace(task, not_tunable=str(error))
+        return replace(task, not_tunable=reason(str(error)))
     except CompilerError as error:
         return replace(task, not_tunable=f"IREE does not compile it alone: {reason(str(error))}")
     except Exception as error:
@@ -204,7 +209,7 @@ def dispatch_of(module: Any) -> Dispatch | str:
     try:
         return analyse(function)
     except NotTunableError as error:
-        return str(error)
+        return reason(str(error))
 
 
 def _key(text: str, flags: tuple[str, ...], target_key: str) -> str:
