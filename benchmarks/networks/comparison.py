@@ -92,7 +92,7 @@ def compare_network(name: str, setting: Setting) -> Result:
     folder = (setting.folder / name).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "model.mlir").exists():
-        _export(name, folder, setting)
+        export(name, folder, setting.engines)
     tuning = _tune(folder, setting)
     compile_model(folder / "model.mlir", setting.target.flags, None, folder / "untuned.vmfb")
     compile_model(folder / "model.mlir", (f"@{folder / 'tuned' / 'flags.txt'}",), None, folder / "tuned.vmfb")
@@ -148,23 +148,29 @@ def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dic
     return Result(name, {label: each.interval for label, each in fastest.items()}, over_best, best, tuning, errors)
 
 
-def _export(name: str, folder: Path, setting: Setting) -> None:
+def export(name: str, folder: Path, engines: PeerSpec) -> None:
+    """Write the files of a network into a folder, in the environment of the engines.
+
+    Raises:
+        PeerError: It cannot be exported.
+    """
     arguments = "benchmarks.networks.export", name, str(folder)
-    run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=setting.engines.python)
+    run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=engines.python)
+
+
+def weights_of(folder: Path) -> ParameterFile:
+    """Return the weights beside an exported network."""
+    return ParameterFile(SCOPE, str(folder / "weights.irpa"))
 
 
 def _tune(folder: Path, setting: Setting) -> Tuning:
     options = TuneOptions(minutes=setting.minutes, threads=setting.target.cores, seed=setting.seed)
-    return tune_once(folder / "model.mlir", folder / "tuned", options, [str(_weights(folder))])
-
-
-def _weights(folder: Path) -> ParameterFile:
-    return ParameterFile(SCOPE, str(folder / "weights.irpa"))
+    return tune_once(folder / "model.mlir", folder / "tuned", options, [str(weights_of(folder))])
 
 
 def _programs(folder: Path, target: Target) -> dict[str, Any]:
     """Return what the IREE peer is asked to load: the untuned and the tuned program."""
-    weights = _weights(folder)
+    weights = weights_of(folder)
     entry = extract(folder / "model.mlir", target, parameters=(weights,)).entries[0]
     files = {UNTUNED: folder / "untuned.vmfb", TUNED: folder / "tuned.vmfb"}
     programs = [Compiled(label, "", vmfb, entry, ()).to_json() for label, vmfb in files.items()]

@@ -1,6 +1,7 @@
 """Exports a network: ``python -m benchmarks.networks.export NAME FOLDER``, in the environment of the engines.
 
-Writes ``model.onnx``, ``input.npy``, ``model.mlir`` and, beside it, the weights in ``weights.irpa`` (scope ``model``).
+Writes ``input.npy``, ``model.mlir`` and its weights in ``weights.irpa`` (scope ``model``). A network that is compared
+with engines also has a ``model.onnx``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.networks.networks import network
+from benchmarks.networks.networks import NETWORKS, network
 
 
 def export(name: str, folder: Path) -> None:
@@ -21,7 +22,10 @@ def export(name: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     module, example = network(name)
     np.save(folder / "input.npy", example.numpy())
-    torch.onnx.export(module, (example,), str(folder / "model.onnx"), dynamo=False, opset_version=17, input_names=["x"])
+    if name in NETWORKS:
+        torch.onnx.export(
+            module, (example,), str(folder / "model.onnx"), dynamo=False, opset_version=17, input_names=["x"]
+        )
     aot.externalize_module_parameters(module)
     aot.save_module_parameters(folder / "weights.irpa", module)
     aot.export(module, example).save_mlir(folder / "model.mlir")

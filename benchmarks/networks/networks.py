@@ -1,4 +1,4 @@
-"""The networks: random weights from ``transformers`` with seed 0, batch 1, f32.
+"""The networks that are compared with engines: random weights from ``transformers`` with seed 0, batch 1, f32.
 
 Runs in the environment of the engines, and imports PyTorch and ``transformers`` only when a network is made.
 """
@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-TOKENS = 128
-"""Length of a sequence."""
+from benchmarks.networks.families import FAMILIES
+from benchmarks.networks.modules import constant_causal_mask, image, tokens, with_result
 
 
 def resnet50() -> tuple[Any, Any]:
     """Return ResNet-50 and an image."""
     from transformers import ResNetConfig, ResNetForImageClassification
 
-    return _of_logits(ResNetForImageClassification(ResNetConfig())), _image()
+    return with_result(ResNetForImageClassification(ResNetConfig()), "logits"), image()
 
 
 def mobilenet_v2() -> tuple[Any, Any]:
     """Return MobileNet-V2 and an image."""
     from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
 
-    return _of_logits(MobileNetV2ForImageClassification(MobileNetV2Config())), _image()
+    return with_result(MobileNetV2ForImageClassification(MobileNetV2Config()), "logits"), image()
 
 
 def bert_base() -> tuple[Any, Any]:
@@ -43,28 +43,15 @@ def bert_base() -> tuple[Any, Any]:
                 hidden = result[0] if isinstance(result, tuple) else result
             return hidden
 
-    return Encoder(), torch.randint(0, 30000, (1, TOKENS))
+    return Encoder(), tokens()
 
 
 def gpt2() -> tuple[Any, Any]:
-    """Return GPT-2 without its output embedding and without a cache, and a sequence.
-
-    The causal mask is a constant: the mask that ``transformers`` computes has an operator that ONNX lacks.
-    """
-    import torch
+    """Return GPT-2 without its output embedding and without a cache, its causal mask a constant, and a sequence."""
     from transformers import GPT2Config, GPT2Model
 
-    class Decoder(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = GPT2Model(GPT2Config(attn_implementation="eager", use_cache=False))
-            hidden = torch.full((1, 1, TOKENS, TOKENS), torch.finfo(torch.float32).min)
-            self.register_buffer("mask", hidden.triu(1))
-
-        def forward(self, tokens: Any) -> Any:
-            return self.model(tokens, attention_mask=self.mask).last_hidden_state
-
-    return Decoder(), torch.randint(0, 30000, (1, TOKENS))
+    model = GPT2Model(GPT2Config(attn_implementation="eager", use_cache=False))
+    return with_result(model, "last_hidden_state", attention_mask=constant_causal_mask()), tokens()
 
 
 NETWORKS: dict[str, Callable[[], tuple[Any, Any]]] = {
@@ -77,29 +64,12 @@ NETWORKS: dict[str, Callable[[], tuple[Any, Any]]] = {
 
 
 def network(name: str) -> tuple[Any, Any]:
-    """Return a network, ready for inference, and an example of its input; the same ones in every process."""
+    """Return a network, or one of another family, ready for inference, and an example of its input.
+
+    They are the same ones in every process.
+    """
     import torch
 
     torch.manual_seed(0)
-    module, example = NETWORKS[name]()
+    module, example = {**NETWORKS, **FAMILIES}[name]()
     return module.eval(), example
-
-
-def _image() -> Any:
-    import torch
-
-    return torch.randn(1, 3, 224, 224)
-
-
-def _of_logits(module: Any) -> Any:
-    import torch
-
-    class Logits(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = module
-
-        def forward(self, image: Any) -> Any:
-            return self.model(image).logits
-
-    return Logits()

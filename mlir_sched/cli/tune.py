@@ -130,8 +130,8 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
         names = [name for name, reason in result.left_out.items() if reason == why]
         lines.append(f"program variants left out ({', '.join(names)}): {why}")
     lines += [f"@{name} is neither run nor timed: {why}" for name, why in result.not_run.items()]
-    if result.tunable_share is not None:
-        lines.append(f"{result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts")
+    if result.coverage:
+        lines.append(result.coverage)
     lines += [f"note: {note}" for note in result.notes]
     elsewhere = [d.name for d in result.dispatches if not as_in_program(d)]
     if elsewhere:

@@ -68,6 +68,8 @@ def result_of(
         versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
         emission=emission.files.emission,
         curves=tuple(program.curve() for program in (best, *found.others) if program.estimates),
+        searched_variant=best.built.variant.name,
+        searched_share=tunable_share(emitted, run.space, run.target),
     )
 
 

@@ -109,13 +109,11 @@ def _image(alt: str, png: bytes) -> str:
 
 
 def _coverage(result: TuneResult) -> str:
-    if result.tunable_share is None:
-        return ""
-    return f" {result.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts."
+    return f" {_escape(result.coverage)}." if result.coverage else ""
 
 
 def _notes(result: TuneResult) -> str:
-    notes = f"<p>Not exact: {_escape('; '.join(result.notes))}.</p>" if result.notes else ""
+    notes = f"<p>Note: {_escape('; '.join(result.notes))}.</p>" if result.notes else ""
     not_run = "; ".join(f"@{name}, as {why}" for name, why in result.not_run.items())
     return notes + (f"<p>Neither run nor timed: {_escape(not_run)}.</p>" if not_run else "")
 

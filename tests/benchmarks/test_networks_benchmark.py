@@ -8,6 +8,8 @@ from rich.console import Console
 
 from benchmarks.networks.__main__ import table_of
 from benchmarks.networks.comparison import WrongResultError, differences, result_of
+from benchmarks.networks.families import FAMILIES
+from benchmarks.networks.networks import NETWORKS
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.sampling import Samples, TimedWay
 from benchmarks.operators.tuning import Tuning
@@ -55,3 +57,7 @@ def test_the_fastest_way_of_the_fastest_engine_is_the_measure() -> None:
     text = console.export_text()
     assert "1.20 (1.20 to 1.20) OpenVINO" in text
     assert "8.0 min" in text
+
+
+def test_a_network_that_is_compared_is_no_other_family() -> None:
+    assert not NETWORKS.keys() & FAMILIES.keys()

@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 from command_line import Cli
 
-from mlir_sched.cli.tune import MOST_ROWS, as_in_program, failure_lines, rest_lines, rows_that_matter
+from mlir_sched.cli.tune import (
+    MOST_ROWS,
+    as_in_program,
+    failure_lines,
+    rest_lines,
+    rows_that_matter,
+    summary_lines,
+)
 from mlir_sched.outcome import Timing
-from mlir_sched.tuned_folder.result import DispatchResult
+from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
 from mlir_sched.version import __version__
 
 
@@ -73,6 +80,44 @@ def test_the_table_has_the_dispatches_that_take_most_time_and_counts_the_rest() 
     assert rest_lines(shown, rest) == [
         "and 3 dispatches that take 1 ms of 157 ms per run, 0 of them with a script; report.html shows all"
     ]
+
+
+def test_numbers_that_were_not_checked_and_dispatches_of_other_times_alone_are_named() -> None:
+    timing = Timing(1.464, 1.464, 1.464, 20, 1.0, 1.0, 1.0)
+    dispatches = tuple(DispatchResult(f"d{i}", "", "", 1, timing, in_program_s=0.069 * (1 + 20 * i)) for i in range(2))
+    program = ProgramResult(timing, timing, {}, "default", "local-sync", verified=False)
+    result = TuneResult(
+        *("model.mlir", "llvm-cpu", 1, 0, 8, 8, 1.0, 1.0, {}, False, program, {}, (), dispatches),
+        *(None, "store", (), None, None, {}),
+    )
+    text = "\n".join(summary_lines(result))
+    assert "NUMBERS NOT CHECKED" in text
+    assert text.count("(rely on the whole program's time): d0\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("default", "searched", "text"),
+    [
+        (None, None, ""),
+        (0.995, 0.99, "99.5% of the untuned program's time is in dispatches that can have scripts"),
+        (
+            0.5,
+            0.99,
+            "50.0% of the untuned program's time is in dispatches that can have scripts, and 99.0% as attention",
+        ),
+    ],
+)
+def test_how_much_of_the_time_can_have_scripts(default: float | None, searched: float | None, text: str) -> None:
+    timing = Timing(1e-3, 1e-3, 1e-3, 20, 1.0, 1.0, 1.0)
+    program = ProgramResult(timing, timing, {}, "default", "local-sync", verified=True)
+    result = TuneResult(
+        *("model.mlir", "llvm-cpu", 1, 0, 8, 8, 1.0, 1.0, {}, False, program, {}, (), ()),
+        *(None, "store", (), default, None, {}),
+        searched_variant="attention",
+        searched_share=searched,
+    )
+    assert result.coverage == text
+    assert not text or text in summary_lines(result)
 
 
 @pytest.mark.parametrize(

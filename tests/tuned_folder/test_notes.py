@@ -50,4 +50,4 @@ def test_calls_that_cannot_be_counted_are_noted_in_the_result(result: TuneResult
 def test_notes_are_shown_below_the_table_and_in_the_report(result: TuneResult) -> None:
     assert f"note: {NOTE}" in summary_lines(result)
     assert result.output is not None
-    assert f"<p>Not exact: {NOTE}.</p>" in (Path(result.output) / "report.html").read_text()
+    assert f"<p>Note: {NOTE}.</p>" in (Path(result.output) / "report.html").read_text()

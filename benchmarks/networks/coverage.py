@@ -1,0 +1,93 @@
+"""Tunes networks of other families for a few minutes: ``python -m benchmarks.networks.coverage [FAMILY ...]``.
+
+The table says how much of the untuned time is in dispatches that can have scripts, and what a short run gains. Goals:
+no internal error, a share of 90 %, none slower than untuned, no run over its minutes by 5 %. Networks are exported in
+the environment of the engines, which ``python -m benchmarks.networks.make_engines`` makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.networks.comparison import export, weights_of
+from benchmarks.networks.families import FAMILIES
+from benchmarks.networks.make_engines import ENGINES
+from benchmarks.operators.client import PeerError
+from mlir_sched import TuneOptions, tune
+from mlir_sched.errors import UserError
+from mlir_sched.text import median, speedup
+from mlir_sched.tuned_folder.error_log import INTERNAL_ERRORS
+from mlir_sched.tuned_folder.result import TuneResult
+
+TUNED = "tuned"
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    if not ENGINES.python.exists():
+        sys.exit("error: the engines are not installed: run python -m benchmarks.networks.make_engines")
+    console, results = Console(width=None if sys.stdout.isatty() else 160), dict[str, TuneResult]()
+    for name in arguments.families or FAMILIES:
+        folder = arguments.keep / name
+        try:
+            if not (folder / "model.mlir").exists():
+                export(name, folder, ENGINES)
+            options = TuneOptions(minutes=arguments.minutes, threads=arguments.threads, seed=arguments.seed)
+            parameters = [str(weights_of(folder))]
+            results[name] = tune(folder / "model.mlir", folder / TUNED, options=options, parameters=parameters)
+        except (UserError, PeerError) as error:
+            console.print(f"{name}: {error}", highlight=False, markup=False)
+            continue
+        console.print(table_of(results, arguments.keep))
+        if arguments.json:
+            documents = {name: result.to_json() for name, result in results.items()}
+            arguments.json.write_text(json.dumps(documents, indent=2))
+    if not results:
+        sys.exit("error: no network could be tuned")
+
+
+def table_of(results: dict[str, TuneResult], folder: Path) -> Table:
+    """Return a table with a row per network.
+
+    Args:
+        results: The results by network.
+        folder: What holds a folder per network.
+    """
+    table = Table("network", "untuned", "tuned", "speed-up", "variant", "trials", "took", "can have scripts", "errors")
+    for name, result in results.items():
+        program, scripts = result.program, sum(dispatch.tuned is not None for dispatch in result.dispatches)
+        shares = [share for share in (result.tunable_share, result.searched_share) if share is not None]
+        errors = (folder / name / TUNED / INTERNAL_ERRORS).exists()
+        table.add_row(
+            name,
+            median(program.untuned),
+            median(program.tuned),
+            speedup(program.tuned),
+            f"{program.variant}, {scripts} scripts",
+            str(result.trials),
+            f"{result.run_seconds / 60:.1f} min",
+            f"{max(shares):.1%}" if shares else "-",
+            "internal" if errors else "none",
+        )
+    return table
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks.coverage", description=__doc__)
+    parser.add_argument("families", nargs="*", help=f"by default all: {', '.join(FAMILIES)}")
+    parser.add_argument("--minutes", type=float, default=3.0, help="of tuning per network")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("networks"), help="folder for what is exported and tuned")
+    parser.add_argument("--json", type=Path, help="write the results there")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

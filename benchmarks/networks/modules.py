@@ -1,0 +1,59 @@
+"""What networks share: example inputs, constant masks, and modules that return one tensor.
+
+Runs in the environment of the engines, and imports PyTorch only when called.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+TOKENS = 128
+"""Length of a sequence."""
+
+
+def image(size: int = 224) -> Any:
+    """Return an image, f32 [1, 3, size, size]."""
+    import torch
+
+    return torch.randn(1, 3, size, size)
+
+
+def tokens() -> Any:
+    """Return a sequence, i64 [1, TOKENS]."""
+    import torch
+
+    return torch.randint(0, 30000, (1, TOKENS))
+
+
+def constant_causal_mask() -> Any:
+    """Return the mask that hides later tokens, f32 [1, 1, TOKENS, TOKENS].
+
+    The mask that ``transformers`` computes has an operator that ONNX and IREE 3.13 lack (``aten::diff``).
+    """
+    import torch
+
+    return torch.full((1, 1, TOKENS, TOKENS), torch.finfo(torch.float32).min).triu(1)
+
+
+def with_result(network: Any, result: str, **constants: Any) -> Any:
+    """Return a module that returns one of a network's results.
+
+    Args:
+        network: The network.
+        result: Name of the result, such as ``logits``.
+        constants: Tensors that the network takes besides the module's input, by name.
+    """
+    import torch
+
+    class WithResult(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+            for name, value in constants.items():
+                self.register_buffer(name, value)
+
+        def forward(self, example: Any) -> Any:
+            taken = {name: getattr(self, name) for name in constants}
+            return getattr(self.network(example, **taken), result)
+
+    return WithResult()
