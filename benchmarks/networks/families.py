@@ -94,10 +94,15 @@ def swin() -> tuple[Any, Any]:
 
 
 def segformer() -> tuple[Any, Any]:
-    """Return SegFormer-B0 and an image of 256 x 256."""
+    """Return SegFormer-B0 and an image of 256 x 256.
+
+    The first call installs hooks, which ``torch.export`` cannot follow, so it is made here.
+    """
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
-    return with_result(SegformerForSemanticSegmentation(SegformerConfig()), LOGITS), image(256)
+    network, example = SegformerForSemanticSegmentation(SegformerConfig()), image(256)
+    network(example)
+    return with_result(network, LOGITS), example
 
 
 def t5_encoder() -> tuple[Any, Any]:
