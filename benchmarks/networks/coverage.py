@@ -62,7 +62,7 @@ def table_of(results: dict[str, TuneResult], folder: Path) -> Table:
     table = Table("network", "untuned", "tuned", "speed-up", "variant", "trials", "took", "can have scripts", "errors")
     for name, result in results.items():
         program, scripts = result.program, sum(dispatch.tuned is not None for dispatch in result.dispatches)
-        shares = [share for share in (result.tunable_share, result.searched_share) if share is not None]
+        shares = [share for share in (result.tunable_share, result.widest_share) if share is not None]
         errors = (folder / name / TUNED / INTERNAL_ERRORS).exists()
         table.add_row(
             name,

@@ -40,6 +40,7 @@ def result_of(
     best = found.best
     default, emitted = variants.built[0], profiled(best.built, run.target)
     default = emitted if best.built.variant == default.variant else profiled(default, run.target)
+    widest, widest_share = _widest(run, [emitted, *(program.built for program in found.others)])
     return TuneResult(
         model=str(path),
         target=run.target.name,
@@ -68,9 +69,17 @@ def result_of(
         versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
         emission=emission.files.emission,
         curves=tuple(program.curve() for program in (best, *found.others) if program.estimates),
-        searched_variant=best.built.variant.name,
-        searched_share=tunable_share(emitted, run.space, run.target),
+        widest_variant=widest,
+        widest_share=widest_share,
     )
+
+
+def _widest(run: TuningRun, tuned: Sequence[BuiltVariant]) -> tuple[str, float | None]:
+    """Return the variant with the largest part of its time in tunable dispatches, and that part; None without one."""
+    known = {built.variant.name: tunable_share(built, run.space, run.target) for built in tuned}
+    shares = {name: share for name, share in known.items() if share is not None}
+    widest = max(shares, key=shares.__getitem__, default="")
+    return widest, shares.get(widest)
 
 
 def _dispatches(best: ProgramSearch, emitted: BuiltVariant, emission: Emission) -> tuple[DispatchResult, ...]:

@@ -137,8 +137,8 @@ class TuneResult:
         parameters: Files with the model's weights, as ``scope=path``.
         tunable_share: Part of the untuned program's time in dispatches that transform modules schedule, 0 to 1; None
             when IREE recorded no profile.
-        searched_variant: Name of the program variant that the search ended with.
-        searched_share: What ``tunable_share`` is for the program of that variant, without scripts.
+        widest_variant: Name of the tuned variant with the largest part of its time in such dispatches, without scripts.
+        widest_share: That part.
         model_accuracy: Rank accuracy of the cost model on rounds it had not seen (1 = perfect order, 0.5 = chance);
             None when there was no such round.
         versions: Versions of everything that decides the result.
@@ -171,8 +171,8 @@ class TuneResult:
     emission: str = ""
     curves: tuple[ProgramCurve, ...] = ()
     not_run: Mapping[str, str] = field(default_factory=dict)
-    searched_variant: str = ""
-    searched_share: float | None = None
+    widest_variant: str = ""
+    widest_share: float | None = None
 
     @property
     def coverage(self) -> str:
@@ -180,9 +180,9 @@ class TuneResult:
         if self.tunable_share is None:
             return ""
         text = f"{self.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts"
-        if self.searched_share is None or self.searched_share <= self.tunable_share:
+        if self.widest_share is None or self.widest_share <= self.tunable_share:
             return text
-        return f"{text}, and {self.searched_share:.1%} as {self.searched_variant}"
+        return f"{text}, and {self.widest_share:.1%} as {self.widest_variant}"
 
     @property
     def speedup(self) -> float:

@@ -113,8 +113,8 @@ def test_how_much_of_the_time_can_have_scripts(default: float | None, searched: 
     result = TuneResult(
         *("model.mlir", "llvm-cpu", 1, 0, 8, 8, 1.0, 1.0, {}, False, program, {}, (), ()),
         *(None, "store", (), default, None, {}),
-        searched_variant="attention",
-        searched_share=searched,
+        widest_variant="attention",
+        widest_share=searched,
     )
     assert result.coverage == text
     assert not text or text in summary_lines(result)
