@@ -18,10 +18,7 @@ from mlir_sched.transform_scripts.schedule import Schedule
 LEVELS = 8
 """Tiling levels of the main nest that are kept, counted from the innermost."""
 PER_LEVEL = 7
-NOTES = (
-    *("accumulator_registers", "unrolled_vectors", "tail_peel", "tail_mask"),
-    *("threads", "shared_bytes", "pipeline_depth"),
-)
+NOTES = ("accumulator_registers", "unrolled_vectors", "tail_peel", "tail_mask", "threads")
 """Notes that become features; a module may write other notes, which are ignored."""
 KINDS = (
     "contraction.registers",
@@ -32,11 +29,6 @@ KINDS = (
     "reduction",
     "elementwise",
     "lowering_config",
-    "shared_contraction",
-    "subgroup_reduction",
-    "linear_reduction",
-    "linear_elementwise",
-    "tensor_core",
 )
 """Beginnings of sketch names that have a column of their own."""
 GLOBAL = 14
