@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.networks.comparison import Result, Setting, WrongResultError, compare_network
-from benchmarks.networks.make_engines import ENGINES
+from benchmarks.networks.make_engines import ENGINES, require_engines
 from benchmarks.networks.networks import NETWORKS
 from benchmarks.operators.client import PeerError
 from benchmarks.operators.programs import TUNED
@@ -28,8 +28,7 @@ from mlir_sched.targets import detect_target
 
 def main() -> None:
     arguments = _parser().parse_args()
-    if not ENGINES.python.exists():
-        sys.exit("error: the engines are not installed: run python -m benchmarks.networks.make_engines")
+    require_engines()
     try:
         target, cores = detect_target("llvm-cpu", arguments.threads), choose_cores(arguments.threads)
     except (UserError, ValueError) as error:

@@ -90,9 +90,7 @@ def compare_network(name: str, setting: Setting) -> Result:
         UserError: IREE cannot compile the network, or nothing can be tuned.
     """
     folder = (setting.folder / name).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "model.mlir").exists():
-        export(name, folder, setting.engines)
+    export(name, folder, setting.engines)
     tuning = _tune(folder, setting)
     compile_model(folder / "model.mlir", setting.target.flags, None, folder / "untuned.vmfb")
     compile_model(folder / "model.mlir", (f"@{folder / 'tuned' / 'flags.txt'}",), None, folder / "tuned.vmfb")
@@ -149,11 +147,13 @@ def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dic
 
 
 def export(name: str, folder: Path, engines: PeerSpec) -> None:
-    """Write the files of a network into a folder, in the environment of the engines.
+    """Write the files of a network into a folder, unless it has them, in the environment of the engines.
 
     Raises:
         PeerError: It cannot be exported.
     """
+    if (folder / "model.mlir").exists():
+        return
     arguments = "benchmarks.networks.export", name, str(folder)
     run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=engines.python)
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.networks.comparison import export, weights_of
 from benchmarks.networks.families import FAMILIES
-from benchmarks.networks.make_engines import ENGINES
+from benchmarks.networks.make_engines import ENGINES, require_engines
 from benchmarks.operators.client import PeerError
 from mlir_sched import TuneOptions, tune
 from mlir_sched.errors import UserError
@@ -30,14 +30,12 @@ TUNED = "tuned"
 
 def main() -> None:
     arguments = _parser().parse_args()
-    if not ENGINES.python.exists():
-        sys.exit("error: the engines are not installed: run python -m benchmarks.networks.make_engines")
+    require_engines()
     console, results = Console(width=None if sys.stdout.isatty() else 160), dict[str, TuneResult]()
     for name in arguments.families or FAMILIES:
         folder = arguments.keep / name
         try:
-            if not (folder / "model.mlir").exists():
-                export(name, folder, ENGINES)
+            export(name, folder, ENGINES)
             options = TuneOptions(minutes=arguments.minutes, threads=arguments.threads, seed=arguments.seed)
             parameters = [str(weights_of(folder))]
             results[name] = tune(folder / "model.mlir", folder / TUNED, options=options, parameters=parameters)

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.networks.modules import constant_causal_mask, image, tokens, with_result
-
-LOGITS, HIDDEN = "logits", "last_hidden_state"
+from benchmarks.networks.modules import HIDDEN, LOGITS, constant_causal_mask, image, tokens, with_result
 
 
 def vit() -> tuple[Any, Any]:

@@ -5,6 +5,8 @@ PyTorch, ``transformers`` and iree-turbine export the networks; ONNX Runtime, Op
 
 from __future__ import annotations
 
+import sys
+
 from benchmarks.operators.client import PeerSpec
 from benchmarks.operators.make_peer import FOLDER, TORCH_CPU, install
 
@@ -20,6 +22,13 @@ REQUIREMENTS = (
     "--extra-index-url",
     TORCH_CPU,
 )
+
+
+def require_engines() -> None:
+    """End the program with advice where the environment is missing."""
+    if not ENGINES.python.exists():
+        sys.exit("error: the engines are not installed: run python -m benchmarks.networks.make_engines")
+
 
 if __name__ == "__main__":
     install(FOLDER / "engines", REQUIREMENTS)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+LOGITS, HIDDEN = "logits", "last_hidden_state"
+"""Names of results in ``transformers``."""
 TOKENS = 128
 """Length of a sequence."""
 

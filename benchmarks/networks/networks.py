@@ -9,21 +9,21 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.networks.families import FAMILIES
-from benchmarks.networks.modules import constant_causal_mask, image, tokens, with_result
+from benchmarks.networks.modules import HIDDEN, LOGITS, constant_causal_mask, image, tokens, with_result
 
 
 def resnet50() -> tuple[Any, Any]:
     """Return ResNet-50 and an image."""
     from transformers import ResNetConfig, ResNetForImageClassification
 
-    return with_result(ResNetForImageClassification(ResNetConfig()), "logits"), image()
+    return with_result(ResNetForImageClassification(ResNetConfig()), LOGITS), image()
 
 
 def mobilenet_v2() -> tuple[Any, Any]:
     """Return MobileNet-V2 and an image."""
     from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
 
-    return with_result(MobileNetV2ForImageClassification(MobileNetV2Config()), "logits"), image()
+    return with_result(MobileNetV2ForImageClassification(MobileNetV2Config()), LOGITS), image()
 
 
 def bert_base() -> tuple[Any, Any]:
@@ -51,7 +51,7 @@ def gpt2() -> tuple[Any, Any]:
     from transformers import GPT2Config, GPT2Model
 
     model = GPT2Model(GPT2Config(attn_implementation="eager", use_cache=False))
-    return with_result(model, "last_hidden_state", attention_mask=constant_causal_mask()), tokens()
+    return with_result(model, HIDDEN, attention_mask=constant_causal_mask()), tokens()
 
 
 NETWORKS: dict[str, Callable[[], tuple[Any, Any]]] = {

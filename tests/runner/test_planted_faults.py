@@ -173,8 +173,11 @@ def program(name: str, level: str, entry: str) -> Program:
 
 def verdicts(name: str, level: str, entry: str) -> list[str | None]:
     """Return what the checks say, in the order in which the runner asks for them."""
-    workspace, device = workspace_of(name, level)
-    loaded = device.load(program(name, level, entry))
+    return verdicts_on(*workspace_of(name, level), program(name, level, entry))
+
+
+def verdicts_on(workspace: Workspace, device: ArrayDevice, judged: Program) -> list[str | None]:
+    loaded = device.load(judged)
     return [workspace.verify(loaded, check) for check in (*range(len(workspace.checks)), 0)]
 
 
@@ -229,9 +232,7 @@ def _of_two(position: int, fault: Callable[[Array, Array], None], lanes: int = L
 
 
 def verdicts_of_two(entry: str) -> list[str | None]:
-    workspace, device = workspace_of_two()
-    loaded = device.load(program_of_two(entry))
-    return [workspace.verify(loaded, check) for check in (*range(len(workspace.checks)), 0)]
+    return verdicts_on(*workspace_of_two(), program_of_two(entry))
 
 
 def test_two_right_outputs_are_accepted() -> None:

@@ -28,23 +28,20 @@ def usable_share(references: Sequence[Array]) -> float:
     return finite_share(references) if any(array.any() for array in references) else 0.0
 
 
-def why_unverifiable(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]) -> str:
+def why_unverifiable(found: Sequence[Sequence[Array]], constant: Sequence[str]) -> str:
     """Return why no wrong result could be told from a right one, or an empty text if it could.
 
-    Every output needs a finite element in some check. At least one output has to differ, by more than the tolerance,
-    from zeros and from its own result in another check. Where there is only one check, the result shifted by half its
-    elements takes the place of another check's result; a single number is compared with 0 only.
+    Every output needs a finite element in some check, and at least one output must not be constant.
 
     Args:
-        outputs: The outputs of the program.
-        checks: The checks.
         found: The reference of every output, per check.
+        constant: What :func:`constant_outputs` says of them.
     """
-    for position in range(len(outputs)):
+    outputs = len(found[0])
+    for position in range(outputs):
         if not any(finite_share([arrays[position]]) > 0 for arrays in found):
             return f"output {position} has no finite element, whatever the inputs"
-    reasons = constant_outputs(outputs, checks, found)
-    return "; ".join(reasons) if len(reasons) == len(outputs) else ""
+    return "; ".join(constant) if len(constant) == outputs else ""
 
 
 def constant_outputs(
@@ -52,8 +49,13 @@ def constant_outputs(
 ) -> tuple[str, ...]:
     """Return one sentence for each output that does not differ from zeros, or not from its result in another check.
 
+    Results differ by more than the tolerance. Where there is only one check, the result shifted by half its elements
+    takes the place of another check's result; a single number is compared with 0 only.
+
     Args:
-        outputs, checks, found: As for :func:`why_unverifiable`.
+        outputs: The outputs of the program.
+        checks: The checks.
+        found: The reference of every output, per check.
     """
     reasons = []
     for position, spec in enumerate(outputs):

@@ -103,9 +103,9 @@ class Workspace:
         for index in range(len(self._cases)):
             self._choose_inputs(loaded, index)
         references = [case.references for case in self._cases]
-        if reason := why_unverifiable(baseline.outputs, self.checks, references):
-            raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.constant_outputs = constant_outputs(baseline.outputs, self.checks, references)
+        if reason := why_unverifiable(references, self.constant_outputs):
+            raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
         for index in range(len(self._cases)):
             start = time.perf_counter()

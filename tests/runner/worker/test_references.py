@@ -14,7 +14,7 @@ from mlir_sched.runner.element_types import DTYPES, Array
 from mlir_sched.runner.inputs import fan
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.references import why_unverifiable
+from mlir_sched.runner.worker.references import constant_outputs, why_unverifiable
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR, MATRIX = (100,), (64, 64)
@@ -190,4 +190,5 @@ def test_with_one_check_a_result_has_to_differ_in_itself_unless_it_is_a_single_n
 ) -> None:
     spec = TensorSpec(shape, "f32")
     check = next(check for check in checks_for_model((spec,)) if check.kind == InputKind.RANDOM)
-    assert why_unverifiable([spec], [check], [[value.astype(np.float32)]]) == reason
+    found = [[value.astype(np.float32)]]
+    assert why_unverifiable(found, constant_outputs([spec], [check], found)) == reason
