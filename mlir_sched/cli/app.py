@@ -112,7 +112,7 @@ def tune(
     model: Annotated[Path, typer.Argument(help="A program that iree-compile reads.", metavar="MODEL.mlir")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("tuned"),
     target: Annotated[
-        str, typer.Option(help="What to compile for: llvm-cpu, vulkan[:DEVICE], cuda[:ARCHITECTURE].", metavar="NAME")
+        str, typer.Option(help="What to compile for: llvm-cpu, vulkan[:DEVICE], cuda[:DEVICE].", metavar="NAME")
     ] = "llvm-cpu",
     target_description: Annotated[
         Path | None, typer.Option(help="With --check-only: JSON file that describes the GPU.", metavar="FILE")

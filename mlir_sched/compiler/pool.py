@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from types import TracebackType
 
+from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, candidate_limits
 from mlir_sched.errors import FailureClass
@@ -38,7 +39,7 @@ class CompilerPool:
         *,
         workers: int | None = None,
         limits: WorkerLimits | None = None,
-        chained: bool = False,
+        chain_length: int = 0,
     ) -> None:
         """Start the workers.
 
@@ -46,9 +47,9 @@ class CompilerPool:
             flags: Compiler flags of every candidate, as in ``Task.flags``.
             workers: Number of processes, >= 1; by default one per CPU that this process may use.
             limits: Time and memory that one candidate may take.
-            chained: Whether programs get a chain (``compiler/chain.py``), to be timed on several threads.
+            chain_length: Dispatches of the chain (``compiler/chain.py``) that programs get; 0 for no chain.
         """
-        self.chained = chained
+        self.chain_length = chain_length
         self.flags = flags
         count = workers if workers is not None else len(os.sched_getaffinity(0))
         if count < 1:
@@ -74,7 +75,7 @@ class CompilerPool:
         """
         if not source:
             raise ValueError("there is no program to compile: the task cannot be tuned")
-        chained = constants if self.chained else None
+        chain = Chain(self.chain_length, constants) if self.chain_length else None
         waiting = list(range(len(scripts)))[::-1]
         done = 0
         try:
@@ -82,7 +83,7 @@ class CompilerPool:
                 for slot in self._slots:
                     if slot.index is None and waiting:
                         slot.index = waiting.pop()
-                        slot.worker.submit(_JOB, source, scripts[slot.index], self.flags, chained)
+                        slot.worker.submit(_JOB, source, scripts[slot.index], self.flags, chain)
                 for index, result in self._finished():
                     done += 1
                     yield index, result

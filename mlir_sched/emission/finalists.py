@@ -103,7 +103,7 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
     entries.sort(key=lambda entry: entry.search.seconds_per_run(), reverse=True)
     least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
     decided, taken = dict[str, _Choice | str](), dict[str, _Choice | str]()
-    with CompilerPool(searches[0].task.flags, chained=options.chained) as pool:
+    with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
         with Runner(options) as runner:
             for entry in entries:
                 if entry.search.seconds_per_run() >= least_s and pace.has_time(len(decided)):

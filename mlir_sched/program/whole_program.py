@@ -13,7 +13,7 @@ from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.target import Target, records_dispatches
 from mlir_sched.tasks import EntryPoint, Model
 
 
@@ -94,6 +94,8 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
         target: The target that the program runs on.
         call_s: About how long a call takes, seconds.
     """
+    if not records_dispatches(target.driver):
+        return None
     try:
         return together(
             [

@@ -83,6 +83,8 @@ class RunnerClient:
             RunnerStartError: The process does not start.
         """
         reply = self._exchange(self._running(), request, timeout_s)
+        if isinstance(self._setup, protocol.CallsSetup) and _may_have_lost_device(reply):
+            self.kill()
         if isinstance(reply, protocol.Raised):
             raise RequestFailed(reply.failure)
         return reply
@@ -124,3 +126,14 @@ class RunnerClient:
             self.kill()
             raise RequestFailed(Failure(FAILURES[type(lost)], str(lost))) from None
         return reply
+
+
+def _may_have_lost_device(reply: object) -> bool:
+    """Say whether a program of a process met an error, after which all that follow there may fail.
+
+    An illegal address in a CUDA kernel ends the context of its process: from then on, every call is an error. Source:
+    CUDA driver API, ``CUDA_ERROR_ILLEGAL_ADDRESS``.
+    """
+    if isinstance(reply, protocol.Prepared):
+        return reply.error is not None
+    return isinstance(reply, protocol.Raised) and reply.failure.kind is FailureClass.RUN_ERROR

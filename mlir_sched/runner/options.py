@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 
-from mlir_sched.targets.target import LOCAL, is_chained
+from mlir_sched.targets.target import LOCAL, chain_length, records_dispatches
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,8 @@ class RunnerOptions:
     """Options of the runner; the defaults are those for ``local``, see :meth:`for_device` for others.
 
     Attributes:
-        driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan`` or ``vulkan://GPU-<uuid>``.
+        driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan``, ``vulkan://GPU-<uuid>`` or
+            ``cuda://GPU-<uuid>``.
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core. Devices choose for themselves.
         seed: Seed of the random order of candidates, and of the two samples of a pair.
@@ -137,11 +138,13 @@ class RunnerOptions:
     def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
         """Return the options for tuning on a driver.
 
-        On a device shaders have to be compiled, and a sample takes a few processes: a pair takes about a second, and
-        two pairs have to be enough for most candidates.
+        On a device shaders have to be compiled. Where its timestamps are the clock, a sample takes a few processes: a
+        pair takes about a second, and two pairs have to be enough for most candidates.
         """
         if driver == LOCAL:
             return cls(driver, threads, seed, timeouts=TimeoutOptions(call_s=1.0 if threads == 1 else PATIENT_CALL_S))
+        if not records_dispatches(driver):
+            return cls(driver, threads, seed, SampleOptions(least_s=5e-3), timeouts=TimeoutOptions(call_s=30.0))
         return cls(
             driver,
             threads,
@@ -160,7 +163,8 @@ class RunnerOptions:
         has a baseline sample of its own.
         """
         options = cls.for_device(driver, threads=threads, seed=seed)
-        budget_s, min_pairs = (1.0, 20) if options.is_local else (8.0, 8)
+        timestamps = not options.is_local and records_dispatches(driver)
+        budget_s, min_pairs = (8.0, 8) if timestamps else (1.0, 20)
         racing = replace(
             options.racing, budget_s=budget_s, min_pairs=min_pairs, patience_s=6.0, min_slow_pairs=6, fixed=True
         )
@@ -175,9 +179,9 @@ class RunnerOptions:
         return replace(self, racing=replace(self.racing, budget_s=budget_s, patience_s=patience_s, overtime=1.0))
 
     @property
-    def chained(self) -> bool:
-        """Whether short dispatches are timed with chains (``compiler/chain.py``)."""
-        return is_chained(self.driver, self.threads)
+    def chain_length(self) -> int:
+        """Dispatches of the chain with which short dispatches are timed (``compiler/chain.py``); 0 for none."""
+        return chain_length(self.driver, self.threads)
 
     @property
     def is_local(self) -> bool:

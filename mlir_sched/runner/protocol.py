@@ -55,7 +55,18 @@ class DeviceSetup:
     profile: str
 
 
-Setup: TypeAlias = LocalSetup | DeviceSetup
+@dataclass(frozen=True)
+class CallsSetup:
+    """An IREE HAL device whose dispatches IREE does not record: programs are timed by the host's clock around calls.
+
+    Attributes:
+        driver: Its URI.
+    """
+
+    driver: str
+
+
+Setup: TypeAlias = LocalSetup | DeviceSetup | CallsSetup
 
 
 @dataclass(frozen=True)
@@ -125,7 +136,7 @@ class Verify:
 
 @dataclass(frozen=True)
 class Warm:
-    """Run a program until it is warm. Reply: rough seconds per call, on a device by its timestamps."""
+    """Run a program until it is warm. Reply: rough seconds per call, by the clock that times programs."""
 
     handle: int
     sample_s: float

@@ -19,6 +19,7 @@ from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
+from mlir_sched.targets.target import records_dispatches
 
 LOADED_BYTES_PER_S = 20e6
 """Lowest rate of handing a program to the process, in bytes per second; 400 MB of weights take about 2 s."""
@@ -316,7 +317,8 @@ class Runner:
 
 def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:
     if not options.is_local:
-        return protocol.DeviceSetup(options.driver, *find_tools())
+        recorded = records_dispatches(options.driver)
+        return protocol.DeviceSetup(options.driver, *find_tools()) if recorded else protocol.CallsSetup(options.driver)
     race_cores = tuple(sorted(os.sched_getaffinity(0)))[: options.checks.data_race_threads]
     return protocol.LocalSetup(cores, race_cores, options.samples.calibration_tolerance)
 

@@ -1,19 +1,28 @@
-"""An NVIDIA GPU through IREE's cuda backend: a device that need not be there, whose programs are compiled and not run.
+"""An NVIDIA GPU through IREE's cuda backend: this machine's, or a device that need not be there.
 
-IREE 3.13 records no times of CUDA dispatches, and there is no other clock for them here yet.
+IREE 3.13 records no times of CUDA dispatches; a device of this machine is timed by calls
+(``runner/worker/device_calls.py``).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from mlir_sched.compiler.chain import DEVICE_LENGTH
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
-from mlir_sched.targets.cuda_devices import FILE, architecture, read_description
+from mlir_sched.processes.executable import run_program
+from mlir_sched.processes.limits import ChildError, ChildLimits
+from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.python_child import python_command
+from mlir_sched.targets.cuda_devices import ARCHITECTURES, FILE, Architecture, architecture, read_description
 from mlir_sched.targets.kind import DEFAULT, TargetKind
-from mlir_sched.targets.resolved import gpu_limits, resolve
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.machine import runtime_version
+from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
+from mlir_sched.targets.target import CUDA, GpuLimits, GpuResources, Target
 
 NAME = "cuda"
 DEVICE_FLAG = "--iree-hal-target-device=cuda"
@@ -25,19 +34,158 @@ up to 255 registers, the most of a thread, and are not spilled."""
 DEFAULT_ARCHITECTURE = "sm_80"
 MOST_THREADS_Z = 64
 """Most threads of a workgroup along z, where IREE allows 1024. Source: CUDA C++ Programming Guide."""
+WITHOUT = "--check-only needs no GPU: it compiles and assembles candidates and ranks them by a model of a device"
+"""What a user can do on a machine without a GPU."""
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class CudaDevice:
+    """A device as NVIDIA's driver describes it (``cuda_driver.py``).
+
+    Attributes:
+        name: E.g. ``NVIDIA H100 80GB HBM3``.
+        driver: The newest version of CUDA that the driver knows, e.g. ``13.0``.
+        uuid: Device UUID, hexadecimal.
+        capability: Compute capability, e.g. (9, 0).
+        limits: The driver's limits of a workgroup.
+        known: Its architecture, or the newest earlier one that is known; None for a device older than all of these.
+        resources: What it runs workgroups with: what the driver tells, and the operations per clock of ``known``; None
+            without it.
+    """
+
+    name: str
+    driver: str
+    uuid: str
+    capability: tuple[int, int]
+    limits: GpuLimits
+    known: Architecture | None
+    resources: GpuResources | None
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> CudaDevice:
+        """Return the device that ``cuda_driver.py`` printed."""
+        limits = GpuLimits(
+            subgroup_size=data["subgroup_size"],
+            workgroup_threads=data["workgroup_threads"],
+            workgroup_size=(data["workgroup_x"], data["workgroup_y"], data["workgroup_z"]),
+            workgroup_counts=(data["count_x"], data["count_y"], data["count_z"]),
+            shared_memory_bytes=data["shared_memory_bytes"],
+        )
+        capability = data["major"], data["minor"]
+        known = newest_known(capability)
+        resources = None if known is None else _resources(known, data)
+        return CudaDevice(data["name"], data["driver"], data["uuid"], capability, limits, known, resources)
+
+    @property
+    def architecture(self) -> str:
+        """Its architecture as the assembler names it, e.g. ``sm_90``."""
+        return "sm_{}{}".format(*self.capability)
+
+    @property
+    def uri(self) -> str:
+        """What IREE calls it. Source: ``iree_hal_cuda_populate_device_info`` of IREE's ``cuda_driver.c``."""
+        digits = self.uuid
+        parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
+        return f"{CUDA}://GPU-{'-'.join(parts)}"
 
 
 def detect(threads: int, device: str = "") -> Target:
-    """Refuse to describe a device of this machine.
+    """Return an NVIDIA GPU of this machine as a target.
+
+    Args:
+        threads: 1, because the device decides how many there are.
+        device: A part of the device's name in any case, or its architecture (``sm_90``); the first device that has it
+            is taken. When empty, the first device is taken.
 
     Raises:
-        UserError: Always; the message says what can be done without a device.
+        UserError: The machine has no driver or no such device, ``threads`` is not 1, or IREE has no target for it.
     """
-    del threads, device
-    raise UserError(
-        "programs for the target cuda cannot be timed yet, with or without a device; "
-        "--check-only compiles and assembles candidates and ranks them by a model of the device"
+    if threads != 1:
+        raise UserError(f"the target {NAME} takes no number of threads: its device decides; got {threads}")
+    found = devices()
+    named = [each for each in found if device.lower() in each.name.lower() or device == each.architecture]
+    if not named:
+        there = ", ".join(f"{each.name} ({each.architecture})" for each in found) or "none"
+        raise UserError(f"no NVIDIA GPU {device!r} is here ({there}); {WITHOUT}")
+    chosen = named[0]
+    if chosen.known is None:
+        oldest = min(ARCHITECTURES)
+        raise UserError(f"{chosen.name} is {chosen.architecture}; the oldest supported GPUs are {oldest}; {WITHOUT}")
+    flags = (DEVICE_FLAG, f"--iree-cuda-target={chosen.known.compiled_for}")
+    return describe(resolve(NAME, flags), chosen, flags)
+
+
+def describe(resolved: str, device: CudaDevice, flags: tuple[str, ...]) -> Target:
+    """Return the target from the text of its ``#hal.executable.target`` and its device.
+
+    Every limit is the smaller of IREE's limit for generated code and the driver's limit.
+    """
+    return Target(
+        name=NAME,
+        backend="cuda",
+        driver=device.uri,
+        flags=flags,
+        description=f"{resolved} on {device.name}, CUDA {device.driver}",
+        compiler=compiler_version(),
+        processor=f"{device.name} ({device.architecture})",
+        cores=1,
+        vector_bytes=VECTOR_BYTES,
+        vector_registers=VECTOR_REGISTERS,
+        gpu=smaller_limits(gpu_limits(resolved), device.limits),
+        gpu_resources=device.resources,
+        machine=(("device", device.name), ("runtime", runtime_version())),
     )
+
+
+def devices() -> list[CudaDevice]:
+    """Return the NVIDIA GPUs of this machine, in the driver's order.
+
+    The driver is loaded in a separate process, so that a driver that crashes ends only that process.
+
+    Raises:
+        UserError: There is no driver, or it cannot be used; the message says why.
+    """
+    command = python_command("mlir_sched.targets.cuda_driver")
+    try:
+        done = run_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes()))
+    except ChildError as error:
+        raise UserError(f"NVIDIA's driver gives no answer: {error}; {WITHOUT}") from None
+    if done.code != 0:
+        said = done.errors.decode(errors="replace").strip().splitlines()
+        why = said[-1] if said else "NVIDIA's driver crashes"
+        raise UserError(f"{why}; {WITHOUT}")
+    return [CudaDevice.from_json(data) for data in json.loads(done.output)]
+
+
+def newest_known(capability: tuple[int, int]) -> Architecture | None:
+    """Return the newest known architecture up to a compute capability: PTX for it also runs on later devices.
+
+    Returns:
+        None for a device that is older than all of them.
+    """
+    known = {_capability(name): kind for name, kind in ARCHITECTURES.items()}
+    return known[max(fitting)] if (fitting := [each for each in known if each <= capability]) else None
+
+
+def _resources(known: Architecture, data: dict[str, Any]) -> GpuResources:
+    """Return what a device of a known architecture runs workgroups with, by what ``cuda_driver.py`` printed."""
+    return replace(
+        known.resources,
+        multiprocessors=data["multiprocessors"],
+        threads=data["multiprocessor_threads"],
+        workgroups=data["multiprocessor_workgroups"],
+        registers=data["multiprocessor_registers"],
+        shared_memory_bytes=data["multiprocessor_shared_memory_bytes"],
+        clock_hz=1e3 * data["clock_khz"],
+        memory_bytes_per_s=2e3 * data["memory_clock_khz"] * data["memory_bus_bits"] / 8,  # two transfers per clock
+    )
+
+
+def _capability(name: str) -> tuple[int, int]:
+    """Return the compute capability of an architecture: (9, 0) for ``sm_90``."""
+    digits = name.removeprefix("sm_")
+    return int(digits[:-1]), int(digits[-1])
 
 
 def absent(device: str) -> Target:
@@ -78,7 +226,16 @@ def absent(device: str) -> Target:
 
 def facts(target: Target) -> tuple[tuple[str, str], ...]:
     """Return the properties that decide the code of a CUDA target, as (name, value)."""
-    return (("processor", target.processor),)
+    assert target.gpu is not None
+    gpu = target.gpu
+    size = "x".join(map(str, gpu.workgroup_size))
+    return (
+        ("processor", target.processor),
+        ("compiled with", target.flags[-1]),
+        ("workgroups", f"{gpu.workgroup_threads} threads, {size} at most; subgroups of {gpu.subgroup_size}"),
+        ("shared memory", f"{gpu.shared_memory_bytes >> 10} KiB"),
+        ("clock", f"the host's, around calls of 1 and {DEVICE_LENGTH} dispatches: IREE records none on this device"),
+    )
 
 
 KIND = TargetKind(detect, {DEFAULT: (), "O3": ("--iree-opt-level=O3",)}, facts, absent=absent)

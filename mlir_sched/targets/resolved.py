@@ -51,6 +51,26 @@ def gpu_limits(resolved: str) -> GpuLimits:
     )
 
 
+def smaller_limits(compiler: GpuLimits, driver: GpuLimits) -> GpuLimits:
+    """Return the limits within which IREE generates code that a device runs: the smaller of both, and its subgroups.
+
+    Args:
+        compiler: IREE's limits for generated code.
+        driver: The limits of the device's driver.
+    """
+    return GpuLimits(
+        subgroup_size=driver.subgroup_size,
+        workgroup_threads=min(compiler.workgroup_threads, driver.workgroup_threads),
+        workgroup_size=_smaller(compiler.workgroup_size, driver.workgroup_size),
+        workgroup_counts=_smaller(compiler.workgroup_counts, driver.workgroup_counts),
+        shared_memory_bytes=min(compiler.shared_memory_bytes, driver.shared_memory_bytes),
+    )
+
+
+def _smaller(first: tuple[int, int, int], second: tuple[int, int, int]) -> tuple[int, int, int]:
+    return min(first[0], second[0]), min(first[1], second[1]), min(first[2], second[2])
+
+
 def _integers(resolved: str, key: str) -> list[int]:
     found = re.search(rf"\b{key} = \[([\d, ]+)\]", resolved)
     if found is None:

@@ -1,7 +1,7 @@
 """An AMD GPU through IREE's rocm backend: a device that need not be there, whose programs are compiled and not run.
 
 IREE's wheel has all that code objects take, LLVM's AMDGPU backend and linker included. What tuning for such a device
-needs besides is a clock for its dispatches, or a model of their time; there is neither here yet.
+needs besides is a description of this machine's device, or a model of its time; there is neither here yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def detect(threads: int, device: str) -> Target:
         UserError: Always; the message says what is missing.
     """
     del threads, device
-    raise UserError("programs for the target rocm are compiled only: there is no clock for their dispatches yet")
+    raise UserError("programs for the target rocm are compiled only: this machine's AMD GPUs are not described yet")
 
 
 def absent(device: str) -> Target:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from mlir_sched.compiler.chain import DEVICE_LENGTH, THREADS_LENGTH
+
 LOCAL = "local"
 """The driver of programs that run on this machine's CPU."""
+CUDA = "cuda"
+"""The driver of programs that run on an NVIDIA GPU; its devices follow as ``cuda://GPU-<uuid>``."""
 
 
 LOCAL_SYNC, LOCAL_TASK = "local-sync", "local-task"
@@ -85,7 +89,7 @@ class Target:
         l1_bytes, l2_bytes, l3_bytes: Data cache sizes seen by one core; 0 when unknown.
         stack_bytes: Largest sum of stack temporaries that IREE accepts in a dispatch; 0 where IREE has no such limit.
         gpu: Limits of a workgroup's threads; None where a workgroup is one thread.
-        gpu_resources: What the device runs workgroups with; None where programs are timed, so that nobody asks.
+        gpu_resources: What the device runs workgroups with; None where that is not known.
         assembler: The architecture that device code is assembled for, as the assembler names it; empty where IREE's
             code is final.
         machine: Properties other than the generated code that times depend on, as (name, value), ordered by name:
@@ -125,9 +129,20 @@ class Target:
         return max(1, self.vector_bytes // element_bytes)
 
 
-def is_chained(driver: str, threads: int) -> bool:
-    """Say whether short dispatches are timed with chains (``compiler/chain.py``): on several threads of the CPU.
+def records_dispatches(driver: str) -> bool:
+    """Say whether IREE records how long each dispatch of a driver's programs takes.
 
-    Their times are others than those of single calls, so records of the two are kept apart.
+    Source: ``iree_hal_cuda_device_profiling_begin`` of IREE 3.13's ``cuda_device.c`` is "not implemented".
     """
-    return driver == LOCAL and threads > 1
+    return not driver.startswith(CUDA)
+
+
+def chain_length(driver: str, threads: int) -> int:
+    """Return the dispatches of the chain (``compiler/chain.py``) with which short dispatches are timed; 0 for none.
+
+    Chains are for several threads of the CPU, and for devices whose dispatches IREE does not record. Their times are
+    others than those of single calls, so records of the two are kept apart.
+    """
+    if driver == LOCAL:
+        return THREADS_LENGTH if threads > 1 else 0
+    return 0 if records_dispatches(driver) else DEVICE_LENGTH

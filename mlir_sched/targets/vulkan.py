@@ -14,7 +14,7 @@ from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.python_child import python_command
 from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.machine import cpu_identity, runtime_version
-from mlir_sched.targets.resolved import gpu_limits, resolve, xyz
+from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits, xyz
 from mlir_sched.targets.target import GpuLimits, Target
 
 NAME = "vulkan"
@@ -105,7 +105,7 @@ def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Tar
         cores=1,
         vector_bytes=VECTOR_BYTES,
         vector_registers=VECTOR_REGISTERS,
-        gpu=_both(gpu_limits(resolved), device.limits),
+        gpu=smaller_limits(gpu_limits(resolved), device.limits),
         machine=(
             *((("cpu", cpu_identity()),) if device.is_cpu else ()),
             ("device", device.name),
@@ -138,20 +138,6 @@ def devices() -> list[VulkanDevice]:
     except ChildError:
         return []
     return [VulkanDevice.from_json(data) for data in json.loads(done.output)] if done.code == 0 else []
-
-
-def _both(compiler: GpuLimits, driver: GpuLimits) -> GpuLimits:
-    return GpuLimits(
-        subgroup_size=driver.subgroup_size,
-        workgroup_threads=min(compiler.workgroup_threads, driver.workgroup_threads),
-        workgroup_size=_smaller(compiler.workgroup_size, driver.workgroup_size),
-        workgroup_counts=_smaller(compiler.workgroup_counts, driver.workgroup_counts),
-        shared_memory_bytes=min(compiler.shared_memory_bytes, driver.shared_memory_bytes),
-    )
-
-
-def _smaller(first: tuple[int, int, int], second: tuple[int, int, int]) -> tuple[int, int, int]:
-    return min(first[0], second[0]), min(first[1], second[1]), min(first[2], second[2])
 
 
 KIND = TargetKind(detect, {DEFAULT: (), "O3": ("--iree-opt-level=O3",)}, facts)

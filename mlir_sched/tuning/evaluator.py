@@ -86,7 +86,7 @@ class CompileAndRun:
         self, flags: tuple[str, ...], options: RunnerOptions | None = None, *, workers: int | None = None
     ) -> None:
         self._runner = Runner(options)
-        self._pool = CompilerPool(flags, workers=workers, chained=self._runner.options.chained)
+        self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
         self._baselines: dict[str, _Baseline] = {}
 
     def untuned(self, task: Task) -> Outcome:

@@ -11,7 +11,7 @@ from iree.compiler.tools import compile_str
 from iree_cases import FLAGS
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.compiler.chain import LENGTH, stride_bytes
+from mlir_sched.compiler.chain import DEVICE_LENGTH, THREADS_LENGTH, stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.runner.worker.device import LoadedProgram, LocalDevice
@@ -49,8 +49,10 @@ def device() -> LocalDevice:
     return LocalDevice(rt.VmInstance(), LOCAL_SYNC)
 
 
-def loaded(task: Task, constants: tuple[int, ...], device: LocalDevice, *, chained: bool = True) -> LoadedProgram:
-    with CompilerPool(task.flags, workers=1, chained=chained) as pool:
+def loaded(
+    task: Task, constants: tuple[int, ...], device: LocalDevice, *, length: int = THREADS_LENGTH
+) -> LoadedProgram:
+    with CompilerPool(task.flags, workers=1, chain_length=length) as pool:
         ((_, compiled),) = pool.compile(task.source, [None], constants)
     assert compiled.vmfb is not None, compiled.failure
     return device.load(program_of_task(task, compiled.vmfb))
@@ -62,22 +64,23 @@ def task_of(text: str, folder: Path) -> Task:
     return task
 
 
+@pytest.mark.parametrize("length", [THREADS_LENGTH, DEVICE_LENGTH])
 @pytest.mark.parametrize("constants", [(), (1,), (0, 1)])
 def test_the_last_dispatch_reads_the_last_copy_of_every_constant(
-    constants: tuple[int, ...], device: LocalDevice, tmp_path: Path
+    constants: tuple[int, ...], length: int, device: LocalDevice, tmp_path: Path
 ) -> None:
-    program = loaded(task_of(SUM, tmp_path), constants, device)
+    program = loaded(task_of(SUM, tmp_path), constants, device, length=length)
     assert program.has_chain
     inputs, buffers = [], []
     for position, spec in enumerate((MATRIX, VECTOR)):
-        copies = LENGTH if position in constants else 1
+        copies = length if position in constants else 1
         values = np.arange(copies * spec.bytes // 4, dtype=np.float32).reshape(copies, *spec.shape) + 100 * position
         inputs.append(values[-1])
         if position not in constants:
             buffers.append(device.buffer(values[0], spec))
             continue
-        rows = np.zeros((LENGTH, stride_bytes(spec.bytes)), np.uint8)
-        rows[:, : spec.bytes] = values.reshape(LENGTH, -1).view(np.uint8)
+        rows = np.zeros((length, stride_bytes(spec.bytes)), np.uint8)
+        rows[:, : spec.bytes] = values.reshape(length, -1).view(np.uint8)
         buffers.append(device.buffer(rows.reshape(-1), TensorSpec((rows.size,), "i8")))
     result = device.buffer(np.zeros(MATRIX.shape, np.float32), MATRIX)
     program.bind([buffers], [result], chained=True)(1)
@@ -99,8 +102,8 @@ def test_a_function_of_a_model_that_is_called_chain_is_none(device: LocalDevice)
     assert not device.load(program).has_chain
 
 
-def test_only_programs_for_several_threads_that_make_one_dispatch_have_a_chain(
+def test_only_programs_that_make_one_dispatch_and_are_to_have_a_chain_have_one(
     device: LocalDevice, tmp_path: Path
 ) -> None:
-    assert not loaded(task_of(SUM, tmp_path), (), device, chained=False).has_chain
+    assert not loaded(task_of(SUM, tmp_path), (), device, length=0).has_chain
     assert not loaded(task_of(IN_PLACE, tmp_path), (), device).has_chain, "a copy comes before the dispatch"

@@ -105,8 +105,9 @@ def test_a_short_dispatch_is_timed_without_the_wake_up_of_the_workers(tmp_path: 
     (task,) = extract(tmp_path / "model.mlir", here).tasks
     assert task.dispatch is not None
     seconds = list[float]()
-    for chained in (False, True):
-        with CompilerPool(task.flags, workers=1, chained=chained) as pool, Runner(RunnerOptions(threads=2)) as runner:
+    options = RunnerOptions(threads=2)
+    for length in (0, options.chain_length):
+        with CompilerPool(task.flags, workers=1, chain_length=length) as pool, Runner(options) as runner:
             ((_, compiled),) = pool.compile(task.source, [None], task.constants)
             assert compiled.vmfb is not None
             program = program_of_task(task, compiled.vmfb)

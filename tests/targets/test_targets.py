@@ -154,7 +154,7 @@ def test_a_rocm_device_need_not_be_there(name: str, subgroup_size: int) -> None:
 
 
 def test_what_rocm_lacks_is_one_clear_error() -> None:
-    with pytest.raises(UserError, match="there is no clock for their dispatches yet"):
+    with pytest.raises(UserError, match="AMD GPUs are not described yet"):
         detect_target("rocm", 1)
     with pytest.raises(UserError, match="IREE does not know the target: Unknown ROCM target 'gfx1'"):
         absent_target("rocm:gfx1")

@@ -16,6 +16,7 @@ from iree.compiler.dialects.transform import interpreter
 
 from mlir_sched.attributes import SEQUENCE
 from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.code_digest import code_digest
 from mlir_sched.compiler.operations import first_function, symbol_of
 from mlir_sched.compiler.result import CompileResult, Launch, failed
@@ -49,7 +50,7 @@ class _RejectedError(MlirSchedError):
 
 
 def compile_candidate(
-    source: str, script: str | None, flags: tuple[str, ...], chained: tuple[int, ...] | None = None
+    source: str, script: str | None, flags: tuple[str, ...], chain: Chain | None = None
 ) -> CompileResult:
     """Return the compiled program of a task with a script applied, or the failure.
 
@@ -57,18 +58,18 @@ def compile_candidate(
         source: The task's program at the executable-sources phase.
         script: The script's text; None for IREE's own choices.
         flags: Compiler flags; the first call fixes them for this process.
-        chained: Positions of the inputs that are constants, for a program that is timed with chains; None for others.
+        chain: A chain that the program gets, to be timed with; None for none.
     """
     start = time.perf_counter()
     set_up(flags)
     try:
-        vmfb, code, launch = _compile(source, script, chained)
+        vmfb, code, launch = _compile(source, script, chain)
     except _RejectedError as error:
         return failed(error.kind, _short(str(error)), time.perf_counter() - start)
     return CompileResult(vmfb, None, program_hash(vmfb), time.perf_counter() - start, code, launch)
 
 
-def _compile(source: str, script: str | None, chained: tuple[int, ...] | None) -> tuple[bytes, str, Launch | None]:
+def _compile(source: str, script: str | None, chain: Chain | None) -> tuple[bytes, str, Launch | None]:
     """Return the program, the digest of its code after configuration, and its launch."""
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module = _prepared(source).operation.clone()
@@ -78,8 +79,8 @@ def _compile(source: str, script: str | None, chained: tuple[int, ...] | None) -
             _strip_locations(module)
         except ir.MLIRError as error:
             raise _RejectedError(FailureClass.SCRIPT_ERROR, f"the script leaves invalid code: {error}") from None
-        if chained is not None:
-            add_chain(module, chained)
+        if chain is not None:
+            add_chain(module, chain)
         wanted = codegen_choice(first_function(module))
         try:
             compilation.load(module)

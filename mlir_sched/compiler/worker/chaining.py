@@ -6,13 +6,12 @@ such a region run one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from mlir_sched.compiler.chain import ENTRY, LENGTH, TASK, stride_bytes
+from mlir_sched.compiler.chain import ENTRY, TASK, Chain, stride_bytes
 from mlir_sched.compiler.operations import producer, symbol_of
 
 ASSERT, DISPATCH, EXECUTE, IMPORT = (
@@ -24,28 +23,28 @@ ASSERT, DISPATCH, EXECUTE, IMPORT = (
 BODY = (DISPATCH, "stream.yield")
 
 
-def add_chain(module: Any, constants: Sequence[int]) -> None:
+def add_chain(module: Any, chain: Chain) -> None:
     """Add the function to a program; one that does more than a single dispatch, such as a copy before it, gets none.
 
     Args:
         module: The program.
-        constants: Positions of the inputs that have a copy per dispatch.
+        chain: The chain.
     """
     functions = [op.operation for op in module.regions[0].blocks[0] if op.operation.name == "util.func"]
     (task,) = (function for function in functions if symbol_of(function) == TASK)
     if not _makes_one_dispatch(task):
         return
     with ir.InsertionPoint(task):
-        chain = task.clone()
-    chain.attributes["sym_name"] = ir.StringAttr.get(ENTRY)
-    (execute,), arguments = _executes(chain), chain.regions[0].blocks[0].arguments
-    widened = dict(_widened(execute, arguments[position]) for position in constants)
+        made = task.clone()
+    made.attributes["sym_name"] = ir.StringAttr.get(ENTRY)
+    (execute,), arguments = _executes(made), made.regions[0].blocks[0].arguments
+    widened = dict(_widened(execute, arguments[position], chain.length) for position in chain.constants)
     dispatch, end = (op.operation for op in execute.regions[0].blocks[0])
     with ir.InsertionPoint(end):
-        further = [dispatch.clone() for _ in range(1, LENGTH)]
+        further = [dispatch.clone() for _ in range(1, chain.length)]
     with ir.InsertionPoint(execute):  # the region holds no constants
-        for number, made in enumerate((dispatch, *further)):
-            _read_copy(made, number, widened)
+        for number, each in enumerate((dispatch, *further)):
+            _read_copy(each, number, widened)
 
 
 def _makes_one_dispatch(function: Any) -> bool:
@@ -61,8 +60,8 @@ def _executes(function: Any) -> list[Any]:
     return [op.operation for op in function.regions[0].blocks[0] if op.operation.name == EXECUTE]
 
 
-def _widened(execute: Any, argument: Any) -> tuple[int, tuple[int, Any]]:
-    """Make a function's argument a buffer with a copy of the constant per dispatch.
+def _widened(execute: Any, argument: Any, length: int) -> tuple[int, tuple[int, Any]]:
+    """Make a function's argument a buffer with a copy of the constant for each of ``length`` dispatches.
 
     Returns:
         The number of the region's argument for it, and the bytes from one copy to the next with those of all copies.
@@ -71,8 +70,8 @@ def _widened(execute: Any, argument: Any) -> tuple[int, tuple[int, Any]]:
     (imported,) = (user for user in users if user.name == IMPORT)
     step = stride_bytes(_index(imported.operands[1]))
     with ir.InsertionPoint(imported):
-        size = _constant(LENGTH * step)
-    whole = ir.RankedTensorType.get([LENGTH * step], ir.IntegerType.get_signless(8))
+        size = _constant(length * step)
+    whole = ir.RankedTensorType.get([length * step], ir.IntegerType.get_signless(8))
     imported.attributes["result_encoding"] = ir.TypeAttr.get(whole)
     imported.operands[1] = size
     for user in users:

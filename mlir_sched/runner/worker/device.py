@@ -130,7 +130,7 @@ class RemoteDevice(Device):
 
     Args:
         instance: IREE's virtual machine.
-        uri: E.g. ``vulkan`` or ``vulkan://GPU-<uuid>``.
+        uri: E.g. ``vulkan``, ``vulkan://GPU-<uuid>`` or ``cuda://GPU-<uuid>``.
     """
 
     _usage = rt.BufferUsage.DEFAULT

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 import iree.runtime as rt
 
-from mlir_sched.compiler.chain import LENGTH
+from mlir_sched.compiler.chain import THREADS_LENGTH
 from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.bench import Bench
@@ -17,7 +17,7 @@ from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.device import Device, LocalDevice
 from mlir_sched.runner.worker.paired_sampling import PairSampler
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
-from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, warm_call_s
+from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, longest_chained_s, warm_call_s
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 
@@ -106,22 +106,19 @@ class LocalBench(Bench):
             loaded = self._loaded[handle]
             chained = threads > 1 and loaded.has_chain
             if chained and self._timed(warm_call_s, workspace.warm_runner_of(loaded)) <= self._chained_s(handle):
-                self._callees[handle] = Callee(workspace.chain_runner_of(loaded), threads, LENGTH)
+                self._callees[handle] = Callee(
+                    workspace.chain_runner_of(loaded, THREADS_LENGTH), threads, THREADS_LENGTH
+                )
             else:
                 self._callees[handle] = Callee(workspace.runner_of(loaded), threads)
         return self._callees[handle]
 
     def _chained_s(self, handle: int) -> float:
-        """Return the seconds per call up to which a program is timed with its chain.
-
-        The same code must not be timed in two ways, as the baseline and as a candidate: one of the two would seem
-        faster. Only a program that is twice as fast as the baseline may be timed in another way.
-        """
+        """Return the seconds per call up to which a program is timed with its chain."""
         if handle == protocol.BASELINE:
             return CHAINED_S
-        if self._callee(protocol.BASELINE).dispatches > 1:
-            return 2 * CHAINED_S
-        return min(CHAINED_S, self._ready().call_s / 2)
+        chained = self._callee(protocol.BASELINE).dispatches > 1
+        return longest_chained_s(CHAINED_S, baseline_s=self._ready().call_s, baseline_chained=chained)
 
     def _place_of(self, handle: int) -> tuple[Workspace, Device]:
         place = super()._place_of(handle)

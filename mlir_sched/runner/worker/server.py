@@ -21,6 +21,7 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes.frames import read_frame, write_frame
 from mlir_sched.runner import protocol
 from mlir_sched.runner.worker.bench import Bench
+from mlir_sched.runner.worker.calls_bench import CallsBench
 from mlir_sched.runner.worker.device_bench import DeviceBench
 from mlir_sched.runner.worker.local_bench import LocalBench
 
@@ -78,6 +79,8 @@ class Server:
 def _bench_for(start: protocol.Start) -> Bench:
     if isinstance(start.setup, protocol.LocalSetup):
         return LocalBench(start.setup)
+    if isinstance(start.setup, protocol.CallsSetup):
+        return CallsBench(start.setup)
     return DeviceBench(start.setup, Path(start.folder))
 
 

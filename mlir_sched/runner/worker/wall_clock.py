@@ -115,6 +115,20 @@ def call_seconds(run: Callable[[int], None], sample_s: float) -> float:
             calls *= 4
 
 
+def longest_chained_s(limit_s: float, *, baseline_s: float, baseline_chained: bool) -> float:
+    """Return the seconds per call up to which a candidate is timed with its chain.
+
+    The same code must not be timed in two ways, as the baseline and as a candidate: one of the two would seem faster.
+    Only a program that is twice as fast as the baseline may be timed in another way.
+
+    Args:
+        limit_s: The longest calls of a baseline that is timed with its chain.
+        baseline_s: Seconds per call of the baseline.
+        baseline_chained: Whether the baseline is timed with its chain.
+    """
+    return 2 * limit_s if baseline_chained else min(limit_s, baseline_s / 2)
+
+
 def warm_call_s(run: Callable[[int], None]) -> float:
     """Return the seconds of the shorter of a program's next two calls."""
     best = math.inf

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mlir_sched.compiler.chain import LENGTH, stride_bytes
+from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind
 from mlir_sched.runner.element_types import Array
@@ -178,12 +179,17 @@ class Workspace:
         buffers = self._on_device
         return loaded.bind([buffers.inputs[self._timed]], buffers.destinations)
 
-    def chain_runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
-        """Return a function that calls the program's chain a given number of times on the inputs for timing."""
+    def chain_runner_of(self, loaded: LoadedProgram, length: int) -> Callable[[int], None]:
+        """Return a function that calls the program's chain a given number of times on the inputs for timing.
+
+        Args:
+            loaded: The program.
+            length: Dispatches of its chain, the same for all programs of this workspace.
+        """
         buffers = self._on_device
         if not buffers.chain_turns:
-            sets = -(-self._copies() // LENGTH)
-            buffers.chain_turns.extend(self._with_constants(self._repeated) for _ in range(sets))
+            sets, repeated = -(-self._copies() // length), partial(self._repeated, length)
+            buffers.chain_turns.extend(self._with_constants(repeated) for _ in range(sets))
         return loaded.bind(buffers.chain_turns, buffers.destinations, chained=True)
 
     def _turns(self) -> list[list[Any]]:
@@ -206,9 +212,9 @@ class Workspace:
             copied[position] = buffer(self._cases[self._timed].inputs[position], self._specs.inputs[position])
         return copied
 
-    def _repeated(self, array: Array, spec: TensorSpec) -> Any:
+    def _repeated(self, length: int, array: Array, spec: TensorSpec) -> Any:
         """Return a new buffer with a copy of a constant for every dispatch of a chain."""
-        rows = np.zeros((LENGTH, stride_bytes(spec.bytes)), np.uint8)
+        rows = np.zeros((length, stride_bytes(spec.bytes)), np.uint8)
         rows[:, : spec.bytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         return self._on_device.device.buffer(rows.reshape(-1), TensorSpec((rows.size,), "i8"))
 

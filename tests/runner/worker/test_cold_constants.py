@@ -12,7 +12,7 @@ import pytest
 from array_device import ArrayDevice, View
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.compiler.chain import LENGTH, stride_bytes
+from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check, InputKind
 from mlir_sched.runner.program import Program, program_of_task
@@ -22,6 +22,8 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import extract
 
+LENGTH = 4
+"""Dispatches of the chains here."""
 VECTOR = TensorSpec((1000,), "f32")
 CHECKS = (Check(InputKind.EXACT, 1), Check(InputKind.RANDOM, 2, tolerance=1e-5))
 SUM = """
@@ -51,9 +53,11 @@ def bound_of(constants: tuple[int, ...], reuse_bytes: int, *, chained: bool = Fa
     program = Program(b"", "added", (VECTOR, VECTOR), (VECTOR,), True, constants=constants, reuse_bytes=reuse_bytes)
     workspace = Workspace(ArrayDevice({"added": added}), program, CHECKS)  # type: ignore[arg-type]
     first, again = Bound(), Bound()
-    runner_of = workspace.chain_runner_of if chained else workspace.runner_of
-    runner_of(first)  # type: ignore[arg-type]
-    runner_of(again)  # type: ignore[arg-type]
+    for bound in (first, again):
+        if chained:
+            workspace.chain_runner_of(bound, LENGTH)  # type: ignore[arg-type]
+        else:
+            workspace.runner_of(bound)  # type: ignore[arg-type]
     assert first.chained == chained
     assert first.inputs is again.inputs, "all programs of a task take the same buffers"
     return [list(each) for each in first.inputs]
