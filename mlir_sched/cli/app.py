@@ -115,7 +115,7 @@ def tune(
         str, typer.Option(help="What to compile for: llvm-cpu, vulkan[:DEVICE], cuda[:DEVICE].", metavar="NAME")
     ] = "llvm-cpu",
     target_description: Annotated[
-        Path | None, typer.Option(help="With --check-only: JSON file that describes the GPU.", metavar="FILE")
+        Path | None, typer.Option(help="JSON file that says more of the device.", metavar="FILE")
     ] = None,
     trials: Annotated[
         int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")

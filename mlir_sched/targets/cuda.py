@@ -18,7 +18,8 @@ from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.python_child import python_command
-from mlir_sched.targets.cuda_devices import ARCHITECTURES, FILE, Architecture, architecture, read_description
+from mlir_sched.targets.cuda_devices import ARCHITECTURES, Architecture, architecture, read_description
+from mlir_sched.targets.description_file import FILE
 from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.machine import runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
@@ -103,6 +104,10 @@ def detect(threads: int, device: str = "") -> Target:
     """
     if threads != 1:
         raise UserError(f"the target {NAME} takes no number of threads: its device decides; got {threads}")
+    if device.endswith(FILE):
+        raise UserError(
+            f"{device} describes a GPU that need not be there, for --check-only; without, the driver tells all"
+        )
     found = devices()
     named = [each for each in found if device.lower() in each.name.lower() or device == each.architecture]
     if not named:

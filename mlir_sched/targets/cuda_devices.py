@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from mlir_sched.errors import UserError
+from mlir_sched.targets.description_file import read_json
 from mlir_sched.targets.target import GpuResources
-
-FILE = ".json"
-"""How the name of a file ends that describes a device."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +55,7 @@ def read_description(path: Path) -> tuple[str, Architecture]:
     Raises:
         UserError: The file cannot be read, or is no such object.
     """
-    try:
-        data = json.loads(path.read_text())
-    except OSError as error:
-        raise UserError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON: {error}") from error
+    data = read_json(path)
     numbers = {field.name for field in fields(GpuResources)}
     if not isinstance(data, dict) or not isinstance(data.get("architecture"), str):
         raise UserError(f"{path}: describe the device by an object with its architecture, one of {_known()}")

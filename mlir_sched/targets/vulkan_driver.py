@@ -13,8 +13,11 @@ from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_uint8, c_uint3
 from typing import Any, ClassVar
 
 LIBRARIES = ("libvulkan.so.1", "libvulkan.so", "vulkan-1.dll", "libvulkan.1.dylib")
-API_VERSION = (1 << 22) | (2 << 12)  # VK_API_VERSION_1_2
-_PROPERTIES_2, _SUBGROUP, _DRIVER, _ID = 1000059001, 1000094000, 1000196000, 1000071004  # VkStructureType
+API_VERSION, VULKAN_1_3 = (1 << 22) | (2 << 12), (1 << 22) | (3 << 12)  # VK_API_VERSION_1_2 and 1_3
+# VkStructureType
+_PROPERTIES_2, _SUBGROUP, _DRIVER, _ID, _SIZES = 1000059001, 1000094000, 1000196000, 1000071004, 1000225000
+_FEATURES_2, _FEATURES_11, _FEATURES_12, _FEATURES_13 = 1000059000, 49, 51, 53
+_ARITHMETIC, _SHUFFLE = 4, 16  # VkSubgroupFeatureFlagBits
 _LIMITS_BYTES = 504
 _FIELDS_BEFORE_COMPUTE = (
     ("images", c_uint32 * 5),
@@ -78,6 +81,26 @@ class _Id(_Chained):
     _fields_ = (("device", c_uint8 * 16), ("driver", c_uint8 * 16), ("luid", c_uint8 * 8), ("rest", c_uint32 * 2))
 
 
+class _SubgroupSizes(_Chained):
+    _fields_ = (("least", c_uint32), ("most", c_uint32), ("rest", c_uint32 * 2))
+
+
+class _Features2(_Chained):
+    _fields_ = (("values", c_uint32 * 55),)
+
+
+class _Features11(_Chained):
+    _fields_ = (("values", c_uint32 * 12),)
+
+
+class _Features12(_Chained):
+    _fields_ = (("values", c_uint32 * 47),)
+
+
+class _Features13(_Chained):
+    _fields_ = (("values", c_uint32 * 15),)
+
+
 class _Application(_Chained):
     _fields_ = (
         ("name", c_char_p),
@@ -131,20 +154,51 @@ def _load() -> ctypes.CDLL:
 def _describe(vulkan: ctypes.CDLL, device: c_void_p) -> dict[str, Any]:
     identity = _Id(kind=_ID)
     driver = _Driver(kind=_DRIVER, next=cast(pointer(identity), c_void_p))
-    subgroup = _Subgroup(kind=_SUBGROUP, next=cast(pointer(driver), c_void_p))
+    sizes = _SubgroupSizes(kind=_SIZES, next=cast(pointer(driver), c_void_p))
+    subgroup = _Subgroup(kind=_SUBGROUP, next=cast(pointer(sizes), c_void_p))
     found = _Properties2(kind=_PROPERTIES_2, next=cast(pointer(subgroup), c_void_p))
     vulkan.vkGetPhysicalDeviceProperties2(device, byref(found))
     properties, compute = found.properties, found.properties.limits.compute
     return {
         "name": properties.name.decode(),
         "type": properties.type,
+        "vendor": properties.vendor,
         "driver": f"{driver.name.decode()} {driver.info.decode()}",
         "uuid": bytes(identity.device).hex(),
         "subgroup_size": subgroup.size,
+        "least_subgroup": sizes.least,
+        "features": {
+            "vulkan_1_3": properties.api_version >= VULKAN_1_3,
+            **_features(vulkan, device, subgroup.rest[1]),
+        },
         "workgroup_threads": compute.workgroup_threads,
         "workgroup_size": list(compute.workgroup_size),
         "workgroup_counts": list(compute.workgroup_counts),
         "shared_memory_bytes": compute.shared_memory_bytes,
+    }
+
+
+def _features(vulkan: ctypes.CDLL, device: c_void_p, subgroup_operations: int) -> dict[str, bool]:
+    """Return which features a device has, by the names of ``vulkan_devices.FEATURES``.
+
+    The numbers are places in ``VkPhysicalDeviceFeatures`` and ``VkPhysicalDeviceVulkan11Features``, 12 and 13.
+    """
+    last = _Features13(kind=_FEATURES_13)
+    later = _Features12(kind=_FEATURES_12, next=cast(pointer(last), c_void_p))
+    middle = _Features11(kind=_FEATURES_11, next=cast(pointer(later), c_void_p))
+    first = _Features2(kind=_FEATURES_2, next=cast(pointer(middle), c_void_p))
+    vulkan.vkGetPhysicalDeviceFeatures2(device, byref(first))
+    return {
+        "float64": bool(first.values[39]),
+        "int64": bool(first.values[40]),
+        "int16": bool(first.values[41]),
+        "storage_16_bit": bool(middle.values[0]),
+        "storage_8_bit": bool(later.values[2]),
+        "float16": bool(later.values[7]),
+        "int8": bool(later.values[8]),
+        "dot_product": bool(last.values[13]),
+        "subgroup_arithmetic": bool(subgroup_operations & _ARITHMETIC),
+        "subgroup_shuffle": bool(subgroup_operations & _SHUFFLE),
     }
 
 

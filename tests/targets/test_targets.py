@@ -19,6 +19,7 @@ from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets import TARGETS, TargetKind, absent_target, described_by, detect_target, llvm_cpu, vulkan
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import GpuLimits, Target
+from mlir_sched.targets.vulkan_devices import AMD, FEATURES, NVIDIA, VulkanDevice
 from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, Lowering, ParallelDistribution
 from mlir_sched.transform_scripts.module import TransformModule
 
@@ -99,8 +100,8 @@ def test_this_machines_vulkan_device_is_described_with_its_limits() -> None:
 
 def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
-    software = vulkan.VulkanDevice("llvmpipe (LLVM)", "llvmpipe Mesa", "00", True, limits)
-    hardware = vulkan.VulkanDevice("A GPU", "a driver 1.0", "11", False, limits)
+    software = VulkanDevice("llvmpipe (LLVM)", "llvmpipe Mesa", "00", True, limits)
+    hardware = VulkanDevice("A GPU", "a driver 1.0", "11", False, limits)
     monkeypatch.setattr(vulkan, "devices", lambda: [software, hardware])
     target = detect_target("vulkan", 1)
     assert (target.processor, target.driver) == ("A GPU", "vulkan://GPU-11")
@@ -116,13 +117,79 @@ def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch
 
 def test_a_vulkan_device_is_chosen_by_a_part_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
-    named = [
-        vulkan.VulkanDevice(name, "a driver", uuid, False, limits) for name, uuid in [("Radeon", "aa"), ("Arc", "bb")]
-    ]
+    named = [VulkanDevice(name, "a driver", uuid, False, limits) for name, uuid in [("Radeon", "aa"), ("Arc", "bb")]]
     monkeypatch.setattr(vulkan, "devices", lambda: named)
     assert detect_target("vulkan:arc", 1).processor == "Arc"
     with pytest.raises(UserError, match="no Vulkan device is named 'geforce'; there are Radeon, Arc"):
         detect_target("vulkan:geforce", 1)
+
+
+LIMITS = GpuLimits(32, 1024, (1024, 1024, 64), (65535, 65535, 65535), 48 << 10)
+RADEON = VulkanDevice(
+    *("AMD Radeon", "RADV", "dd", False),
+    replace(LIMITS, shared_memory_bytes=64 << 10),
+    AMD,
+    32,
+    FEATURES | {"dot_product"},
+)
+GEFORCE = VulkanDevice("NVIDIA GeForce", "NVIDIA 580", "cc", False, LIMITS, NVIDIA, 32, FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("device", "flag"),
+    [
+        (GEFORCE, "--iree-vulkan-target=pascal"),
+        (replace(GEFORCE, features=FEATURES - {"float16"}), ""),
+        (replace(GEFORCE, limits=replace(LIMITS, shared_memory_bytes=32 << 10)), ""),
+        (replace(GEFORCE, limits=replace(LIMITS, workgroup_threads=512)), ""),
+        (replace(GEFORCE, vendor=AMD), ""),
+        (replace(GEFORCE, vendor=AMD, limits=replace(LIMITS, shared_memory_bytes=64 << 10)), ""),
+        (RADEON, "--iree-vulkan-target=rdna2"),
+        (replace(RADEON, least_subgroup=64), ""),
+    ],
+)
+def test_irees_target_is_one_whose_code_the_driver_runs(
+    device: VulkanDevice, flag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vulkan, "devices", lambda: [device])
+    target = detect_target("vulkan", 1)
+    assert target.flags == ("--iree-hal-target-device=vulkan", *([flag] if flag else []))
+    assert target.gpu is not None
+    assert target.gpu.workgroup_threads == (1024 if flag else 128), "what IREE's default target takes is little"
+    assert target.gpu.shared_memory_bytes <= device.limits.shared_memory_bytes
+    assert dict(vulkan.facts(target))["IREE's target"].startswith(flag.partition("=")[2] or "its default one")
+
+
+def test_a_file_says_what_irees_target_for_a_device_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(vulkan, "devices", lambda: [GEFORCE, RADEON])
+    (tmp_path / "gpu.json").write_text('{"iree_target": "rdna3", "device": "radeon"}')
+    target = detect_target(described_by("vulkan", tmp_path / "gpu.json"), 1)
+    assert (target.processor, target.flags[-1]) == ("AMD Radeon", "--iree-vulkan-target=rdna3")
+    assert absent_target(described_by("vulkan", tmp_path / "gpu.json")).flags == target.flags
+    for text, said in (
+        ("[]", "describe the device by"),
+        ("{", "not JSON"),
+        ('{"iree_target": "x", "name": 1}', "by an"),
+    ):
+        (tmp_path / "gpu.json").write_text(text)
+        with pytest.raises(UserError, match=said):
+            detect_target(described_by("vulkan", tmp_path / "gpu.json"), 1)
+
+
+@pytest.mark.parametrize(("name", "threads"), [("vulkan", 128), ("vulkan:rdna3", 1024), ("vulkan:ampere", 1024)])
+def test_a_vulkan_device_that_is_not_there_has_irees_limits(name: str, threads: int) -> None:
+    target = absent_target(name)
+    assert target.gpu is not None
+    assert target.gpu.workgroup_threads == threads
+    assert "not there" in dict(target.machine)["device"]
+
+
+def test_the_software_device_has_all_features() -> None:
+    """Mesa's device has them, so a place that is read wrongly would show."""
+    require_vulkan()
+    (software,) = [device for device in vulkan.devices() if device.name.startswith("llvmpipe")]
+    assert software.features == FEATURES | {"dot_product"}
+    assert software.least_subgroup == software.limits.subgroup_size
 
 
 def test_a_cpu_has_no_devices() -> None:
