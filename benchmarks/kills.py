@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.kills MODEL.mlir [--parameters SCOPE=FILE] [--minutes 6] [--kills 10] [--longest 45]``. After
 every kill (``SIGKILL`` of the command alone) no process of the run may be left, no record or decision of its store may
-be lost or changed, and the folder may hold no result or a whole one. The last process runs to its end: its result has to
-be verified, and no candidate may be stored twice. Ends with exit code 1 where one of this does not hold.
+be lost or changed, and the folder may hold no result or a whole one. The last process runs to its end: its result has
+to be verified, and no candidate may be stored twice. Ends with exit code 1 where one of this does not hold.
 """
 
 from __future__ import annotations
