@@ -40,6 +40,9 @@ class RecordingEmitter(Emitter):
         self._emit(f"split {handle} in {count}")
         return tuple(f"{handle}#{index}" for index in range(count))
 
+    def forget_loops(self) -> None:
+        self._emit("forget loops")
+
     def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         tiled = self._made(f"tile {target} by {_numbers(sizes)}")
         return tiled, tuple(f"loop{index} of {tiled}" for index, size in enumerate(sizes) if size)

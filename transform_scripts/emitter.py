@@ -70,6 +70,9 @@ class Emitter:
         del handle
         return (None,) * count
 
+    def forget_loops(self) -> None:
+        """Emit what ends the handles of all loops and copies made so far."""
+
     def tile_using_forall(self, target: Handle, sizes: Sequence[int], mapping: Sequence[str]) -> tuple[Handle, Handle]:
         """Emit ``structured.tile_using_forall``: (tiled op, forall)."""
         del target, sizes, mapping

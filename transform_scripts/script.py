@@ -110,11 +110,19 @@ def propagate() -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
 
 
+FORGET = """transform.named_sequence @forget(%handle: !transform.any_op {transform.consumed}) {
+  transform.yield
+}"""
+"""A sequence that ends a handle and does nothing."""
+
+
 class ScriptEmitter(Emitter):
     """An emitter that builds transform ops at the current insertion point."""
 
     def __init__(self, function: ir.Value) -> None:
         self._function = function
+        self._made: list[Handle] = []
+        """Handles of loops and copies, outermost first."""
         self._any_op = transform.AnyOpType.get()
         self._i64 = ir.IntegerType.get_signless(64)
 
@@ -168,12 +176,14 @@ class ScriptEmitter(Emitter):
         mapping_attr = ir.ArrayAttr.get([ir.Attribute.parse(text) for text in mapping])
         with ir.Location.name("tiled"):
             op = structured.TileUsingForallOp(target, tile_sizes=_mixed(sizes), mapping=mapping_attr)
+        self._made.append(op.results[1])
         return op.results[0], op.results[1]
 
     def tile_using_for(self, target: Handle, sizes: Sequence[int]) -> tuple[Handle, tuple[Handle, ...]]:
         """Emit ``structured.tile_using_for``."""
         with ir.Location.name("tiled"):
             results = tuple(structured.TileUsingForOp(target, sizes=_mixed(sizes)).results)
+        self._made += results[1:]
         return results[0], results[1:]
 
     def tile_reduction_using_for(
@@ -205,6 +215,7 @@ class ScriptEmitter(Emitter):
         """Emit ``structured.fuse_into_containing_op``."""
         with ir.Location.name("fused"):
             op = structured.FuseIntoContainingOp(self._any_op, self._any_op, producer, loop)
+        self._made = [op.results[1] if made == loop else made for made in self._made]
         return op.results[0], op.results[1]
 
     def pack(self, target: Handle, sizes: Sequence[int]) -> Handle:
@@ -255,7 +266,8 @@ class ScriptEmitter(Emitter):
         """Put a function in front of the sequence, unless the script already has it, and return its name."""
         sequence = ir.InsertionPoint.current.block.owner
         module = sequence.operation.parent
-        op = ir.Operation.parse(function)
+        library = ir.Module.parse(f"module attributes {{transform.with_named_sequence}} {{ {function} }}")
+        op = library.body.operations[0].detach_from_parent()
         symbol: str = ir.StringAttr(op.attributes["sym_name"]).value
         known = (other.attributes["sym_name"] for other in module.regions[0].blocks[0])
         if symbol not in [ir.StringAttr(name).value for name in known]:
@@ -293,7 +305,15 @@ class ScriptEmitter(Emitter):
                 results=[self._any_op] * (1 + len(operands)),
                 attributes={"indices": ir.DenseI64ArrayAttr.get(list(operands))},
             )
+        self._made += list(op.results)[1:]
         return op.results[0]
+
+    def forget_loops(self) -> None:
+        """Emit a call of :data:`FORGET` per handle, innermost first: with a loop's handle those inside of it end."""
+        symbol = self._define(FORGET)
+        for handle in reversed(self._made):
+            transform.IncludeOp([], symbol, propagate(), [handle])
+        self._made.clear()
 
     def peel(self, loop: Handle) -> None:
         """Emit ``loop.peel``."""

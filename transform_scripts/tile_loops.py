@@ -65,16 +65,20 @@ class TileLoops:
         self._gone += loops
         self._made = [loop for loop in self._made if loop not in loops]
 
+    def drop_all(self) -> None:
+        """Note that the handles of all loops were given up."""
+        self.drop(self._made)
+
     def check(self, *loops: TileLoop) -> None:
         """Refuse loops that are not there any more.
 
         Raises:
-            ScheduleError: A loop was peeled or unrolled.
+            ScheduleError: A loop was peeled, unrolled or given up.
         """
         for loop in loops:
             if loop in self._gone:
                 name = "a loop" if loop.loop is None else f"the loop {loop.loop.name}"
-                raise ScheduleError(f"{name} was peeled or unrolled before; no verb can change it any more")
+                raise ScheduleError(f"{name} was peeled, unrolled or given up before; no verb can change it any more")
 
 
 def made_loops(

@@ -73,8 +73,19 @@ def test_loops_that_are_gone_are_refused() -> None:
     s, _, mm = started()
     loops = s.tile(mm.op, {mm.tiled[0]: 3, mm.tiled[1]: 4})
     s.peel()
-    with pytest.raises(ScheduleError, match="the loop rows was peeled or unrolled before"):
+    with pytest.raises(ScheduleError, match="the loop rows was peeled, unrolled or given up before"):
         s.unroll(*loops)
     s.unroll(loops[1])
     with pytest.raises(ScheduleError, match="the loop columns was peeled"):
         s.fuse(mm.fill or mm.op, into=loops[1])
+
+
+def test_loops_that_were_given_up_are_refused_and_ops_are_not() -> None:
+    s, emitter, mm = started()
+    (loop,) = s.tile(mm.op, {mm.tiled[0]: 4})
+    s.forget_loops()
+    assert emitter.take()[-1] == "forget loops"
+    with pytest.raises(ScheduleError, match="the loop rows was peeled, unrolled or given up before"):
+        s.unroll(loop)
+    s.vectorize(mm.op)
+    assert emitter.take()[-1] == "vectorize h1"

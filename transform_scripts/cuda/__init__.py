@@ -12,4 +12,4 @@ __all__ = ["Lowering", "LoweringConfig", "SubgroupReduction", "TensorCores", "de
 
 def default_modules() -> list[TransformModule]:
     """Return the target's modules in the order in which they are asked."""
-    return [LoweringConfig(), SubgroupReduction(), *shared_modules(), Lowering()]
+    return [LoweringConfig(), SubgroupReduction(), TensorCores(), *shared_modules(), Lowering()]

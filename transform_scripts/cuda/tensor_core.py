@@ -1,8 +1,6 @@
 """Contractions on NVIDIA's tensor cores: warps multiply tiles in shared memory with ``mma.sync`` (Use-Tensor-Core).
 
-The module is not in the default space: ``vector_to_mma_conversion`` of IREE 3.13 now and then refuses a script that it
-took before ("tracking listener failed to find replacement op"), depending on where ops lie in memory. A script that is
-emitted with a model may be refused so, too. :mod:`.lowering_config` reaches the tensor cores without scripts.
+Beside it, :mod:`.lowering_config` reaches the tensor cores without scripts.
 
 Source: IREE ``LLVMGPU/Passes.cpp`` (the former matmul pipeline for tensor cores with mma.sync), IREE 3.13.
 """
@@ -94,6 +92,7 @@ class TensorCores(MatchingModule):
         for op in found.ops:
             s.distribute(op, warp, WARPS, over="subgroup")
         s.vectorize(*found.ops, then=CONTRACT)
+        s.forget_loops()
         _lower(s, threads)
 
 

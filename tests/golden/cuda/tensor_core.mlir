@@ -1,4 +1,7 @@
 module attributes {transform.with_named_sequence} {
+  transform.named_sequence @forget(%arg0: !transform.any_op {transform.consumed}) {
+    transform.yield 
+  }
   transform.named_sequence @strategy(%arg0: !transform.any_op {transform.consumed}) attributes {mlir_sched.sketch = "tensor_core"} {
     %linalg_ops = transform.structured.match interface{LinalgOp} in %arg0 : (!transform.any_op) -> !transform.any_op
     %op:2 = transform.split_handle %linalg_ops : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -23,6 +26,12 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.vector.fold_arith_extension
       transform.apply_patterns.vector.sink_ops
     } : !transform.any_op
+    transform.include @forget failures(propagate) (%tiled_7) : (!transform.any_op) -> ()
+    transform.include @forget failures(propagate) (%tiled_5) : (!transform.any_op) -> ()
+    transform.include @forget failures(propagate) (%sharing#2) : (!transform.any_op) -> ()
+    transform.include @forget failures(propagate) (%sharing#1) : (!transform.any_op) -> ()
+    transform.include @forget failures(propagate) (%tiled_3) : (!transform.any_op) -> ()
+    transform.include @forget failures(propagate) (%fused_1) : (!transform.any_op) -> ()
     %bank_conflicts = transform.param.constant "avoided" {mlir_sched.distribution = {choices = ["kept", "avoided"], kind = "categorical"}, mlir_sched.name = "bank_conflicts"} -> !transform.any_param
     %pipeline_depth = transform.param.constant 3 : i64 {mlir_sched.distribution = {choices = [1, 2, 3, 4], kind = "categorical"}, mlir_sched.name = "pipeline_depth"} -> !transform.param<i64>
     transform.apply_patterns to %arg0 {
