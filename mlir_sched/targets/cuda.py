@@ -7,9 +7,8 @@ IREE 3.13 records no times of CUDA dispatches; a device of this machine is timed
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mlir_sched.compiler.chain import DEVICE_LENGTH
 from mlir_sched.compiler.version import compiler_version
@@ -18,14 +17,14 @@ from mlir_sched.processes.executable import run_program
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.python_child import python_command
-from mlir_sched.targets.cuda_devices import ARCHITECTURES, Architecture, architecture, read_description
+from mlir_sched.targets.cuda_devices import ARCHITECTURES, CudaDevice, architecture, read_description
 from mlir_sched.targets.description_file import FILE
 from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.machine import runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
-from mlir_sched.targets.target import CUDA, GpuLimits, GpuResources, Target
+from mlir_sched.targets.target import CUDA, Target
 
-NAME = "cuda"
+NAME = CUDA
 DEVICE_FLAG = "--iree-hal-target-device=cuda"
 VECTOR_BYTES = 16
 """A thread's widest load or store: ``ld.global.v4.b32``."""
@@ -38,57 +37,6 @@ MOST_THREADS_Z = 64
 WITHOUT = "--check-only needs no GPU: it compiles and assembles candidates and ranks them by a model of a device"
 """What a user can do on a machine without a GPU."""
 _TIMEOUT_S = 60.0
-
-
-@dataclass(frozen=True)
-class CudaDevice:
-    """A device as NVIDIA's driver describes it (``cuda_driver.py``).
-
-    Attributes:
-        name: E.g. ``NVIDIA H100 80GB HBM3``.
-        driver: The newest version of CUDA that the driver knows, e.g. ``13.0``.
-        uuid: Device UUID, hexadecimal.
-        capability: Compute capability, e.g. (9, 0).
-        limits: The driver's limits of a workgroup.
-        known: Its architecture, or the newest earlier one that is known; None for a device older than all of these.
-        resources: What it runs workgroups with: what the driver tells, and the operations per clock of ``known``; None
-            without it.
-    """
-
-    name: str
-    driver: str
-    uuid: str
-    capability: tuple[int, int]
-    limits: GpuLimits
-    known: Architecture | None
-    resources: GpuResources | None
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> CudaDevice:
-        """Return the device that ``cuda_driver.py`` printed."""
-        limits = GpuLimits(
-            subgroup_size=data["subgroup_size"],
-            workgroup_threads=data["workgroup_threads"],
-            workgroup_size=(data["workgroup_x"], data["workgroup_y"], data["workgroup_z"]),
-            workgroup_counts=(data["count_x"], data["count_y"], data["count_z"]),
-            shared_memory_bytes=data["shared_memory_bytes"],
-        )
-        capability = data["major"], data["minor"]
-        known = newest_known(capability)
-        resources = None if known is None else _resources(known, data)
-        return CudaDevice(data["name"], data["driver"], data["uuid"], capability, limits, known, resources)
-
-    @property
-    def architecture(self) -> str:
-        """Its architecture as the assembler names it, e.g. ``sm_90``."""
-        return "sm_{}{}".format(*self.capability)
-
-    @property
-    def uri(self) -> str:
-        """What IREE calls it. Source: ``iree_hal_cuda_populate_device_info`` of IREE's ``cuda_driver.c``."""
-        digits = self.uuid
-        parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
-        return f"{CUDA}://GPU-{'-'.join(parts)}"
 
 
 def detect(threads: int, device: str = "") -> Target:
@@ -161,36 +109,6 @@ def devices() -> list[CudaDevice]:
         why = said[-1] if said else "NVIDIA's driver crashes"
         raise UserError(f"{why}; {WITHOUT}")
     return [CudaDevice.from_json(data) for data in json.loads(done.output)]
-
-
-def newest_known(capability: tuple[int, int]) -> Architecture | None:
-    """Return the newest known architecture up to a compute capability: PTX for it also runs on later devices.
-
-    Returns:
-        None for a device that is older than all of them.
-    """
-    known = {_capability(name): kind for name, kind in ARCHITECTURES.items()}
-    return known[max(fitting)] if (fitting := [each for each in known if each <= capability]) else None
-
-
-def _resources(known: Architecture, data: dict[str, Any]) -> GpuResources:
-    """Return what a device of a known architecture runs workgroups with, by what ``cuda_driver.py`` printed."""
-    return replace(
-        known.resources,
-        multiprocessors=data["multiprocessors"],
-        threads=data["multiprocessor_threads"],
-        workgroups=data["multiprocessor_workgroups"],
-        registers=data["multiprocessor_registers"],
-        shared_memory_bytes=data["multiprocessor_shared_memory_bytes"],
-        clock_hz=1e3 * data["clock_khz"],
-        memory_bytes_per_s=2e3 * data["memory_clock_khz"] * data["memory_bus_bits"] / 8,  # two transfers per clock
-    )
-
-
-def _capability(name: str) -> tuple[int, int]:
-    """Return the compute capability of an architecture: (9, 0) for ``sm_90``."""
-    digits = name.removeprefix("sm_")
-    return int(digits[:-1]), int(digits[-1])
 
 
 def absent(device: str) -> Target:

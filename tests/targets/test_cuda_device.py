@@ -13,6 +13,7 @@ from command_line import run
 from mlir_sched.doctor import Status, diagnose
 from mlir_sched.errors import UserError
 from mlir_sched.targets import cuda, detect_target
+from mlir_sched.targets.cuda_devices import newest_known
 from mlir_sched.targets.target import chain_length, records_dispatches
 
 SOURCE = Path(__file__).with_name("cuda_stand_in.c")
@@ -111,7 +112,7 @@ def test_doctor_shows_the_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ("capability", "target"), [((8, 0), "sm_80"), ((8, 7), "sm_86"), ((8, 9), "sm_89"), ((10, 0), "sm_80")]
 )
 def test_ptx_is_made_for_the_newest_architecture_that_a_device_runs(capability: tuple[int, int], target: str) -> None:
-    known = cuda.newest_known(capability)
+    known = newest_known(capability)
     assert known is not None
     assert known.compiled_for == target
 
