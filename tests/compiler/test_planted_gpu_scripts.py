@@ -95,10 +95,10 @@ CUDA_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
 }
 
 
-def script_of(task: Task, target: Target, values: dict[str, Value]) -> str:
+def script_of(task: Task, target: Target, values: dict[str, Value], sketch: str = SKETCH) -> str:
     assert task.dispatch is not None
     space = DesignSpace(Space.default(target), task.dispatch, target)
-    return space.script(space.run(SKETCH, Recorder(values, on_illegal=OnIllegal.REJECT))[0])
+    return space.script(space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0])
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +120,45 @@ def test_a_planted_fault_is_found(cuda_task_for: TaskFor, cuda_pool: CompilerPoo
     failure = results[0].failure
     assert failure is not None
     assert (failure.kind, results[0].vmfb) == (kind, None)
+    assert message in failure.message
+
+
+TENSOR_CORE_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
+    "tiles of a warp smaller than an instruction": (
+        replaced("%tile_columns_1 = transform.param.constant 32 ", "%tile_columns_1 = transform.param.constant 8 "),
+        REFUSED,
+        "failed to convert op during vector-to-nvgpu conversion",
+    ),
+    "products that are pipelined by their instructions": (
+        replaced("<depth = 3>", "<depth = 3, use_mma_sync>"),
+        CRASH,
+        "SIGSEGV",
+    ),
+    "fewer buffers than steps under way": CUDA_FAULTS["fewer buffers than steps under way"],
+    "fewer threads mapped than warps have": (
+        replaced("workgroup_dims = [128, 1, 1]", "workgroup_dims = [64, 1, 1]"),
+        REFUSED,
+        "overflows the number of available resources",
+    ),
+}
+WARPS: dict[str, Value] = {
+    **{"tile_rows": (64, 32), "tile_columns": (64, 32), "reduction_step": 32},
+    **{"bank_conflicts": "avoided", "pipeline_depth": 3},
+}
+
+
+@pytest.mark.parametrize("name", TENSOR_CORE_FAULTS)
+def test_a_planted_fault_is_found_on_tensor_cores(cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str) -> None:
+    fault, kind, message = TENSOR_CORE_FAULTS[name]
+    task = cuda_task_for(matmul(256, 256, 256, "f16", "f32"))
+    script = script_of(task, FIXED_CUDA, WARPS, "tensor_core")
+    planted = fault(script)
+    assert planted != script
+    results = dict(cuda_pool.compile(task.source, [planted, script]))
+    assert results[1].failure is None
+    failure = results[0].failure
+    assert failure is not None
+    assert failure.kind is kind
     assert message in failure.message
 
 
