@@ -123,16 +123,14 @@ def test_a_planted_fault_is_found(cuda_task_for: TaskFor, cuda_pool: CompilerPoo
     assert message in failure.message
 
 
+SHORT = "%tile_rows_1 = transform.param.constant 8 "
 TENSOR_CORE_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
     "tiles of a warp smaller than an instruction": (
-        replaced("%tile_columns_1 = transform.param.constant 32 ", "%tile_columns_1 = transform.param.constant 8 "),
+        lambda script: script.replace("%tile_rows_1 = transform.param.constant 32 ", SHORT).replace(
+            "workgroup_dims = [128, 1, 1]", "workgroup_dims = [512, 1, 1]"
+        ),
         REFUSED,
         "failed to convert op during vector-to-nvgpu conversion",
-    ),
-    "products that are pipelined by their instructions": (
-        replaced("<depth = 3>", "<depth = 3, use_mma_sync>"),
-        CRASH,
-        "SIGSEGV",
     ),
     "fewer buffers than steps under way": CUDA_FAULTS["fewer buffers than steps under way"],
     "fewer threads mapped than warps have": (
