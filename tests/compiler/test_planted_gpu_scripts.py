@@ -123,15 +123,7 @@ def test_a_planted_fault_is_found(cuda_task_for: TaskFor, cuda_pool: CompilerPoo
     assert message in failure.message
 
 
-SHORT = "%tile_rows_1 = transform.param.constant 8 "
 TENSOR_CORE_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
-    "tiles of a warp smaller than an instruction": (
-        lambda script: script.replace("%tile_rows_1 = transform.param.constant 32 ", SHORT).replace(
-            "workgroup_dims = [128, 1, 1]", "workgroup_dims = [512, 1, 1]"
-        ),
-        REFUSED,
-        "failed to convert op during vector-to-nvgpu conversion",
-    ),
     "fewer buffers than steps under way": CUDA_FAULTS["fewer buffers than steps under way"],
     "fewer threads mapped than warps have": (
         replaced("workgroup_dims = [128, 1, 1]", "workgroup_dims = [64, 1, 1]"),
