@@ -23,7 +23,7 @@ from mlir_sched.transform_scripts import llvm_cpu
 TaskFor = Callable[[str | Payload], Task]
 EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
 CONTRACTION = {"contraction.threads", "lowering_config"}
-SHARED = {*CONTRACTION, "shared_contraction"}
+SHARED = {*CONTRACTION, "shared_contraction", "promoted_config"}
 SKETCHES: dict[str, set[str]] = {
     "matmul": SHARED,
     "matmul_uneven": CONTRACTION,
@@ -102,6 +102,24 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         {"tile_rows": (128, 8), "tile_columns": (64, 8), "reduction_step": 64},
         "reduction_step = 64 is not in the support",
     ),
+    (
+        matmul(256, 256, 64),
+        "promoted_config",
+        {"tile_rows": (64, 8), "tile_columns": (16, 16)},
+        "IREE does not share the copies among threads of which there is one along x",
+    ),
+    (
+        matmul(256, 256, 256),
+        "promoted_config",
+        {"tile_rows": (32, 1), "tile_columns": (16, 8), "reduction_step": 64, "pipeline": "1, late"},
+        "1152 elements read per thread are more than 1024",
+    ),
+    (
+        matmul(256, 256, 64),
+        "promoted_config",
+        {"tile_rows": (16, 4), "tile_columns": (16, 4), "reduction_step": 64},
+        "no step of the reduction can be under way",
+    ),
     (row_sum(64, 1024), "subgroup_reduction", {"vector": 4, "threads": 128}, "threads = 128 is not in the support"),
     (vector_add(1 << 20), "elementwise", {"tile_0": (8, 4)}, "131072 workgroups along x > 65535"),
     (vector_add(1 << 20), "lowering_config", {"tile_0": (16384, 4)}, "4096 threads per workgroup > 1024"),
@@ -136,6 +154,11 @@ GOLDENS: dict[str, tuple[str, str, dict[str, Value]]] = {
         "bias_gelu",
         "shared_contraction",
         {"tile_rows": (16, 4), "tile_columns": (32, 4), "reduction_step": 16},
+    ),
+    "promoted_config": (
+        "bias_gelu",
+        "promoted_config",
+        {"tile_rows": (16, 4), "tile_columns": (32, 4), "reduction_step": 16, "pipeline": "2, early"},
     ),
     "subgroup_reduction": ("layernorm", "subgroup_reduction", {"vector": 4, "threads": 48, "repeats": 1}),
     "elementwise": ("transpose", "elementwise", {"tile_0": (48, 4), "tile_1": (32, 4)}),
