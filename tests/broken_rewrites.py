@@ -9,7 +9,7 @@ from unittest import mock
 from iree.compiler import ir
 
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.rewrites import scripts
+from mlir_sched.program.rewrites import REWRITES, scripts
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 
@@ -43,15 +43,15 @@ class Crashing(Applying):
         os.abort()
 
 
-def with_a_mistake(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
-    with mock.patch.object(scripts, "default_rewrites", return_value=(Raising(), Applying())):
-        return scripts.rewrite_scripts(path, cores)
+def with_a_mistake(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+    with mock.patch.dict(REWRITES, {kind: lambda _: (Raising(), Applying())}):
+        return scripts.rewrite_scripts(path, kind, cores)
 
 
-def with_a_crash(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
-    with mock.patch.object(scripts, "default_rewrites", return_value=(Crashing(), Applying())):
-        return scripts.rewrite_scripts(path, cores)
+def with_a_crash(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+    with mock.patch.dict(REWRITES, {kind: lambda _: (Crashing(), Applying())}):
+        return scripts.rewrite_scripts(path, kind, cores)
 
 
-def lost(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+def lost(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
     raise ZeroDivisionError("a mistake")

@@ -37,6 +37,7 @@ Modules = Annotated[
 ]
 
 
+Description = Annotated[Path | None, typer.Option(help="JSON file that says more of the device.", metavar="FILE")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
@@ -114,9 +115,7 @@ def tune(
     target: Annotated[
         str, typer.Option(help="What to compile for: llvm-cpu, vulkan[:DEVICE], cuda[:DEVICE].", metavar="NAME")
     ] = "llvm-cpu",
-    target_description: Annotated[
-        Path | None, typer.Option(help="JSON file that says more of the device.", metavar="FILE")
-    ] = None,
+    target_description: Description = None,
     trials: Annotated[
         int | None, typer.Option(help="Candidates to try over all dispatches.", show_default="64 per dispatch")
     ] = None,
@@ -196,6 +195,10 @@ def inspect(
 def replay(
     tuned: Annotated[Path, typer.Argument(help="A folder that tune wrote.", metavar="TUNED")],
     model: Annotated[Path, typer.Argument(help="The program it was tuned for.", metavar="MODEL.mlir")],
+    target: Annotated[
+        str, typer.Option(help="The folder's target with a device.", metavar="NAME", show_default="the first device")
+    ] = "",
+    target_description: Description = None,
     module: Modules = None,
     parameters: Parameters = None,
     as_json: Json = False,
@@ -207,8 +210,11 @@ def replay(
     """
     with command(as_json=as_json) as out:
         from mlir_sched.cli.replay import run_replay
+        from mlir_sched.targets import described_by
 
-        code = run_replay(tuned, model, module or (), parameters or (), out)
+        if target_description is not None:
+            target = described_by(target, target_description)
+        code = run_replay(tuned, model, module or (), parameters or (), target, out)
     raise typer.Exit(code)
 
 

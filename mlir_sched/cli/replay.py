@@ -13,11 +13,13 @@ from mlir_sched.space.user_modules import load_modules
 from mlir_sched.text import console, seconds, speedup, table
 
 
-def run_replay(tuned: Path, model: Path, modules: Sequence[str], parameters: Sequence[str], output: Output) -> int:
+def run_replay(
+    tuned: Path, model: Path, modules: Sequence[str], parameters: Sequence[str], target: str, output: Output
+) -> int:
     """Replay a tuned folder and print the result; return the exit code."""
     loaded = load_modules(modules)
     with progress_view() as progress:
-        result = replay(tuned, model, modules=loaded, parameters=parameters, progress=progress)
+        result = replay(tuned, model, modules=loaded, parameters=parameters, target=target, progress=progress)
     if output.as_json:
         output.document(result.to_json())
     else:

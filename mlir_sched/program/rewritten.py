@@ -41,12 +41,12 @@ def rewritten_variants(path: Path, target: Target) -> RewrittenVariants:
     Raises:
         UserError: The compiler rejects the program.
     """
-    if not target_kind(target.name).rewrites:
+    if not (rewrites := target_kind(target.name).rewrites):
         return RewrittenVariants()
     scripts: tuple[RewriteScript, ...]
     raised: dict[str, str]
     try:
-        scripts, raised = run_isolated(target.flags, _JOB, str(path), target.cores, limits=EXTRACTION_LIMITS)
+        scripts, raised = run_isolated(target.flags, _JOB, str(path), rewrites, target.cores, limits=EXTRACTION_LIMITS)
     except ChildError as error:
         return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
     except JobError as error:

@@ -7,7 +7,7 @@ so the flags of a folder that comes from elsewhere are compared with those of ou
 from __future__ import annotations
 
 from mlir_sched.errors import UserError
-from mlir_sched.program.rewrites import default_rewrites
+from mlir_sched.program.rewrites import REWRITES
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS
@@ -35,6 +35,8 @@ def require_own_flags(folder: TunedFolder, target: Target) -> None:
 
 def own_flags(target: Target) -> frozenset[str]:
     """Return every flag that ``tune`` may write for a target, except for the flags that name a library."""
-    variants = (flag for flags in target_kind(target.name).variants.values() for flag in flags)
-    rewrites = (flag for rewrite in default_rewrites(target.cores) for flag in rewrite.flags)
+    kind = target_kind(target.name)
+    variants = (flag for flags in kind.variants.values() for flag in flags)
+    made = REWRITES[kind.rewrites](target.cores) if kind.rewrites else ()
+    rewrites = (flag for rewrite in made for flag in rewrite.flags)
     return frozenset((*target.flags, *TASK_FLAGS, *variants, *rewrites))

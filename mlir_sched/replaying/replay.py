@@ -109,6 +109,7 @@ def replay(
     *,
     modules: Sequence[TransformModule] = (),
     parameters: Sequence[str] = (),
+    target: str = "",
     progress: ProgressCallback = silent,
 ) -> ReplayResult:
     """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
@@ -124,6 +125,7 @@ def replay(
         model: The program it was tuned for.
         modules: The further transform modules it was tuned with.
         parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
+        target: The folder's target with a device, as for ``tune``; by default the target alone.
         progress: Called before each step.
 
     Raises:
@@ -143,14 +145,14 @@ def replay(
             f"{folder.path}: tuned for {threads} threads, and this process may use {available_cpus()}; replay it where "
             "there are as many, or tune anew"
         )
-    target = detect_target(_target_name(folder, provenance), threads)
-    require_target(folder, target, provenance)
-    require_own_flags(folder, target)
-    extra = tuple(flag for flag in folder.flags if flag not in target.flags)
-    extracted = extract(model, target, extra, folder.library, parameters=weights)
-    space = Space.default(target).led_by(modules, target)
+    here = detect_target(target or _target_name(folder, provenance), threads)
+    require_target(folder, here, provenance)
+    require_own_flags(folder, here)
+    extra = tuple(flag for flag in folder.flags if flag not in here.flags)
+    extracted = extract(model, here, extra, folder.library, parameters=weights)
+    space = Space.default(here).led_by(modules, here)
     local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
-    own = replace(target, cores=1) if local_sync else target
+    own = replace(here, cores=1) if local_sync else here
     return _Replay(folder, provenance, Path(model), extracted, own, space, threads, local_sync, progress).run()
 
 

@@ -161,4 +161,4 @@ def facts(target: Target) -> tuple[tuple[str, str], ...]:
     )
 
 
-KIND = TargetKind(detect, {DEFAULT: (), "O3": ("--iree-opt-level=O3",)}, facts, absent=absent)
+KIND = TargetKind(detect, {DEFAULT: (), "O3": ("--iree-opt-level=O3",)}, facts, rewrites="gpu", absent=absent)

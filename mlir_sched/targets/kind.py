@@ -27,7 +27,8 @@ class TargetKind:
         variants: Compiler flags that compete with scripts, by the name of the variant, :data:`DEFAULT` first.
         facts: Properties of a detected target that a user should know, as (name, value).
         threads: Returns on how many threads programs run where the user names no number.
-        rewrites: Whether rewrites of the whole program (``program/rewrites``) compete too.
+        rewrites: Which rewrites of the whole program compete too: a key of ``program.rewrites.REWRITES``, or empty for
+            none.
         absent: Describes a device that need not be there, by its name, for programs that are compiled and not run.
             Raises a UserError when no such device is known. None where only devices of this machine are targets.
     """
@@ -36,5 +37,5 @@ class TargetKind:
     variants: Mapping[str, tuple[str, ...]]
     facts: Callable[[Target], tuple[tuple[str, str], ...]]
     threads: Callable[[], int] = device_decides
-    rewrites: bool = False
+    rewrites: str = ""
     absent: Callable[[str], Target] | None = None

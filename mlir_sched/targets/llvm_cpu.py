@@ -130,5 +130,5 @@ KIND = TargetKind(
     },
     facts,
     threads=local_task_workers,
-    rewrites=True,
+    rewrites="cpu",
 )

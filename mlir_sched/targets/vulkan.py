@@ -142,4 +142,4 @@ def devices() -> list[VulkanDevice]:
     return [VulkanDevice.from_json(data) for data in json.loads(done.output)] if done.code == 0 else []
 
 
-KIND = TargetKind(detect, {DEFAULT: (), "O3": ("--iree-opt-level=O3",)}, facts, absent=absent)
+KIND = TargetKind(detect, {DEFAULT: (), "O3": ("--iree-opt-level=O3",)}, facts, rewrites="gpu", absent=absent)

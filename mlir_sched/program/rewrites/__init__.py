@@ -1,5 +1,7 @@
 """Rewrites of the whole program that a transform library makes before IREE forms dispatches."""
 
+from collections.abc import Callable, Mapping
+
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.composition import Composition
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
@@ -16,6 +18,7 @@ from mlir_sched.program.rewrites.transposed_convolution import TransposedConvolu
 from mlir_sched.program.rewrites.winograd import Winograd
 
 __all__ = [
+    "REWRITES",
     "ChannelsLast",
     "Composition",
     "ContiguousFilters",
@@ -30,11 +33,10 @@ __all__ = [
     "SplitReduction",
     "TransposedConvolution",
     "Winograd",
-    "default_rewrites",
 ]
 
 
-def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
+def cpu_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth trying on ``cores`` cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
     padded = (PaddedConvolution(), ReshapedPadding())
@@ -43,3 +45,15 @@ def default_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     attention = (DecomposedAttention(), Composition(DecomposedAttention(), PackedWeights()))
     layouts = (ChannelsLast(), *packed, ContiguousFilters())
     return (SingleDispatch(), SplitReduction(cores), *attention, *layouts, *padded, Winograd(), *transposed)
+
+
+def gpu_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
+    """Return every rewrite that is worth trying on a GPU; what suits a CPU's vectors and caches is not."""
+    del cores
+    transposed = (TransposedConvolution(split) for split in range(3))
+    return (DecomposedAttention(), ChannelsLast(), Winograd(), *transposed)
+
+
+REWRITES: Mapping[str, Callable[[int], tuple[ProgramRewrite, ...]]] = {"cpu": cpu_rewrites, "gpu": gpu_rewrites}
+"""What makes the rewrites that are worth trying, given the number of cores, by the kind of device
+(``TargetKind.rewrites``)."""

@@ -11,14 +11,19 @@ from iree.compiler import ir
 from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.rewrites import default_rewrites
+from mlir_sched.program.rewrites import REWRITES
 from mlir_sched.program.rewrites.algorithms import name_of, other_algorithms, with_algorithms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.transform_scripts.script import new_library, print_module
 
 
-def rewrite_scripts(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
-    """Return the script of every rewrite that applies to a program on ``cores`` cores.
+def rewrite_scripts(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+    """Return the script of every rewrite that applies to a program.
+
+    Args:
+        path: The program's file.
+        kind: The kind of device, a key of ``REWRITES``.
+        cores: Cores of a CPU.
 
     Returns:
         The scripts, and the tracebacks of the rewrites that raise an exception, by name.
@@ -28,7 +33,7 @@ def rewrite_scripts(path: str, cores: int) -> tuple[tuple[RewriteScript, ...], M
     """
     scripts, raised = list[RewriteScript](), dict[str, str]()
     with _program(path) as program:
-        for rewrite in default_rewrites(cores):
+        for rewrite in REWRITES[kind](cores):
             try:
                 scripts += [_script(rewrite, program)] if rewrite.applies(program) else []
             except Exception:

@@ -1,0 +1,43 @@
+"""Rewrites of the whole program on GPUs: which are tried, and that what they make is compiled and scheduled there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attention_programs import LOOPS, Attention
+from fixed_targets import FIXED_CUDA, FIXED_VULKAN
+from folders import TESTS
+
+from mlir_sched.program.building import build_variant
+from mlir_sched.program.rewritten import rewritten_variants
+from mlir_sched.program.tunability import can_tune
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
+
+NETWORKS = {"convolutional": {"channels_last"}, "transformer": set[str]()}
+SIZES = dict(zip(LOOPS, (1, 2, 32, 16, 32, 16), strict=True))
+
+
+@pytest.mark.parametrize("target", [FIXED_VULKAN, FIXED_CUDA], ids=["vulkan", "cuda"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_is_rewritten_for_a_gpu(name: str, target: Target) -> None:
+    path = TESTS / "exported" / f"{name}.mlir"
+    variants = {variant.name: variant for variant in rewritten_variants(path, target).variants}
+    assert NETWORKS[name] <= set(variants)
+    assert not [name for name in variants if "packed" in name or "padd" in name], "those are for a CPU's caches"
+    for variant in variants.values():
+        built = build_variant(path, target, variant, ())
+        assert built.vmfb
+        assert any(can_tune(task, Space.default(target), target) for task in built.model.tasks)
+
+
+@pytest.mark.parametrize("target", [FIXED_VULKAN, FIXED_CUDA], ids=["vulkan", "cuda"])
+def test_attention_becomes_dispatches_that_are_scheduled(target: Target, tmp_path: Path) -> None:
+    path = tmp_path / "attention.mlir"
+    path.write_text(Attention().text(sizes=SIZES))
+    (variant,) = rewritten_variants(path, target).variants
+    assert variant.name == "decomposed_attention"
+    scores, *others = build_variant(path, target, variant, ()).model.tasks
+    assert scores.not_tunable == "it takes a value of type f32 that is computed at run time", "its scale is an argument"
+    assert [can_tune(task, Space.default(target), target) for task in others] == [True, True]
