@@ -89,7 +89,7 @@ func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--target", "cuda"), "--check-only compiles and assembles candidates"),
+        (("--target", "cuda"), "--check-only needs no GPU: it compiles and assembles candidates"),
         (("--target", "cuda:sm_1", "--check-only"), "known are sm_80, sm_86, sm_89, sm_90"),
         (("--target", "llvm-cpu", "--check-only"), "only these need no device: cuda"),
         (("--target", "rocm", "--check-only"), "no model of its devices by which they could be ranked"),

@@ -254,6 +254,16 @@ class TestVulkanLoweringConfig(OnVulkan):
         return vulkan.LoweringConfig()
 
 
+class TestVulkanPromotedConfig(OnVulkan):
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        name: PAYLOADS[name] for name in ("matmul", "matmul_f16", "batch_matmul_bt", "bias_gelu", "two_epilogues")
+    }
+    candidates = 2
+
+    def module(self) -> TransformModule:
+        return vulkan.PromotedConfig()
+
+
 class TestThreadDistribution(OnVulkan):
     payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ON_VULKAN_OF_OTHER_STAGES}
 
