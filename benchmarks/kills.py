@@ -1,6 +1,6 @@
 """Kills a run at random moments, as a machine that loses power does, and lets it go on each time.
 
-``python -m benchmarks.kills MODEL.mlir [--parameters SCOPE=FILE] [--minutes 6] [--kills 10] [--longest 45]``. After
+``python -m benchmarks.kills MODEL.mlir [--parameters SCOPE=FILE] [--minutes 6] [--kills 10] [--longest 110]``. After
 every kill (``SIGKILL`` of the command alone) no process of the run may be left, no record or decision of its store may
 be lost or changed, and the folder may hold no result or a whole one. The last process runs to its end: its result has
 to be verified, and no candidate may be stored twice. Ends with exit code 1 where one of this does not hold.
@@ -186,7 +186,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=0, help="as for tune; by default all cores")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument(
-        "--longest", type=float, default=45.0, help="most seconds that a process lives before it is killed"
+        "--longest",
+        type=float,
+        default=110.0,
+        help="most seconds that a process lives; a resumed one compiles the variants anew",
     )
     parser.add_argument("--seed", type=int, default=0)
     return parser
