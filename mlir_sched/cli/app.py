@@ -161,10 +161,9 @@ def tune(
         from mlir_sched.targets import described_by
         from mlir_sched.tuning.options import TuneOptions
 
-        if target_description is not None:
-            target = described_by(target, target_description)
         options = TuneOptions(
-            target=target, trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
+            target=described_by(target, target_description),
+            trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
             fresh=fresh,
         )  # fmt: skip
         run = run_check_only if check_only else run_tune
@@ -210,11 +209,8 @@ def replay(
     """
     with command(as_json=as_json) as out:
         from mlir_sched.cli.replay import run_replay
-        from mlir_sched.targets import described_by
 
-        if target_description is not None:
-            target = described_by(target, target_description)
-        code = run_replay(tuned, model, module or (), parameters or (), target, out)
+        code = run_replay(tuned, model, module or (), parameters or (), target, target_description, out)
     raise typer.Exit(code)
 
 

@@ -14,12 +14,26 @@ from mlir_sched.text import console, seconds, speedup, table
 
 
 def run_replay(
-    tuned: Path, model: Path, modules: Sequence[str], parameters: Sequence[str], target: str, output: Output
+    tuned: Path,
+    model: Path,
+    modules: Sequence[str],
+    parameters: Sequence[str],
+    target: str,
+    target_description: Path | None,
+    output: Output,
 ) -> int:
     """Replay a tuned folder and print the result; return the exit code."""
     loaded = load_modules(modules)
     with progress_view() as progress:
-        result = replay(tuned, model, modules=loaded, parameters=parameters, target=target, progress=progress)
+        result = replay(
+            tuned,
+            model,
+            modules=loaded,
+            parameters=parameters,
+            target=target,
+            target_description=target_description,
+            progress=progress,
+        )
     if output.as_json:
         output.document(result.to_json())
     else:

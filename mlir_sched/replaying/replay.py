@@ -22,7 +22,7 @@ from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
-from mlir_sched.targets import available_cpus, detect_target
+from mlir_sched.targets import available_cpus, described_by, detect_target
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task
@@ -110,6 +110,7 @@ def replay(
     modules: Sequence[TransformModule] = (),
     parameters: Sequence[str] = (),
     target: str = "",
+    target_description: Path | None = None,
     progress: ProgressCallback = silent,
 ) -> ReplayResult:
     """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
@@ -126,6 +127,7 @@ def replay(
         modules: The further transform modules it was tuned with.
         parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
         target: The folder's target with a device, as for ``tune``; by default the target alone.
+        target_description: A file that says more of the device, as for ``tune``.
         progress: Called before each step.
 
     Raises:
@@ -145,7 +147,7 @@ def replay(
             f"{folder.path}: tuned for {threads} threads, and this process may use {available_cpus()}; replay it where "
             "there are as many, or tune anew"
         )
-    here = detect_target(target or _target_name(folder, provenance), threads)
+    here = detect_target(described_by(target or _target_name(folder, provenance), target_description), threads)
     require_target(folder, here, provenance)
     require_own_flags(folder, here)
     extra = tuple(flag for flag in folder.flags if flag not in here.flags)

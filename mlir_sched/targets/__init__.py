@@ -58,12 +58,14 @@ def absent_target(name: str) -> Target:
     return kind.absent(name.partition(":")[2])
 
 
-def described_by(name: str, description: Path) -> str:
-    """Return the name of a target with a device that a file describes.
+def described_by(name: str, description: Path | None) -> str:
+    """Return the name of a target with a device that a file describes; the name as it is without a file.
 
     Raises:
         UserError: The name has a device already, or the file's name does not end in ``.json``.
     """
+    if description is None:
+        return name
     if ":" in name or description.suffix != FILE:
         raise UserError(f"give a target without a device and a {FILE} file; got {name} and {description}")
     return f"{name}:{description.resolve()}"

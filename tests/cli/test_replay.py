@@ -116,3 +116,10 @@ def test_replay_refuses_flags_that_tune_does_not_write(cli: Cli, copied: Path, f
 
 def test_replay_says_that_a_folder_is_code(cli: Cli) -> None:
     assert "do not replay what you do not trust" in " ".join(cli("replay", "--help").out.split())
+
+
+def test_a_device_is_described_for_the_target_of_the_folder(cli: Cli, copied: Path) -> None:
+    (copied.parent / "cpu.json").write_text("{}")
+    ended = cli("replay", copied, "model.mlir", "--target-description", copied.parent / "cpu.json")
+    assert ended.code == 2
+    assert "the target llvm-cpu is this machine's CPU and has no devices; got llvm-cpu:" in " ".join(ended.err.split())
