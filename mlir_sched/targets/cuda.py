@@ -13,13 +13,11 @@ from pathlib import Path
 from mlir_sched.compiler.chain import DEVICE_LENGTH
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
-from mlir_sched.processes.executable import run_program
-from mlir_sched.processes.limits import ChildError, ChildLimits
-from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.python_child import python_command
+from mlir_sched.processes.limits import ChildError
 from mlir_sched.targets.cuda_devices import ARCHITECTURES, CudaDevice, architecture, read_description
 from mlir_sched.targets.description_file import FILE
-from mlir_sched.targets.kind import DEFAULT, TargetKind
+from mlir_sched.targets.driver import ask_driver
+from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
 from mlir_sched.targets.target import CUDA, Target
@@ -36,7 +34,6 @@ MOST_THREADS_Z = 64
 """Most threads of a workgroup along z, where IREE allows 1024. Source: CUDA C++ Programming Guide."""
 WITHOUT = "--check-only needs no GPU: it compiles and assembles candidates and ranks them by a model of a device"
 """What a user can do on a machine without a GPU."""
-_TIMEOUT_S = 60.0
 
 
 def detect(threads: int, device: str = "") -> Target:
@@ -50,8 +47,7 @@ def detect(threads: int, device: str = "") -> Target:
     Raises:
         UserError: The machine has no driver or no such device, ``threads`` is not 1, or IREE has no target for it.
     """
-    if threads != 1:
-        raise UserError(f"the target {NAME} takes no number of threads: its device decides; got {threads}")
+    refuse_threads(NAME, threads)
     if device.endswith(FILE):
         raise UserError(
             f"{device} describes a GPU that need not be there, for --check-only; without, the driver tells all"
@@ -94,14 +90,11 @@ def describe(resolved: str, device: CudaDevice, flags: tuple[str, ...]) -> Targe
 def devices() -> list[CudaDevice]:
     """Return the NVIDIA GPUs of this machine, in the driver's order.
 
-    The driver is loaded in a separate process, so that a driver that crashes ends only that process.
-
     Raises:
         UserError: There is no driver, or it cannot be used; the message says why.
     """
-    command = python_command("mlir_sched.targets.cuda_driver")
     try:
-        done = run_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes()))
+        done = ask_driver("mlir_sched.targets.cuda_driver")
     except ChildError as error:
         raise UserError(f"NVIDIA's driver gives no answer: {error}; {WITHOUT}") from None
     if done.code != 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mlir_sched.errors import UserError
 from mlir_sched.targets.target import Target
 
 DEFAULT = "default"
@@ -14,6 +15,16 @@ DEFAULT = "default"
 def device_decides() -> int:
     """Return 1, the number of threads of programs whose device chooses its own."""
     return 1
+
+
+def refuse_threads(name: str, threads: int) -> None:
+    """Refuse a number of threads for the target with the given name, whose device chooses its own.
+
+    Raises:
+        UserError: ``threads`` is not what :func:`device_decides` returns.
+    """
+    if threads != device_decides():
+        raise UserError(f"the target {name} takes no number of threads: its device decides; got {threads}")
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
-from mlir_sched.processes.executable import run_program
-from mlir_sched.processes.limits import ChildError, ChildLimits
-from mlir_sched.processes.memory import child_memory_bytes
-from mlir_sched.processes.python_child import python_command
+from mlir_sched.processes.limits import ChildError
 from mlir_sched.targets.description_file import FILE
-from mlir_sched.targets.kind import DEFAULT, TargetKind
+from mlir_sched.targets.driver import ask_driver
+from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import cpu_identity, runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
 from mlir_sched.targets.target import Target
@@ -27,7 +25,6 @@ VECTOR_BYTES = 16
 VECTOR_REGISTERS = 43
 """Registers of a thread in units of VECTOR_BYTES. Three quarters of them hold 128 accumulators: above that number the
 measured kernels spilled or took minutes to compile."""
-_TIMEOUT_S = 60.0
 
 
 def detect(threads: int, device: str = "") -> Target:
@@ -42,8 +39,7 @@ def detect(threads: int, device: str = "") -> Target:
     Raises:
         UserError: The machine has no driver or no such device, ``threads`` is not 1, or IREE cannot resolve the target.
     """
-    if threads != 1:
-        raise UserError(f"the target {NAME} takes no number of threads: its device decides; got {threads}")
+    refuse_threads(NAME, threads)
     said = read_description(Path(device)) if device.endswith(FILE) else Description(device, "")
     found = devices()
     if not found:
@@ -130,13 +126,9 @@ def facts(target: Target) -> tuple[tuple[str, str], ...]:
 
 
 def devices() -> list[VulkanDevice]:
-    """Return the Vulkan devices of this machine; empty when there is no loader, driver or device.
-
-    The drivers are loaded in a separate process, so that a driver that crashes ends only that process.
-    """
-    command = python_command("mlir_sched.targets.vulkan_driver")
+    """Return the Vulkan devices of this machine; empty when there is no loader, driver or device."""
     try:
-        done = run_program(command, ChildLimits(_TIMEOUT_S, child_memory_bytes()))
+        done = ask_driver("mlir_sched.targets.vulkan_driver")
     except ChildError:
         return []
     return [VulkanDevice.from_json(data) for data in json.loads(done.output)] if done.code == 0 else []
