@@ -1,9 +1,8 @@
 """The NVIDIA GPU of this machine; where one is required, its absence is a failure and not a skip."""
 
-import os
 from functools import cache
 
-import pytest
+from required import require
 
 from mlir_sched.errors import UserError
 from mlir_sched.targets import cuda
@@ -14,11 +13,7 @@ REQUIRED = "MLIR_SCHED_REQUIRE_CUDA"
 
 def require_cuda() -> None:
     """Skip the current test, with the reason, when there is no NVIDIA GPU; fail it when one is required."""
-    if (reason := why_no_cuda()) is None:
-        return
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{REQUIRED}=1, but {reason}")
-    pytest.skip(reason)
+    require(why_no_cuda(), REQUIRED)
 
 
 @cache

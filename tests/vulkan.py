@@ -1,10 +1,9 @@
 """The Vulkan device of this machine; where one is required, its absence is a failure and not a skip."""
 
-import os
 from functools import cache
 
 import iree.runtime as rt
-import pytest
+from required import require
 
 REQUIRED = "MLIR_SCHED_REQUIRE_VULKAN"
 """Environment variable: with the value 1, tests that need a Vulkan device fail where there is none."""
@@ -12,11 +11,7 @@ REQUIRED = "MLIR_SCHED_REQUIRE_VULKAN"
 
 def require_vulkan() -> None:
     """Skip the current test, with the reason, when there is no Vulkan device; fail it when one is required."""
-    if (reason := why_no_vulkan()) is None:
-        return
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{REQUIRED}=1, but {reason}")
-    pytest.skip(reason)
+    require(why_no_vulkan(), REQUIRED)
 
 
 @cache

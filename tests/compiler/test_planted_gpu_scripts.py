@@ -101,6 +101,19 @@ def script_of(task: Task, target: Target, values: dict[str, Value], sketch: str 
     return space.script(space.run(sketch, Recorder(values, on_illegal=OnIllegal.REJECT))[0])
 
 
+def check_planted(pool: CompilerPool, task: Task, script: str, planted_fault: tuple[Fault, FailureClass, str]) -> None:
+    """Check that a fault is found, and that the script without it compiles after, also where it ends the compiler."""
+    fault, kind, message = planted_fault
+    planted = fault(script)
+    assert planted != script
+    results = dict(pool.compile(task.source, [planted, script]))
+    assert results[1].failure is None
+    failure = results[0].failure
+    assert failure is not None
+    assert (failure.kind, results[0].vmfb) == (kind, None)
+    assert message in failure.message
+
+
 @pytest.fixture(scope="module")
 def cuda_pool() -> Iterator[CompilerPool]:
     with CompilerPool(FIXED_CUDA.flags, workers=1) as made:
@@ -109,18 +122,8 @@ def cuda_pool() -> Iterator[CompilerPool]:
 
 @pytest.mark.parametrize("name", CUDA_FAULTS)
 def test_a_planted_fault_is_found(cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str) -> None:
-    """The script without the fault compiles after it, also where the fault ends the compiler."""
-    fault, kind, message = CUDA_FAULTS[name]
     task = cuda_task_for(MATRICES)
-    script = script_of(task, FIXED_CUDA, PIPELINED)
-    planted = fault(script)
-    assert planted != script
-    results = dict(cuda_pool.compile(task.source, [planted, script]))
-    assert results[1].failure is None
-    failure = results[0].failure
-    assert failure is not None
-    assert (failure.kind, results[0].vmfb) == (kind, None)
-    assert message in failure.message
+    check_planted(cuda_pool, task, script_of(task, FIXED_CUDA, PIPELINED), CUDA_FAULTS[name])
 
 
 TENSOR_CORE_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
@@ -139,17 +142,9 @@ WARPS: dict[str, Value] = {
 
 @pytest.mark.parametrize("name", TENSOR_CORE_FAULTS)
 def test_a_planted_fault_is_found_on_tensor_cores(cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str) -> None:
-    fault, kind, message = TENSOR_CORE_FAULTS[name]
     task = cuda_task_for(matmul(256, 256, 256, "f16", "f32"))
     script = script_of(task, FIXED_CUDA, WARPS, "tensor_core")
-    planted = fault(script)
-    assert planted != script
-    results = dict(cuda_pool.compile(task.source, [planted, script]))
-    assert results[1].failure is None
-    failure = results[0].failure
-    assert failure is not None
-    assert failure.kind is kind
-    assert message in failure.message
+    check_planted(cuda_pool, task, script, TENSOR_CORE_FAULTS[name])
 
 
 VULKAN_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
@@ -166,13 +161,6 @@ VULKAN_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
 
 @pytest.mark.parametrize("name", VULKAN_FAULTS)
 def test_a_planted_fault_is_found_for_vulkan(vulkan_task_for: TaskFor, name: str) -> None:
-    fault, kind, message = VULKAN_FAULTS[name]
     task = vulkan_task_for(MATRICES)
-    script = script_of(task, FIXED_VULKAN, SHARED)
-    planted = fault(script)
-    assert planted != script
     with CompilerPool(FIXED_VULKAN.flags, workers=1) as pool:
-        ((_, result),) = pool.compile(task.source, [planted])
-    assert result.failure is not None
-    assert result.failure.kind is kind
-    assert message in result.failure.message
+        check_planted(pool, task, script_of(task, FIXED_VULKAN, SHARED), VULKAN_FAULTS[name])
