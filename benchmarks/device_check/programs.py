@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.operators.table import MODELS
 from mlir_sched.errors import UserError
 
-MODELS = Path(__file__).parents[1] / "models"
 SAMPLED = (
     *("matmul_96x120x72", "matmul_256", "matmul_1024_f16", "batch_matmul_8x64x96x128", "matmul_bias_relu"),
     *("transposed_batch_matmul", "vecmat_4096", "conv1d", "conv2d_34x34x32", "depthwise_conv2d", "grouped_conv2d"),

@@ -16,6 +16,7 @@ from benchmarks.space_audit import SketchAudit
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.text import speedup
+from mlir_sched.tuned_folder.result import failures_together
 
 VERSION = 1
 
@@ -61,10 +62,7 @@ class Report:
         yield "| sketch | programs | right | distinct code | failures |"
         yield "|---|---|---|---|---|"
         for sketch, audits in self._by_sketch().items():
-            kinds = defaultdict[str, int](int)
-            for audit in audits:
-                for kind, count in audit.failures.items():
-                    kinds[kind] += count
+            kinds = failures_together(audit.failures for audit in audits)
             sampled, failed = sum(a.sampled for a in audits), sum(a.failed for a in audits)
             failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "-"
             binaries, programs = sum(a.binaries for a in audits), len({a.program for a in audits})
