@@ -26,9 +26,9 @@ LOG = Path(sys.argv[1])
 class Noted(CompileAndRun):
     """An evaluator that notes untuned code and candidates when their outcomes are known, before these are stored."""
 
-    def untuned(self, task: Task) -> Outcome:
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         """Return the outcome of the task's untuned code."""
-        outcome = super().untuned(task)
+        outcome = super().untuned(task, following)
         note(task, "untuned")
         return outcome
 

@@ -19,6 +19,21 @@ _MESSAGE_CHARACTERS = 600
 _JOB = "mlir_sched.compiler.worker.candidate:compile_candidate"
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """What a worker compiles.
+
+    Attributes:
+        source: The task's program (``Task.source``).
+        script: The script; None stands for the untuned code.
+        constants: The positions of the task's constants (``Task.constants``).
+    """
+
+    source: str
+    script: str | None
+    constants: tuple[int, ...] = ()
+
+
 @dataclass
 class _Slot:
     """A slot for one worker; ``index`` is that of the candidate that the worker compiles, None while it is idle."""
@@ -55,35 +70,39 @@ class CompilerPool:
         if count < 1:
             raise ValueError(f"a pool needs at least 1 worker, got {count}")
         self.limits = limits or candidate_limits(count)
+        self.workers = count
         self._slots = [_Slot(Worker(flags)) for _ in range(count)]
 
     def compile(
         self, source: str, scripts: Sequence[str | None], constants: tuple[int, ...] = ()
     ) -> Generator[tuple[int, CompileResult], None, None]:
-        """Compile candidates of a task and yield (index in ``scripts``, result) as each is done.
+        """Compile candidates of one task; see :meth:`compile_all`.
+
+        Args:
+            source, constants: As in :class:`Candidate`.
+            scripts: One script per candidate; None stands for the untuned code.
+        """
+        return self.compile_all([Candidate(source, script, constants) for script in scripts])
+
+    def compile_all(self, candidates: Sequence[Candidate]) -> Generator[tuple[int, CompileResult], None, None]:
+        """Compile candidates and yield (index in ``candidates``, result) as each is done.
 
         A caller that stops early loses only the candidates that are being compiled.
 
-        Args:
-            source: The task's program (``Task.source``).
-            scripts: One script per candidate; None stands for the untuned code.
-            constants: The positions of the task's constants (``Task.constants``).
-
         Raises:
             UserError: The compiler does not know one of the flags.
-            ValueError: ``source`` is empty.
+            ValueError: The source of a candidate is empty.
         """
-        if not source:
+        if not all(candidate.source for candidate in candidates):
             raise ValueError("there is no program to compile: the task cannot be tuned")
-        chain = Chain(self.chain_length, constants) if self.chain_length else None
-        waiting = list(range(len(scripts)))[::-1]
+        waiting = list(range(len(candidates)))[::-1]
         done = 0
         try:
-            while done < len(scripts):
+            while done < len(candidates):
                 for slot in self._slots:
                     if slot.index is None and waiting:
                         slot.index = waiting.pop()
-                        slot.worker.submit(_JOB, source, scripts[slot.index], self.flags, chain)
+                        self._submit(slot.worker, candidates[slot.index])
                 for index, result in self._finished():
                     done += 1
                     yield index, result
@@ -106,6 +125,10 @@ class CompilerPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _submit(self, worker: Worker, candidate: Candidate) -> None:
+        chain = Chain(self.chain_length, candidate.constants) if self.chain_length else None
+        worker.submit(_JOB, candidate.source, candidate.script, self.flags, chain)
 
     def _finished(self) -> list[tuple[int, CompileResult]]:
         """Wait a moment and return the candidates that are done."""

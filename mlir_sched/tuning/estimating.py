@@ -16,6 +16,7 @@ from mlir_sched.reasons import reason
 from mlir_sched.targets.target import GpuResources, Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.evaluator import UntunedError
+from mlir_sched.tuning.untuned_code import UntunedCode
 
 
 class CompileAndAssemble:
@@ -37,11 +38,12 @@ class CompileAndAssemble:
         self._device, self._architecture = modelled_device(target), target.assembler
         self._assembler = find_assembler()
         self._pool = CompilerPool(flags, workers=workers)
+        self._untuned_code = UntunedCode(self._pool)
         self._untuned: dict[str, Timing] = {}
 
-    def untuned(self, task: Task) -> Outcome:
-        """Return the outcome of the task's untuned code."""
-        ((_, result),) = self._pool.compile(task.source, [None])
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
+        """Return the outcome of the task's untuned code; that of the following tasks is compiled beside it."""
+        result = self._untuned_code.of(task, following)
         if result.failure is not None:
             raise UntunedError(f"IREE cannot compile this dispatch alone: {reason(result.failure.message)}")
         try:

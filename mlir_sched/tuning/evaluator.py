@@ -17,6 +17,7 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.untuned_code import UntunedCode
 
 
 class UntunedError(MlirSchedError):
@@ -26,8 +27,12 @@ class UntunedError(MlirSchedError):
 class Evaluator(Protocol):
     """Turns scripts into outcomes."""
 
-    def untuned(self, task: Task) -> Outcome:
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         """Return the outcome of the task's untuned code (its ratio is 1).
+
+        Args:
+            task: The task.
+            following: The tasks whose untuned code is asked for next, in their order.
 
         Raises:
             UntunedError: The untuned code cannot be compiled or run.
@@ -87,11 +92,12 @@ class CompileAndRun:
     ) -> None:
         self._runner = Runner(options)
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
+        self._untuned_code = UntunedCode(self._pool)
         self._baselines: dict[str, _Baseline] = {}
 
-    def untuned(self, task: Task) -> Outcome:
-        """Return the outcome of the task's untuned code."""
-        return self._baseline(task).outcome
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
+        """Return the outcome of the task's untuned code; that of the following tasks is compiled beside it."""
+        return self._baseline(task, following).outcome
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
@@ -135,14 +141,14 @@ class CompileAndRun:
     ) -> None:
         self.close()
 
-    def _baseline(self, task: Task) -> _Baseline:
+    def _baseline(self, task: Task, following: Sequence[Task] = ()) -> _Baseline:
         if task.key not in self._baselines:
-            self._baselines[task.key] = self._make_baseline(task)
+            self._baselines[task.key] = self._make_baseline(task, following)
         return self._baselines[task.key]
 
-    def _make_baseline(self, task: Task) -> _Baseline:
+    def _make_baseline(self, task: Task, following: Sequence[Task]) -> _Baseline:
         assert task.dispatch is not None
-        ((_, result),) = self._pool.compile(task.source, [None], task.constants)
+        result = self._untuned_code.of(task, following)
         if result.vmfb is None:
             why = reason(result.failure.message) if result.failure else "no program"
             raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")

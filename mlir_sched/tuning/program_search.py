@@ -248,18 +248,15 @@ class ProgramSearch:
         In a part by time, the untuned code of the last tasks may have to wait for a later part.
         """
         self.tell(Phase.UNTUNED)
-        log, until_s = self._log, part.untuned_until_s(self.run.clock.spent_s())
+        until_s = part.untuned_until_s(self.run.clock.spent_s())
         known = {*self.untunable, *(search.task.key for search in self.searches)}
-        for index, task in self._by_share():
-            if task.key in known:
-                continue
-            stored = TaskRecords(self.run.store, task.key, log.context, self.run.options.seed, log.last_record)
-            late = self.run.clock.spent_s() > until_s
-            if self._waits(task) or (late and stored.untuned() is None):
-                self.waiting.add(task.key)
-                continue
-            self.waiting.discard(task.key)
-            yield from self._begin(index, task, stored)
+        unknown = [(index, task, self._stored(task)) for index, task in self._by_share() if task.key not in known]
+        self.waiting |= {task.key for _, task, _ in unknown}
+        turns = [(index, task, stored) for index, task, stored in unknown if not self._waits(task)]
+        for place, (index, task, stored) in enumerate(turns, 1):
+            if self.run.clock.spent_s() <= until_s or stored.untuned() is not None:
+                self.waiting.discard(task.key)
+                yield from self._begin(index, task, stored, [other for _, other, _ in turns[place:]])
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
 
     def _by_share(self) -> list[tuple[int, Task]]:
@@ -268,13 +265,17 @@ class ProgramSearch:
         shares = profile.shares(task.name for task in tasks) if profile else {}
         return sorted(enumerate(self.tasks), key=lambda pair: -shares.get(pair[1].name, 0.0))
 
-    def _begin(self, index: int, task: Task, stored: TaskRecords) -> Iterator[UntunedWork]:
+    def _stored(self, task: Task) -> TaskRecords:
+        """Return the records of a task that this search may know."""
+        return TaskRecords(self.run.store, task.key, self._log.context, self.run.options.seed, self._log.last_record)
+
+    def _begin(self, index: int, task: Task, stored: TaskRecords, following: Sequence[Task]) -> Iterator[UntunedWork]:
         """Have the untuned code of a task measured and begin its search, or note why the task stays untuned."""
         assert task.dispatch is not None
         self.run.store.add_task(StoredTask.of(task, self.target))
         untuned = stored.untuned()
         if untuned is None:
-            work = UntunedWork(task, stored)
+            work = UntunedWork(task, stored, following)
             yield work
             if work.error is not None:
                 self._leave_out(task, work.error)

@@ -33,19 +33,21 @@ class UntunedWork:
     Attributes:
         task: The task.
         stored: Its records in the store.
+        following: The tasks whose untuned code is evaluated next, in their order.
         timing: Timing of the untuned code; None before it was run, or when it failed.
         error: Why the untuned code has no timing.
     """
 
     task: Task
     stored: TaskRecords
+    following: Sequence[Task] = ()
     timing: Timing | None = None
     error: UntunedError | None = None
 
     def run(self, evaluator: Evaluator) -> None:
         """Measure the untuned code and store its timing."""
         try:
-            outcome = evaluator.untuned(self.task)
+            outcome = evaluator.untuned(self.task, self.following)
         except UntunedError as error:
             self.error = error
         except (UserError, OSError):

@@ -29,7 +29,8 @@ class Failing:
         self.error, self.in_untuned, self.after = error, untuned, after
         self.measured: list[str] = []
 
-    def untuned(self, task: Task) -> Outcome:
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
+        del following
         if self.in_untuned and task.name == "bad":
             raise self.error
         return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}")

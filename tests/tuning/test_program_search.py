@@ -89,9 +89,9 @@ class Noted(Speedups):
         super().__init__(dict.fromkeys((*SHAPES, "changed"), 1.5))
         self.scripts: list[tuple[str, str]] = []
 
-    def untuned(self, task: Task) -> Outcome:
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         self.scripts.append((task.name, ""))
-        return super().untuned(task)
+        return super().untuned(task, following)
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
@@ -168,9 +168,9 @@ class SlowUntuned(Speedups):
 
     clock: RunClock
 
-    def untuned(self, task: Task) -> Outcome:
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         self.clock.start -= 10.0
-        return super().untuned(task)
+        return super().untuned(task, following)
 
 
 def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, str]]]:

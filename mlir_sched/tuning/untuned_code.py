@@ -1,0 +1,36 @@
+"""The untuned code of tasks, compiled for as many tasks at the same time as there are compiler processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.compiler.pool import Candidate
+from mlir_sched.tasks.task import Task
+
+
+@dataclass
+class UntunedCode:
+    """Compiles the untuned code of tasks, each once, ahead of the moment at which it is asked for.
+
+    Attributes:
+        pool: Compiles.
+    """
+
+    pool: CompilerPool
+    _ahead: dict[str, CompileResult] = field(default_factory=dict)
+
+    def of(self, task: Task, following: Sequence[Task] = ()) -> CompileResult:
+        """Return the untuned code of a task.
+
+        Args:
+            task: The task.
+            following: The tasks that are asked for next, in their order: what would be an idle process compiles theirs.
+        """
+        if task.key not in self._ahead:
+            others = [other for other in following if other.key not in self._ahead]
+            tasks = [task, *others][: self.pool.workers]
+            candidates = [Candidate(each.source, None, each.constants) for each in tasks]
+            self._ahead |= {tasks[index].key: result for index, result in self.pool.compile_all(candidates)}
+        return self._ahead.pop(task.key)

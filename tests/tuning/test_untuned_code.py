@@ -1,0 +1,50 @@
+"""Untuned code is compiled ahead, for as many tasks at a time as there are compiler processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.compiler.pool import Candidate
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.untuned_code import UntunedCode
+
+
+class TwoWorkers:
+    """Stands for a pool of two compiler processes; notes the sources of every request."""
+
+    workers = 2
+
+    def __init__(self) -> None:
+        self.requests: list[list[str]] = []
+
+    def compile_all(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, CompileResult]]:
+        self.requests.append([candidate.source for candidate in candidates])
+        assert all(candidate.script is None for candidate in candidates)
+        for index, candidate in reversed(list(enumerate(candidates))):
+            yield index, CompileResult(candidate.source.encode(), None, candidate.source, 0.0)
+
+
+def task_named(name: str) -> Task:
+    return Task(name, name, 1, f"source of {name}", (), (), None, "", ())
+
+
+def test_as_many_tasks_are_compiled_together_as_there_are_processes() -> None:
+    pool, tasks = TwoWorkers(), [task_named(name) for name in "abcde"]
+    code = UntunedCode(cast(CompilerPool, pool))
+
+    found = [code.of(task, tasks[place:]).binary_hash for place, task in enumerate(tasks, 1)]
+
+    assert found == [task.source for task in tasks]
+    assert pool.requests == [["source of a", "source of b"], ["source of c", "source of d"], ["source of e"]]
+
+
+def test_a_task_that_was_skipped_stays_known() -> None:
+    pool, (a, b, c) = TwoWorkers(), [task_named(name) for name in "abc"]
+    code = UntunedCode(cast(CompilerPool, pool))
+
+    code.of(a, [b, c])
+    code.of(c)
+    assert code.of(b).vmfb == b"source of b"
+    assert pool.requests == [["source of a", "source of b"], ["source of c"]]
