@@ -37,6 +37,11 @@ class Timing:
         """Whether the times are estimated and not measured."""
         return self.samples == 0
 
+    def scaled(self, factor: float) -> Timing:
+        """Return this timing with all ratios multiplied by a factor: the ratio of its baseline to another one."""
+        low, high = self.ratio_low * factor, self.ratio_high * factor
+        return replace(self, ratio=self.ratio * factor, ratio_low=low, ratio_high=high)
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
         return asdict(self)

@@ -1,27 +1,11 @@
-"""The untuned variants that are measured once more beside the program that is emitted."""
+"""How long the program that is emitted is expected to take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.program.closing import CLEARLY_SLOWER
 from mlir_sched.program.variant import BuiltVariant
-
-
-def rivals_of(
-    variant: BuiltVariant, winners: Iterable[Winner], others: Sequence[BuiltVariant]
-) -> tuple[list[BuiltVariant], list[BuiltVariant]]:
-    """Return the other variants that might be as fast as a variant with scripts, and those that are clearly slower.
-
-    Args:
-        variant: The variant that is emitted; it was timed.
-        winners: Its scripts.
-        others: The variants to divide into the two lists; they were timed, too.
-    """
-    limit_s = CLEARLY_SLOWER * expected_s(variant, winners)
-    slow = [built for built in others if built.timing is not None and built.timing.median_s > limit_s]
-    return [built for built in others if built not in slow], slow
 
 
 def expected_s(variant: BuiltVariant, winners: Iterable[Winner]) -> float:

@@ -17,19 +17,19 @@ from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.database.record import describe
 from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, loses, plainest_of_fastest
+from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover
-from mlir_sched.emission.rivals import expected_s, rivals_of
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.closing import session_s
+from mlir_sched.program.closing import Rivals, call_s, session_s
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel, profile
 from mlir_sched.reasons import reason
-from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.targets.target import Target, iree_device
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
@@ -146,7 +146,7 @@ class _Emitter:
         if not doubtful:
             return []
         variant = proven.variant
-        found = profile(variant.model, proven.vmfb, variant.on(self.target), _call_s(self.variants[0]))
+        found = profile(variant.model, proven.vmfb, variant.on(self.target), call_s(self.variants[0]))
         return [key for key, name in doubtful.items() if found is None or name not in found.calls]
 
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
@@ -158,20 +158,34 @@ class _Emitter:
         )
 
     def _session(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
-        """Measure a program beside plain ``iree-compile`` and the variants that may be as fast, in a fresh process."""
-        default, *others = self.variants
-        rivals, slow = rivals_of(proven.variant, winners.values(), others)
-        ranked = sorted(rivals, key=_call_s)
-        most = self.time_left.most_rivals(self.options, _call_s(default), list(map(_call_s, ranked)))
-        slow += ranked[most:]
-        rivals = [built for built in rivals if built in ranked[:most]]
-        programs = {built.variant.name: built.compiled() for built in rivals}
-        expected = expected_s(proven.variant, winners.values())
-        calls_s = [_call_s(default), expected, *map(_call_s, rivals)]
-        with Runner(self.time_left.deciding(self.options, calls_s)) as runner:
-            timings = measure_program(runner, default.model, default.compiled(), programs, _compiled(proven))
-        known = {built.variant.name: built.timing for built in slow if built.timing is not None}
-        return timings, {default.variant.name: as_untuned(timings.untuned), **timings.others, **known}
+        """Measure a program beside the variants that may be as fast, in a fresh process.
+
+        All ratios are to the default; where another variant is the reference, by the ratio that this variant had when
+        the variants were timed.
+        """
+        tuned_s, default = expected_s(proven.variant, winners.values()), self.variants[0]
+        rivals = Rivals.of(self.variants, tuned_s)
+        try:
+            return self._compared(proven, rivals, tuned_s)
+        except BaselineError:
+            if rivals.reference is default:
+                raise
+            return self._compared(proven, rivals.against(default), tuned_s)
+
+    def _compared(self, proven: Proven, rivals: Rivals, tuned_s: float) -> tuple[ProgramTimings, Mapping[str, Timing]]:
+        """Measure a program that is expected to take ``tuned_s`` seconds per call beside its rivals."""
+        default, reference = self.variants[0], rivals.reference
+        most = self.time_left.most_rivals(self.options, call_s(reference), list(map(call_s, rivals.others)))
+        rivals = rivals.at_most(most)
+        calls_s = [call_s(reference), tuned_s, *map(call_s, rivals.others)]
+        with Runner(self.time_left.deciding(self.options, calls_s, call_s(default))) as runner:
+            programs = {built.variant.name: built.compiled() for built in rivals.others}
+            found = measure_program(runner, default.model, reference.compiled(), programs, _compiled(proven))
+        found = found.scaled(_timing(reference).ratio)
+        known = {built.variant.name: _timing(built) for built in rivals.slow}
+        timings = {reference.variant.name: found.untuned, **found.others, **known}
+        names = [built.variant.name for built in self.variants]
+        return found, {name: timings[name] for name in names if name in timings}
 
     def _without_scripts(self, reasons: Mapping[str, str], known: Mapping[str, Timing]) -> Emission:
         """Return the emission of the untuned variant that is worth its flags; the default when none is.
@@ -194,19 +208,19 @@ class _Emitter:
     def _untuned(self, proven: Proven) -> ProgramTimings:
         """Return the figures of the default without scripts: those of the beginning where no time is left."""
         default = self.variants[0]
-        call_s = _call_s(default)
-        there_is_time = self.time_left.affords(session_s(self.options.racing, call_s, [call_s]))
-        if there_is_time or default.timing is None or program_hash(proven.vmfb) != program_hash(default.vmfb):
+        seconds = session_s(self.options.racing, call_s(default), [call_s(default)])
+        if self.time_left.affords(seconds) or program_hash(proven.vmfb) != program_hash(default.vmfb):
             return self._measure_again(proven)
-        return ProgramTimings(default.timing, as_untuned(default.timing), {}, verified=True)
+        return ProgramTimings(_timing(default), as_untuned(_timing(default)), {}, verified=True)
 
     def _variants(self) -> Mapping[str, Timing]:
         """Return the timings of all variants by name, in a session that decides between them."""
         default, *others = self.variants
-        if default.timing is not None and not others:
-            return {default.variant.name: default.timing}
+        if not others:
+            return {default.variant.name: _timing(default)}
         programs = {built.variant.name: built.compiled() for built in others}
-        with Runner(self.time_left.deciding(self.options, list(map(_call_s, self.variants)))) as runner:
+        calls_s = list(map(call_s, self.variants))
+        with Runner(self.time_left.deciding(self.options, calls_s, calls_s[0])) as runner:
             untuned, timings = measure_variants(runner, default.model, default.compiled(), programs)
         return {default.variant.name: as_untuned(untuned), **timings}
 
@@ -225,7 +239,7 @@ class _Emitter:
         default = self.variants[0]
 
         def session() -> ProgramTimings:
-            with Runner(self.time_left.reporting(self.options, _call_s(default))) as runner:
+            with Runner(self.time_left.reporting(self.options, call_s(default))) as runner:
                 return measure_program(runner, default.model, default.compiled(), {}, _compiled(proven))
 
         return undisturbed(
@@ -245,10 +259,10 @@ class _Emitter:
         )
 
 
-def _call_s(built: BuiltVariant) -> float:
-    """Return the seconds per call of a variant that was timed."""
+def _timing(built: BuiltVariant) -> Timing:
+    """Return the time of a variant that was timed."""
     assert built.timing is not None
-    return built.timing.median_s
+    return built.timing
 
 
 def _compiled(proven: Proven) -> CompiledModel:

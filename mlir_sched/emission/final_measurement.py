@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
@@ -37,7 +37,7 @@ class ProgramTimings:
     """A program and its rivals against plain ``iree-compile``.
 
     Attributes:
-        untuned: Timing of plain ``iree-compile``.
+        untuned: Timing of plain ``iree-compile``, or of another program that all are compared with.
         emitted: Timing of the program, with its ratio to ``untuned``; its results are right.
         others: Timing of every rival with its ratio to ``untuned``, by name; a rival that is wrong or fails is missing.
         verified: Whether the program passed every numeric check.
@@ -49,6 +49,11 @@ class ProgramTimings:
     others: Mapping[str, Timing]
     verified: bool
     constant_outputs: tuple[str, ...] = ()
+
+    def scaled(self, ratio: float) -> ProgramTimings:
+        """Return the timings with all ratios multiplied by that of the program which they are relative to."""
+        others = {name: timing.scaled(ratio) for name, timing in self.others.items()}
+        return replace(self, untuned=self.untuned.scaled(ratio), emitted=self.emitted.scaled(ratio), others=others)
 
 
 def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
@@ -92,12 +97,12 @@ def measure_program(
     others: Mapping[str, CompiledModel],
     emitted: CompiledModel,
 ) -> ProgramTimings:
-    """Check and measure a compiled model and its rivals, interleaved with plain ``iree-compile``.
+    """Check and measure a compiled model and its rivals, interleaved with plain ``iree-compile`` or another program.
 
     Args:
         runner: Runs them.
         model: The model.
-        untuned: The model compiled plainly.
+        untuned: The model compiled plainly, or another program whose results are right.
         others: Rivals by name.
         emitted: The program to judge.
 

@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
@@ -34,7 +34,7 @@ few samples of a search may be off by some percent more than its intervals say."
 LIGHT_SHARE = 0.02
 """Share of the time of all tasks, with the best candidates so far, below which a task takes little of the program's."""
 LIGHT_BUDGET_S = 0.25
-"""Seconds of sampling per script of such a task; the others have those of the options."""
+"""Most seconds of sampling per script of such a task, fewest pairs apart; the others have those of the options."""
 REPORTING = 0.7
 """Time for the script of a task to be compiled and reported, relative to the time for choosing the script (ResNet-50 on
 two cores of an Emerald Rapids: 2.5 s and 3.6 s)."""
@@ -110,8 +110,7 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
                     decided[entry.search.task.key] = _decide(entry, pool, runner)
                 else:
                     taken[entry.search.task.key] = _take(entry, pool)
-        briefly = replace(options, racing=replace(options.racing, budget_s=LIGHT_BUDGET_S))
-        found = _reported(decided, options, pool) | _reported(taken, briefly, pool)
+        found = _reported(decided, options, pool) | _reported(taken, options.within(LIGHT_BUDGET_S), pool)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},

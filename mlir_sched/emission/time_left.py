@@ -34,27 +34,28 @@ class TimeLeft:
         """Say whether so many seconds are left for sessions."""
         return self.seconds() >= seconds
 
-    def most_rivals(self, options: RunnerOptions, default_s: float, rivals_s: Sequence[float]) -> int:
+    def most_rivals(self, options: RunnerOptions, reference_s: float, rivals_s: Sequence[float]) -> int:
         """Return how many rivals a session can hold with the fewest pairs in half of the time; at least one.
 
         Args:
             options: The options of the session.
-            default_s: Seconds per call of the program that all are compared with.
+            reference_s: Seconds per call of the program that all are compared with.
             rivals_s: Seconds per call of the rivals, the fastest first.
         """
         pairs, half_s = options.racing.min_slow_pairs, max(0.0, self.seconds()) / 2
-        costs_s = [pairs * (default_s + call_s) + checking_s([call_s]) for call_s in rivals_s]
+        costs_s = [pairs * (reference_s + call_s) + checking_s([call_s]) for call_s in rivals_s]
         return max(1, sum(total <= half_s for total in accumulate(costs_s)))
 
-    def deciding(self, options: RunnerOptions, calls_s: Sequence[float]) -> RunnerOptions:
+    def deciding(self, options: RunnerOptions, calls_s: Sequence[float], default_s: float) -> RunnerOptions:
         """Return the options of the session that decides: as long as they say where the session that reports fits, too.
 
         Args:
             options: The options of a session without a limit.
             calls_s: Seconds per call of the programs in the session, that which all are compared with first.
+            default_s: Seconds per call of the default program, which the other session compares with.
         """
         sampled = max(1, len(calls_s) - 1)
-        checks_s = checking_s(calls_s) + checking_s([calls_s[0]] * 2)
+        checks_s = checking_s(calls_s) + checking_s([default_s] * 2)
         return options.within(max(0.0, self.seconds() - checks_s) / (sampled + 1))
 
     def reporting(self, options: RunnerOptions, call_s: float) -> RunnerOptions:

@@ -51,7 +51,7 @@ class Choice:
         return False
 
     def expects(self, *, call_s: float, build_s: float) -> None:
-        """Take note of the seconds that the default takes per call and took to be compiled, as the others may."""
+        """Note the seconds that the default takes per call, 0 at first, and took to be compiled, as others may."""
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread.
@@ -100,11 +100,14 @@ def build_variants(
         return _build_all(variants, path, target, parameters, choice, first.model.not_run)
 
     first = _first_variant(path, target, default, parameters, runner)
-    if choice.hurried:
-        (first,), _ = time_variants([first], runner)
-        choice.expects(call_s=first.timing.median_s if first.timing else 0.0, build_s=first.build_s)
+    choice.expects(call_s=0.0, build_s=first.build_s)
     start = build(early)
-    timed, failed = time_variants([first, *start.built], runner) if start.built else ((first,), {})
+    timed: tuple[BuiltVariant, ...] = (first,)
+    failed: dict[str, str] = {}
+    if start.built or choice.hurried:
+        timed, failed = time_variants([first, *start.built], runner)
+        first = timed[0]
+        choice.expects(call_s=first.timing.median_s if first.timing else 0.0, build_s=first.build_s)
     settled = [b.variant.name for b in timed[1:] if b.timing and choice.settles(b.variant.name, b.timing.ratio)]
     rest = build([variant for variant in others if not settled or variant.refines in settled])
     skipped = [variant.name for variant in others if settled and variant.refines not in settled]

@@ -1,12 +1,12 @@
-"""The time that the end of a run takes: the emitted program is compiled, compared with its rivals, and reported."""
+"""The end of a run: what the emitted program is compared with before it is reported, and how long all of this takes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RacingOptions, SampleOptions
-from mlir_sched.runner.protocol import WARM_CALL_S
 
 CLEARLY_SLOWER = 2.0
 """A variant that took this many times the expected time of the emitted program is not measured again."""
@@ -16,6 +16,54 @@ CHECK_CALLS = 6
 """Calls per program that its checks take in a session, those that look for data races included."""
 AFTER_S = 2.0
 """Seconds after the last session: the profile of the program and the report. Source: 1.1 s, a T5 encoder."""
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """What the emitted program is measured beside in the session that decides.
+
+    A session compares all of its programs with one of them. Of a default program that is clearly slower, each sample
+    would take most of the session's time, and all ratios would share its noise.
+
+    Attributes:
+        reference: The variant that the emitted program and the others are compared with: the default, or the fastest
+            variant where the default is clearly slower.
+        others: The other variants that may be as fast as the emitted program, the fastest first.
+        slow: The variants that are clearly slower and not measured again.
+    """
+
+    reference: BuiltVariant
+    others: tuple[BuiltVariant, ...]
+    slow: tuple[BuiltVariant, ...]
+
+    @staticmethod
+    def of(built: Sequence[BuiltVariant], tuned_s: float) -> Rivals:
+        """Return the rivals of a program that is expected to take ``tuned_s`` seconds per call.
+
+        Args:
+            built: The variants, the default first; those that were not timed do not compete.
+            tuned_s: Seconds per call of the program with scripts.
+        """
+        timed = [variant for variant in built if variant.timing is not None]
+        near = sorted((variant for variant in timed if call_s(variant) <= CLEARLY_SLOWER * tuned_s), key=call_s)
+        reference = near[0] if near and timed[0] not in near else timed[0]
+        others = tuple(variant for variant in near if variant is not reference)
+        return Rivals(reference, others, tuple(v for v in timed if v is not reference and v not in others))
+
+    def against(self, reference: BuiltVariant) -> Rivals:
+        """Return the rivals with another reference; the former one, which cannot serve, is none of them."""
+        others, slow = ([v for v in variants if v is not reference] for variants in (self.others, self.slow))
+        return Rivals(reference, tuple(others), tuple(slow))
+
+    def at_most(self, count: int) -> Rivals:
+        """Return the rivals with the ``count`` fastest of the others; the rest counts as slow."""
+        return replace(self, others=self.others[:count], slow=(*self.slow, *self.others[count:]))
+
+
+def call_s(built: BuiltVariant) -> float:
+    """Return the seconds per call of a variant that was timed."""
+    assert built.timing is not None
+    return built.timing.median_s
 
 
 def emission_s(built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float, racing: RacingOptions) -> float:
@@ -32,28 +80,23 @@ def emission_s(built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: floa
     """
     if tuned.timing is None:
         return tuned.build_s + AFTER_S
-    default_s, *others_s = [b.timing.median_s for b in built if b.timing is not None] or [tuned_s]
-    rivals_s = [seconds for seconds in others_s if seconds <= CLEARLY_SLOWER * tuned_s]
-    deciding_s = session_s(racing, default_s, [tuned_s, *rivals_s])
-    return tuned.build_s + deciding_s + session_s(racing, default_s, [tuned_s]) + AFTER_S
+    rivals = Rivals.of(built, tuned_s)
+    deciding_s = session_s(racing, call_s(rivals.reference), [tuned_s, *map(call_s, rivals.others)])
+    return tuned.build_s + deciding_s + session_s(racing, call_s(built[0]), [tuned_s]) + AFTER_S
 
 
-def session_s(racing: RacingOptions, default_s: float, others_s: Sequence[float]) -> float:
+def session_s(racing: RacingOptions, reference_s: float, others_s: Sequence[float]) -> float:
     """Return about how many seconds a session takes.
 
     Args:
         racing: Its options; the number of pairs is fixed.
-        default_s: Seconds per call of the program that all others are compared with.
+        reference_s: Seconds per call of the program that all others are compared with.
         others_s: Seconds per call of the others.
     """
-    planned = [racing.planned_pairs(default_s + call_s) for call_s in others_s]
-    samples = [count * (_sample_s(default_s) + _sample_s(s)) for count, s in zip(planned, others_s, strict=True)]
-    return sum(max(racing.budget_s, seconds) for seconds in samples) + checking_s([default_s, *others_s])
-
-
-def _sample_s(call_s: float) -> float:
-    """Return the seconds per call of a sample, twice as many where it is one call after a further one that warms up."""
-    return 2 * call_s if SampleOptions().least_s <= call_s < WARM_CALL_S else call_s
+    samples = SampleOptions()
+    pairs_s = [samples.sample_s(reference_s) + samples.sample_s(seconds) for seconds in others_s]
+    sampling_s = [max(racing.budget_s, racing.planned_pairs(pair_s) * pair_s) for pair_s in pairs_s]
+    return sum(sampling_s) + checking_s([reference_s, *others_s])
 
 
 def checking_s(calls_s: Sequence[float]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 
+from mlir_sched.runner.protocol import WARM_CALL_S
 from mlir_sched.targets.target import LOCAL, chain_length, records_dispatches
 
 
@@ -30,6 +31,12 @@ class SampleOptions:
     def calls(self, call_s: float) -> int:
         """Return how many calls make a sample of a program that takes ``call_s`` seconds per call."""
         return min(max(self.min_calls, ceil(self.least_s / call_s)), self.max_calls)
+
+    def sample_s(self, call_s: float) -> float:
+        """Return about how many seconds a sample takes, with the call before it that warms up, if there is one."""
+        calls = self.calls(call_s)
+        warming = 0 if calls == 1 and call_s >= WARM_CALL_S else 1
+        return (calls + warming) * call_s + self.overhead_s
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,11 @@ class CheckOptions:
 PATIENT_CALL_S = 10.0
 """Seconds that one call may take on several threads: the thread that calls has the lowest priority while programs are
 timed, and may wait for long on a busy machine."""
+
+
+FIRST_LOOK_S = 2.0
+"""Seconds that the fewest pairs may take at a first look at a program: a variant without scripts, which takes a second
+per call, is not told apart from others of such a kind, but from all that are twice as fast."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +182,17 @@ class RunnerOptions:
         )
         checks = replace(options.checks, data_race_patience_s=30.0)
         return replace(options, samples=replace(options.samples, pairs_per_baseline=1), racing=racing, checks=checks)
+
+    @property
+    def roughly(self) -> RunnerOptions:
+        """These options for a first look at programs without scripts, which are measured again before they are emitted.
+
+        There is no look for data races: the compiler made the programs without any script. On the CPU, slow programs
+        get few pairs.
+        """
+        patience_s = min(self.racing.patience_s, FIRST_LOOK_S) if self.is_local else self.racing.patience_s
+        racing, checks = replace(self.racing, patience_s=patience_s), replace(self.checks, data_race_calls=0)
+        return replace(self, racing=racing, checks=checks)
 
     def within(self, seconds: float) -> RunnerOptions:
         """Return these options with at most so many seconds of sampling per program, but for the fewest pairs."""

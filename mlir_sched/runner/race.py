@@ -137,8 +137,7 @@ class Race:
 
     def _pair_s(self, contender: Contender) -> float:
         """Return about how long one pair takes, in seconds."""
-        calls_s = self._samples.calls(contender.call_s) * contender.call_s
-        return calls_s + self._baseline_calls * self._baseline_call_s + 2 * self._samples.overhead_s
+        return self._samples.sample_s(contender.call_s) + self._samples.sample_s(self._baseline_call_s)
 
     def _enough(self, contender: Contender) -> int:
         """Return the number of pairs below which a contender is not ranked."""

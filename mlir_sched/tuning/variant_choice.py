@@ -74,7 +74,7 @@ class VariantChoice(Choice):
         return self.until != math.inf
 
     def expects(self, *, call_s: float, build_s: float) -> None:
-        """Take note of the seconds that the default takes per call and took to be compiled, as the others may."""
+        """Note the seconds that the default takes per call, 0 at first, and took to be compiled, as others may."""
         self.timing_s, self.build_s = VARIANT_CALLS * call_s, build_s
 
     def settles(self, name: str, ratio: float) -> bool:

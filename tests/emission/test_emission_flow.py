@@ -24,10 +24,11 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Outcome, Timing, as_untuned
+from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import CompiledModel
-from mlir_sched.runner import RunnerOptions, RunResult
+from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
@@ -299,6 +300,7 @@ class Program:
 
     sessions: Sequence[Session]
     proven: list[tuple[str, ...]] = field(default_factory=list)
+    references: list[str] = field(default_factory=list)
 
     def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
         self.proven.append((variant.variant.name, *sequences))
@@ -309,14 +311,17 @@ class Program:
         self,
         runner: object,
         model: object,
-        untuned: object,
+        untuned: CompiledModel,
         others: Mapping[str, CompiledModel],
         emitted: CompiledModel,
     ) -> ProgramTimings:
-        del runner, model, untuned
+        del runner, model
+        self.references.append(untuned.vmfb.decode())
         session, *self.sessions = self.sessions
         if isinstance(session, Failure):
             raise ProgramFailedError(session)
+        if not session:
+            raise BaselineError("no reference")
         return ProgramTimings(
             timing(1.0), session[emitted.vmfb.decode()], {name: session[name] for name in others}, True
         )
@@ -332,12 +337,13 @@ class Program:
 
 @pytest.fixture
 def emitted(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def run(program: Program, winners: Mapping[str, Winner]) -> Emission:
+    def run(program: Program, winners: Mapping[str, Winner], variants: Sequence[BuiltVariant] = VARIANTS) -> Emission:
         monkeypatch.setattr(export, "Prover", lambda *_: program)
         monkeypatch.setattr(export, "Runner", Nothing)
         monkeypatch.setattr(export, "measure_program", program.measure)
         monkeypatch.setattr(export, "measure_variants", program.measure_all)
-        emission = emit(Path("m.mlir"), VARIANTS, VARIANTS[0], Finalists(winners), OPTIONS, TARGET)
+        tuned = min((v for v in variants if v.timing is not None), key=call_s)
+        emission = emit(Path("m.mlir"), variants, tuned, Finalists(winners), OPTIONS, TARGET)
         assert not program.sessions, "every session is used"
         return emission
 
@@ -351,6 +357,38 @@ def test_figures_are_those_of_the_session_that_decided_nothing(emitted: Any) -> 
     assert emission.program.variants == {"default": 1.0, "O3": 1.1}
     assert list(emission.winners) == [*WINNERS]
     assert program.proven == [("default", *WINNERS)]
+
+
+def timed(name: str, seconds: float) -> BuiltVariant:
+    timing = Timing(seconds, seconds, seconds, 9, 4.0 / seconds, 4.0 / seconds, 4.0 / seconds)
+    return replace(built(name), timing=timing)
+
+
+FAR_SLOWER = [timed("default", 4.0), timed("layout", 1.0), timed("slow", 3.9)]
+"""The layout is tuned; its dispatches take little of its time."""
+
+
+def test_where_the_default_is_far_slower_the_fastest_variant_is_compared_with(emitted: Any) -> None:
+    program = Program([{"a+b+c+d": timing(1.2)}, {"a+b+c+d": timing(4.7)}])
+    emission = emitted(program, WINNERS, FAR_SLOWER)
+    assert program.references == ["layout", "default"]
+    assert emission.program.tuned.ratio == 4.7
+    assert emission.program.variants == {"default": 1.0, "layout": 4.0, "slow": 4.0 / 3.9}
+
+
+def test_scripts_have_to_beat_the_variant_that_they_are_compared_with(emitted: Any) -> None:
+    slower = [{names: timing(0.9)} for names in ("a+b+c+d", "b+c", "b")]
+    emission = emitted(Program([*slower, {"layout": timing(4.0)}]), WINNERS, FAR_SLOWER)
+    assert not emission.winners
+    assert emission.program.variant == "layout"
+
+
+def test_the_default_serves_where_the_fastest_variant_cannot(emitted: Any) -> None:
+    program = Program([{}, {"a+b+c+d": timing(4.8)}, {"a+b+c+d": timing(4.7)}])
+    emission = emitted(program, WINNERS, FAR_SLOWER)
+    assert program.references == ["layout", "default", "default"]
+    assert list(emission.winners) == [*WINNERS]
+    assert emission.program.variants == {"default": 1.0, "slow": 4.0 / 3.9}
 
 
 def test_scripts_that_are_not_faster_when_measured_again_are_not_emitted(emitted: Any) -> None:

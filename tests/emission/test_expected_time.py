@@ -1,4 +1,4 @@
-"""Which untuned variants are measured once more beside the emitted program."""
+"""How long the emitted program is expected to take."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from replayed_run import TARGET, matmul_dispatch, task_of
 
+from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.emission.rivals import expected_s, rivals_of
 from mlir_sched.outcome import Timing
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.design_space import DesignSpace
@@ -21,10 +21,6 @@ DISPATCH = matmul_dispatch(64, 96, 32)
 
 def timing(median_s: float) -> Timing:
     return Timing(median_s, median_s, median_s, 9, 1.0, 1.0, 1.0)
-
-
-def built(name: str, seconds: float) -> BuiltVariant:
-    return BuiltVariant(Variant(name, ()), Model("model.mlir", (), (), ()), b"", timing(seconds), ())
 
 
 def winner(untuned_s: float, tuned_s: float, weight: int = 1) -> Winner:
@@ -43,10 +39,5 @@ def winner(untuned_s: float, tuned_s: float, weight: int = 1) -> Winner:
     ],
 )
 def test_what_has_no_script_takes_as_long_as_before(winners: list[Winner], seconds: float) -> None:
-    assert expected_s(built("tuned", 4.0), winners) == pytest.approx(seconds)
-
-
-def test_clearly_slower_variants_are_not_measured_again() -> None:
-    tuned, close, slow = built("tuned", 4.0), built("close", 0.5), built("slow", 3.0)
-    assert rivals_of(tuned, [winner(4.0, 0.3)], [tuned, close, slow]) == ([close], [tuned, slow])
-    assert rivals_of(tuned, [], [tuned, close, slow]) == ([tuned, close, slow], [])
+    built = BuiltVariant(Variant("tuned", ()), Model("model.mlir", (), (), ()), b"", timing(4.0), ())
+    assert expected_s(built, winners) == pytest.approx(seconds)

@@ -21,14 +21,14 @@ def left(seconds: float) -> TimeLeft:
 
 
 def test_without_a_limit_sessions_are_as_long_as_they_should_be() -> None:
-    assert TimeLeft().deciding(FINAL, PROGRAMS_S) == FINAL
+    assert TimeLeft().deciding(FINAL, PROGRAMS_S, PROGRAMS_S[0]) == FINAL
     assert TimeLeft().reporting(FINAL, 0.2) == FINAL
     assert TimeLeft().affords(1e9)
 
 
 @pytest.mark.parametrize("seconds", [26.0, 40.0])
 def test_the_session_that_decides_leaves_time_for_the_one_that_reports(seconds: float) -> None:
-    options = left(seconds).deciding(FINAL, PROGRAMS_S)
+    options = left(seconds).deciding(FINAL, PROGRAMS_S, PROGRAMS_S[0])
     default_s, *others_s = PROGRAMS_S
     rest_s = seconds - session_s(options.racing, default_s, others_s)
     fewest_s = checking_s([default_s] * 2) + FINAL.racing.min_slow_pairs * 2 * default_s
@@ -37,7 +37,7 @@ def test_the_session_that_decides_leaves_time_for_the_one_that_reports(seconds: 
 
 
 def test_a_session_without_time_takes_the_fewest_pairs() -> None:
-    options = left(-30.0).deciding(FINAL, PROGRAMS_S)
+    options = left(-30.0).deciding(FINAL, PROGRAMS_S, PROGRAMS_S[0])
     assert options.racing.planned_pairs(0.3) == FINAL.racing.min_slow_pairs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlir_sched.outcome import Timing
-from mlir_sched.program.closing import AFTER_S, CHECK_CALLS, SESSION_S, emission_s, session_s
+from mlir_sched.program.closing import AFTER_S, CHECK_CALLS, SESSION_S, Rivals, emission_s, session_s
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.tasks import Model
@@ -24,10 +24,42 @@ def test_a_session_takes_the_pairs_of_its_programs_and_their_checks() -> None:
     assert session_s(RACING, 0.05, [0.05]) == pytest.approx(2 * 20 * 0.1 + SESSION_S + CHECK_CALLS * 0.1)
 
 
+DEFAULT, CLOSE, CLOSER, SLOW = built("default", 4.0), built("close", 0.5), built("closer", 0.4), built("slow", 3.0)
+
+
+@pytest.mark.parametrize(
+    ("tuned_s", "rivals"),
+    [
+        (2.0, Rivals(DEFAULT, (CLOSER, CLOSE, SLOW), ())),
+        (1.5, Rivals(CLOSER, (CLOSE, SLOW), (DEFAULT,))),
+        (0.3, Rivals(CLOSER, (CLOSE,), (DEFAULT, SLOW))),
+        (0.1, Rivals(DEFAULT, (), (CLOSE, CLOSER, SLOW))),
+    ],
+)
+def test_a_clearly_slower_default_is_compared_with_nothing(tuned_s: float, rivals: Rivals) -> None:
+    assert Rivals.of([DEFAULT, CLOSE, CLOSER, SLOW, built("broken", None)], tuned_s) == rivals
+
+
+def test_rivals_that_there_is_no_time_for_are_taken_as_slow() -> None:
+    rivals = Rivals(CLOSER, (CLOSE, SLOW), (DEFAULT,))
+    assert rivals.at_most(1) == Rivals(CLOSER, (CLOSE,), (DEFAULT, SLOW))
+
+
+def test_a_reference_that_fails_is_no_rival_any_more() -> None:
+    rivals = Rivals(CLOSER, (CLOSE,), (DEFAULT, SLOW))
+    assert rivals.against(DEFAULT) == Rivals(DEFAULT, (CLOSE,), (SLOW,))
+
+
 def test_only_variants_that_may_be_as_fast_are_measured_again() -> None:
     default, near, far = built("default", 0.2), built("near", 0.15), built("far", 0.9)
     expected = 3.0 + session_s(RACING, 0.2, [0.1, 0.15]) + session_s(RACING, 0.2, [0.1]) + AFTER_S
     assert emission_s([default, near, far], near, 0.1, RACING) == pytest.approx(expected)
+
+
+def test_the_session_that_decides_is_short_where_the_default_is_clearly_slower() -> None:
+    default, near = built("default", 4.0), built("near", 0.15)
+    expected = 3.0 + session_s(RACING, 0.15, [0.1]) + session_s(RACING, 4.0, [0.1]) + AFTER_S
+    assert emission_s([default, near], near, 0.1, RACING) == pytest.approx(expected)
 
 
 def test_a_program_that_was_not_timed_is_only_compiled() -> None:
