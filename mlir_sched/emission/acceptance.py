@@ -50,16 +50,18 @@ def loses(timing: Timing) -> bool:
 def plainest_of_fastest(untuned: Mapping[str, Timing], scripted: Timing | None) -> str | None:
     """Return the untuned variant to emit, or None for the scripts.
 
-    A variant replaces the default when its whole interval is above :data:`WORTH_IT`. Of these variants, the first that
-    is not shown to be slower than the best of them is returned, so that noise chooses between equal variants as rarely
-    as possible. Scripts replace the variant when their interval clears all untuned variants.
+    A variant replaces the default when its whole interval is above :data:`WORTH_IT` and the default's interval. Of
+    these variants, the first that is not shown to be slower than the best of them is returned, so that noise chooses
+    between equal variants as rarely as possible. Scripts replace the variant when their interval clears all untuned
+    variants.
 
     Args:
-        untuned: Timing of every untuned variant with its ratio to the default, which comes first.
+        untuned: Timing of every untuned variant with its ratio to the default, which comes first and has the ratio 1.
         scripted: Timing of the program with scripts; None without scripts.
     """
     default, *_ = untuned
-    worth = {name: timing for name, timing in untuned.items() if timing.ratio_low >= WORTH_IT}
+    least = max(WORTH_IT, untuned[default].ratio_high)
+    worth = {name: timing for name, timing in untuned.items() if timing.ratio_low >= least and name != default}
     lowest = max((timing.ratio_low for timing in worth.values()), default=0.0)
     plainest = next((name for name, timing in worth.items() if timing.ratio_high >= lowest), default)
     return None if scripted is not None and _clears(scripted, untuned) else plainest

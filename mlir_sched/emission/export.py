@@ -160,8 +160,9 @@ class _Emitter:
     def _session(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Measure a program beside the variants that may be as fast, in a fresh process.
 
-        All ratios are to the default; where another variant is the reference, by the ratio that this variant had when
-        the variants were timed.
+        All ratios are relative to the default's median, also where another variant is the reference: an interval then
+        tells how far a program is from the reference. A default that is clearly slower is not measured again; how far
+        the reference is from it is known from the beginning.
         """
         tuned_s, default = expected_s(proven.variant, winners.values()), self.variants[0]
         rivals = Rivals.of(self.variants, tuned_s)
@@ -181,11 +182,15 @@ class _Emitter:
         with Runner(self.time_left.deciding(self.options, calls_s, call_s(default))) as runner:
             programs = {built.variant.name: built.compiled() for built in rivals.others}
             found = measure_program(runner, default.model, reference.compiled(), programs, _compiled(proven))
-        found = found.scaled(_timing(reference).ratio)
-        known = {built.variant.name: _timing(built) for built in rivals.slow}
-        timings = {reference.variant.name: found.untuned, **found.others, **known}
+        measured = {reference.variant.name: found.untuned, **found.others}
+        if default not in (reference, *rivals.slow) and default.variant.name not in measured:
+            raise BaselineError(f"the default program fails beside the variant {reference.variant.name}")
+        again = measured.get(default.variant.name)
+        factor = _timing(reference).ratio if again is None else 1 / again.ratio
+        timings = {name: timing.scaled(factor) for name, timing in measured.items()}
+        timings |= {built.variant.name: _timing(built) for built in rivals.slow}
         names = [built.variant.name for built in self.variants]
-        return found, {name: timings[name] for name in names if name in timings}
+        return found.scaled(factor), {name: timings[name] for name in names if name in timings}
 
     def _without_scripts(self, reasons: Mapping[str, str], known: Mapping[str, Timing]) -> Emission:
         """Return the emission of the untuned variant that is worth its flags; the default when none is.

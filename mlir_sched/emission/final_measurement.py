@@ -50,10 +50,10 @@ class ProgramTimings:
     verified: bool
     constant_outputs: tuple[str, ...] = ()
 
-    def scaled(self, ratio: float) -> ProgramTimings:
-        """Return the timings with all ratios multiplied by that of the program which they are relative to."""
-        others = {name: timing.scaled(ratio) for name, timing in self.others.items()}
-        return replace(self, untuned=self.untuned.scaled(ratio), emitted=self.emitted.scaled(ratio), others=others)
+    def scaled(self, factor: float) -> ProgramTimings:
+        """Return the timings with all ratios multiplied by a factor: the ratio of ``untuned`` to another program."""
+        others = {name: timing.scaled(factor) for name, timing in self.others.items()}
+        return replace(self, untuned=self.untuned.scaled(factor), emitted=self.emitted.scaled(factor), others=others)
 
 
 def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:

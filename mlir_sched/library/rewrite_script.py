@@ -15,6 +15,7 @@ class RewriteScript:
         text: A transform library with this sequence and all sequences that it needs.
         flags: Compiler flags to use with the rewrite.
         refines: Name of the program variant that the rewrite improves on once dispatches have scripts; empty for none.
+        extends: Name of the program variant with all of the rewrite but its last part; empty for none.
     """
 
     name: str
@@ -22,3 +23,4 @@ class RewriteScript:
     text: str
     flags: tuple[str, ...] = ()
     refines: str = ""
+    extends: str = ""

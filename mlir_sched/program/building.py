@@ -32,6 +32,8 @@ SETTLING = (LAYOUT, ATTENTION)
 """Rewrites that leave the other variants no chance where they make the program far faster."""
 SETTLED = "the program is far faster with {}"
 """Why variants other than such a rewrite and its refinements are not compiled then."""
+EXTENDED = "the run is too short to tune it beside the variant that extends it"
+"""Why a variant is left out of a run with a short time budget where another one has all of its rewrite and more."""
 
 
 class Choice:
@@ -40,6 +42,10 @@ class Choice:
     def wants(self, name: str) -> bool:  # noqa: ARG002 - a run by time asks the clock
         """Say whether a variant other than the default is to be compiled."""
         return True
+
+    def wants_extended(self, name: str) -> bool:
+        """Say whether a variant is to be compiled although another that is compiled, too, extends it."""
+        return self.wants(name)
 
     def settles(self, name: str, ratio: float) -> bool:  # noqa: ARG002 - a run that goes on has decided it by name
         """Say whether one of :data:`SETTLING`, by its ratio to the default, leaves no other variant a chance."""
@@ -133,11 +139,13 @@ def _build_all(
     choice: Choice,
     not_run: Mapping[str, str],
 ) -> BuiltVariants:
-    """Compile variants without timing them."""
+    """Compile variants without timing them, those that extend others first."""
     built, left_out, errors = list[BuiltVariant](), dict[str, str](), list[str]()
-    for variant in variants:
-        if not choice.wants(variant.name):
-            left_out[variant.name] = NO_TIME_TO_COMPILE
+    extended = {variant.extends for variant in variants}
+    for variant in sorted(variants, key=lambda variant: variant.name in extended):
+        has_extension = any(b.variant.extends == variant.name for b in built)
+        if not (choice.wants_extended(variant.name) if has_extension else choice.wants(variant.name)):
+            left_out[variant.name] = EXTENDED if has_extension else NO_TIME_TO_COMPILE
             continue
         try:
             built.append(build_variant(path, target, variant, parameters, not_run))

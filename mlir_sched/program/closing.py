@@ -22,12 +22,12 @@ AFTER_S = 2.0
 class Rivals:
     """What the emitted program is measured beside in the session that decides.
 
-    A session compares all of its programs with one of them. Of a default program that is clearly slower, each sample
-    would take most of the session's time, and all ratios would share its noise.
+    A session takes samples of all programs in pairs with one of them: two other programs are told apart only as far as
+    the noise of this one allows. It is therefore the fastest untuned variant, which is the hardest to beat.
 
     Attributes:
-        reference: The variant that the emitted program and the others are compared with: the default, or the fastest
-            variant where the default is clearly slower.
+        reference: The variant that the emitted program and the others are compared with: the fastest one, or the
+            default where all variants are clearly slower than the emitted program.
         others: The other variants that may be as fast as the emitted program, the fastest first.
         slow: The variants that are clearly slower and not measured again.
     """
@@ -46,7 +46,7 @@ class Rivals:
         """
         timed = [variant for variant in built if variant.timing is not None]
         near = sorted((variant for variant in timed if call_s(variant) <= CLEARLY_SLOWER * tuned_s), key=call_s)
-        reference = near[0] if near and timed[0] not in near else timed[0]
+        reference = near[0] if near else timed[0]
         others = tuple(variant for variant in near if variant is not reference)
         return Rivals(reference, others, tuple(v for v in timed if v is not reference and v not in others))
 

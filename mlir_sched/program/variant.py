@@ -48,6 +48,11 @@ class Variant:
         """Name of the variant that this one improves on once dispatches have scripts; empty for none."""
         return self.rewrite.refines if self.rewrite else ""
 
+    @property
+    def extends(self) -> str:
+        """Name of the variant with all of this one's rewrite but its last part; empty for none."""
+        return self.rewrite.extends if self.rewrite else ""
+
     def threads(self, threads: int) -> int:
         """Return the number of threads that the program runs on, given the number of threads of the run."""
         return 1 if self.local_sync else threads

@@ -331,3 +331,8 @@ def search_end_s(whole_s: float, *, tasks: int, emission_s: float, finalist_s: f
 def compiling_s(options: TuneOptions) -> float:
     """Return how many seconds after its start a process should have its variants; infinite for a run by trials."""
     return math.inf if options.minutes is None else COMPILING * 60 * options.minutes
+
+
+def searching_s(options: TuneOptions) -> float:
+    """Return how many seconds after its start a run ends its search at the earliest; infinite for a run by trials."""
+    return math.inf if options.minutes is None else (1 - SET_ASIDE) * 60 * options.minutes

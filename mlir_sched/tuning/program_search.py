@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mlir_sched.database.record import StoredTask
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.models import SharedCostModel, XGBoostModel
+from mlir_sched.outcome import Timing
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import GradientScheduler
@@ -250,13 +251,18 @@ class ProgramSearch:
         self.tell(Phase.UNTUNED)
         until_s = part.untuned_until_s(self.run.clock.spent_s())
         known = {*self.untunable, *(search.task.key for search in self.searches)}
-        unknown = [(index, task, self._stored(task)) for index, task in self._by_share() if task.key not in known]
-        self.waiting |= {task.key for _, task, _ in unknown}
-        turns = [(index, task, stored) for index, task, stored in unknown if not self._waits(task)]
-        for place, (index, task, stored) in enumerate(turns, 1):
-            if self.run.clock.spent_s() <= until_s or stored.untuned() is not None:
+        unknown = [(index, task) for index, task in self._by_share() if task.key not in known]
+        self.waiting |= {task.key for _, task in unknown}
+        turns = [(index, task, self._stored(task)) for index, task in unknown if not self._waits(task)]
+        timings = {task.key: stored.untuned() for _, task, stored in turns}
+        missing = deque(task for _, task, _ in turns if timings[task.key] is None)
+        for index, task, stored in turns:
+            untuned = timings[task.key]
+            if untuned is None:
+                missing.popleft()
+            if untuned is not None or self.run.clock.spent_s() <= until_s:
                 self.waiting.discard(task.key)
-                yield from self._begin(index, task, stored, [other for _, other, _ in turns[place:]])
+                yield from self._begin(index, task, stored, untuned, tuple(missing))
         self.searches.sort(key=TaskSearch.seconds_per_run, reverse=True)
 
     def _by_share(self) -> list[tuple[int, Task]]:
@@ -269,13 +275,22 @@ class ProgramSearch:
         """Return the records of a task that this search may know."""
         return TaskRecords(self.run.store, task.key, self._log.context, self.run.options.seed, self._log.last_record)
 
-    def _begin(self, index: int, task: Task, stored: TaskRecords, following: Sequence[Task]) -> Iterator[UntunedWork]:
-        """Have the untuned code of a task measured and begin its search, or note why the task stays untuned."""
+    def _begin(
+        self, index: int, task: Task, stored: TaskRecords, untuned: Timing | None, missing: Sequence[Task]
+    ) -> Iterator[UntunedWork]:
+        """Begin the search of a task, or note why the task stays untuned.
+
+        Args:
+            index: Its number among the tasks.
+            task: The task.
+            stored: Its records.
+            untuned: The time of its untuned code; None has the code measured.
+            missing: The tasks whose untuned code is measured next.
+        """
         assert task.dispatch is not None
         self.run.store.add_task(StoredTask.of(task, self.target))
-        untuned = stored.untuned()
         if untuned is None:
-            work = UntunedWork(task, stored, following)
+            work = UntunedWork(task, stored, missing)
             yield work
             if work.error is not None:
                 self._leave_out(task, work.error)

@@ -27,6 +27,8 @@ def ratio(low: float, high: float) -> Timing:
         ({"default": DEFAULT, "O3": (0.99, 1.02)}, (1.022, 1.04), None),
         ({"default": DEFAULT, "O3": (0.99, 1.03)}, (1.022, 1.05), "default"),
         ({"default": DEFAULT}, (1.00, 1.05), "default"),
+        ({"default": (0.9, 1.1), "O3": (1.05, 1.05)}, (1.2, 1.3), None),
+        ({"default": (0.9, 1.1), "O3": (1.05, 1.05)}, (1.07, 1.09), "default"),
         ({"default": DEFAULT, "O3": (1.10, 1.14), "rewrite": (1.12, 1.16)}, None, "O3"),
         ({"default": DEFAULT, "O3": (1.10, 1.11), "rewrite": (1.12, 1.16)}, None, "rewrite"),
     ],

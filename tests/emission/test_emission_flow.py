@@ -323,7 +323,10 @@ class Program:
         if not session:
             raise BaselineError("no reference")
         return ProgramTimings(
-            timing(1.0), session[emitted.vmfb.decode()], {name: session[name] for name in others}, True
+            timing(1.0),
+            session[emitted.vmfb.decode()],
+            {name: session[name] for name in others if name in session},
+            True,
         )
 
     def measure_all(
@@ -374,6 +377,23 @@ def test_where_the_default_is_far_slower_the_fastest_variant_is_compared_with(em
     assert program.references == ["layout", "default"]
     assert emission.program.tuned.ratio == 4.7
     assert emission.program.variants == {"default": 1.0, "layout": 4.0, "slow": 4.0 / 3.9}
+
+
+def test_noise_of_the_default_does_not_hide_that_scripts_beat_the_fastest_variant(emitted: Any) -> None:
+    noisy = Timing(1e-3, 1e-3, 1e-3, 9, 0.8, 0.7, 0.9)
+    program = Program([{"a+b+c+d": timing(1.16), "default": noisy}, {"a+b+c+d": timing(1.4)}])
+    emission = emitted(program, WINNERS, [timed("default", 1.3), timed("layout", 1.0)])
+    assert program.references == ["layout", "default"]
+    assert list(emission.winners) == [*WINNERS]
+    assert emission.program.variants == {"default": 1.0, "layout": 1.25}
+
+
+def test_the_default_is_compared_with_where_it_fails_beside_the_fastest_variant(emitted: Any) -> None:
+    sessions: list[Session] = [{"a+b+c+d": timing(1.2)}, {"a+b+c+d": timing(1.5), "layout": timing(1.3)}]
+    program = Program([*sessions, {"a+b+c+d": timing(1.5)}])
+    emission = emitted(program, WINNERS, [timed("default", 1.3), timed("layout", 1.0)])
+    assert program.references == ["layout", "default", "default"]
+    assert list(emission.winners) == [*WINNERS]
 
 
 def test_scripts_have_to_beat_the_variant_that_they_are_compared_with(emitted: Any) -> None:

@@ -12,12 +12,15 @@ from rewriting import write
 
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.worker_process import JobError
+from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program import building
-from mlir_sched.program.building import build_variants
+from mlir_sched.program.building import EXTENDED, Choice, build_variants
 from mlir_sched.program.rewritten import ALL, RewrittenVariants, rewritten_variants
-from mlir_sched.program.variant import Variant
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
 
 STACK = "m.mlir:1:2: error: 'func.func' op exceeded stack allocation limit of 32768 bytes for function. Got 49152 bytes"
 TRACEBACK = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'a mistake'\n"
@@ -54,6 +57,39 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
     kept = found.with_variant(found.built[0], {"another": "it is slower"})
     assert (kept.built, kept.internal_errors) == (found.built, found.internal_errors)
     assert kept.left_out == {**found.left_out, "another": "it is slower"}
+
+
+class NoneExtended(Choice):
+    """A choice that leaves out what another variant extends."""
+
+    def wants_extended(self, name: str) -> bool:
+        del name
+        return False
+
+
+@pytest.mark.parametrize(
+    ("failing", "built", "why"),
+    [("", "a+b", EXTENDED), ("a+b", "a", "IREE does not compile it: no")],
+)
+def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles(
+    failing: str, built: str, why: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build_variant(path: Path, target: Target, variant: Variant, *others: object) -> BuiltVariant:
+        del others
+        if variant.name == failing:
+            raise ModelCompileError("error: no")
+        return BuiltVariant(variant, Model(str(path), (), (), target.flags), variant.name.encode(), None, ())
+
+    scripts = [RewriteScript("a", "@a", ""), RewriteScript("a+b", "@b", "", extends="a")]
+    rewritten = RewrittenVariants(tuple(Variant(script.name, (), script) for script in scripts))
+    monkeypatch.setattr(building, "build_variant", build_variant)
+    monkeypatch.setattr(building, "rewritten_variants", lambda path, target: rewritten)
+    monkeypatch.setattr(building, "program_hash", lambda vmfb: vmfb.decode())
+    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
+    found = build_variants(model, cases.TARGET, cast("Runner", None), choice=NoneExtended())
+    assert built in [b.variant.name for b in found.built]
+    (left_out,) = {"a", "a+b"} - {built}
+    assert found.left_out[left_out] == why
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ def test_short_dispatches_are_timed_with_their_chain(
     bench, program = CallsBench(CallsSetup(LOCAL_SYNC)), compiled(task)
     prepared = bench.prepare(Prepare(program, checks_for_dispatch(task.dispatch)))
     assert prepared.error is None
-    assert (bench._calls_of(BASELINE).chain is not None) is chained
+    assert (bench._callee(BASELINE).chain is not None) is chained
     bench.load(1, program)
-    assert (bench._calls_of(1).chain is not None) is chained, "the same code is timed in the same way"
+    assert (bench._callee(1).chain is not None) is chained, "the same code is timed in the same way"
     assert (prepared.call_s < CHAINED_S) is chained
 
 

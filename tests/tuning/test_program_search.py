@@ -19,7 +19,7 @@ from mlir_sched.program.variant import ATTENTION, LAYOUT
 from mlir_sched.search import Demand
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.program_curve import ProgramCurve
-from mlir_sched.tuning.budget import Part
+from mlir_sched.tuning.budget import EXPLORATION, SET_ASIDE, Part
 from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.exchange import finds_of
 from mlir_sched.tuning.generation import generation_of
@@ -28,7 +28,7 @@ from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.task_demand import demand_of
-from mlir_sched.tuning.variant_choice import VARIANT_CALLS, VariantChoice
+from mlir_sched.tuning.variant_choice import COVERING_BUILDS, VARIANT_CALLS, VariantChoice
 
 SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
@@ -225,6 +225,25 @@ def test_variants_that_take_long_to_be_compiled_and_timed_are_fewer(
         assert choice.hurried
         choice.expects(call_s=timing_s / VARIANT_CALLS, build_s=build_s)  # of the 20 seconds that all may take
         assert [choice.wants(name) for name in ("a", "b", "c")] == [number < wanted for number in range(3)]
+
+
+def test_a_variant_is_compiled_beside_its_extension_where_the_search_has_time_for_both(tmp_path: Path) -> None:
+    model, build_s = tmp_path / "model.mlir", 3.0
+    model.write_text("module {}")
+    least_s = 2 * COVERING_BUILDS * build_s / EXPLORATION / (1 - SET_ASIDE)
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        for options, wanted in (
+            (TuneOptions(minutes=0.9 * least_s / 60), False),
+            (TuneOptions(minutes=1.1 * least_s / 60), True),
+            (TuneOptions(trials=5), True),
+        ):
+            choice = VariantChoice.of(model, TARGET, options, store, time.monotonic())
+            choice.expects(call_s=0.0, build_s=build_s)
+            assert choice.wants("a")
+            assert choice.wants_extended("b") is wanted
+            choice.keep()
+            resumed = VariantChoice.of(model, TARGET, options, store, 0.0 if wanted else time.monotonic())
+            assert resumed.wants_extended("b") is wanted
 
 
 def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ class Composition(ProgramRewrite):
         self.name = "+".join(part.name for part in self.parts)
         self.flags = tuple(dict.fromkeys(flag for part in self.parts for flag in part.flags))
         self.refines = first.name if others[-1].refines else ""
+        self.extends = "+".join(part.name for part in self.parts[:-1])
 
     def applies(self, program: ir.Module) -> bool:
         """Say whether every rewrite applies to what the rewrites before it make of the program."""

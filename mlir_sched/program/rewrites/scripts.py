@@ -85,4 +85,5 @@ def _script(rewrite: ProgramRewrite, program: ir.Module) -> RewriteScript:
     """Return the script of a rewrite that applies to a program."""
     library = new_library()
     symbol = rewrite.append(library, program)
-    return RewriteScript(rewrite.name, symbol, print_module(library), rewrite.flags, rewrite.refines)
+    text = print_module(library)
+    return RewriteScript(rewrite.name, symbol, text, rewrite.flags, rewrite.refines, rewrite.extends)

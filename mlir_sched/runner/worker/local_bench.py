@@ -11,13 +11,11 @@ import iree.runtime as rt
 
 from mlir_sched.compiler.chain import THREADS_LENGTH
 from mlir_sched.runner import protocol
-from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.bench import Bench
 from mlir_sched.runner.worker.calibration import Calibration
+from mlir_sched.runner.worker.chained_bench import ChainedBench
 from mlir_sched.runner.worker.device import Device, LocalDevice
-from mlir_sched.runner.worker.paired_sampling import PairSampler
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
-from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, longest_chained_s, warm_call_s
+from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, warm_call_s
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 
@@ -29,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class LocalBench(Bench):
+class LocalBench(ChainedBench[Callee]):
     """IREE's CPU drivers on pinned cores.
 
     A second device is made when it is needed. Where programs are timed on ``local-sync``, it is ``local-task`` on
@@ -41,34 +39,22 @@ class LocalBench(Bench):
     """
 
     def __init__(self, setup: protocol.LocalSetup) -> None:
-        super().__init__()
-        self._setup = setup
         os.sched_setaffinity(0, setup.cores)
+        self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
+        super().__init__(WallClock(self._calibration), CHAINED_S)
+        self._setup = setup
         workers = setup.cores if len(setup.cores) > 1 else setup.race_cores
         rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, workers)))
         self._instance = rt.VmInstance()
         self._device = LocalDevice.on(self._instance, len(setup.cores))
         self._other_device: LocalDevice | None = None
         self._other_workspace: Workspace | None = None
-        self._callees: dict[int, Callee] = {}
-        self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
-        self._sampler = PairSampler(WallClock(self._calibration))
         several = len(setup.cores) > 1
         self._timing_thread = ThreadPoolExecutor(1, initializer=yield_to_workers) if several else None
 
     def device(self) -> Device:
         """Return the device on the cores of timing."""
         return self._device
-
-    def load(self, handle: int, program: Program) -> None:
-        """Load a program under a handle."""
-        self._callees.pop(handle, None)
-        super().load(handle, program)
-
-    def drop(self, handle: int) -> None:
-        """Release a program."""
-        self._callees.pop(handle, None)
-        super().drop(handle)
 
     def verify_races(self, handle: int, check: int) -> str | None:
         """Run a check on all race cores."""
@@ -83,7 +69,8 @@ class LocalBench(Bench):
 
     def pairs(self, request: protocol.SamplePairs) -> tuple[protocol.Pair, ...]:
         """Time a program and the baseline in turns."""
-        return self._timed(self._sampler.pairs, self._callee(protocol.BASELINE), self._callee(request.handle), request)
+        baseline, own = self._callee(protocol.BASELINE), self._callee(request.handle)
+        return self._timed(self._sampler.pairs, baseline, own, request)
 
     def noise(self, seconds: float) -> tuple[float, ...]:
         """Run the calibration kernel on one core after the other, and return the seconds of every run."""
@@ -98,37 +85,22 @@ class LocalBench(Bench):
             return function(*args, **kwargs)
         return self._timing_thread.submit(function, *args, **kwargs).result()
 
-    def _callee(self, handle: int) -> Callee:
-        """Return how a program is timed: by its chain, if it has one and its calls are short."""
-        if handle not in self._callees:
-            workspace, _ = self._place_of(handle)
-            threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
-            loaded = self._loaded[handle]
-            chained = threads > 1 and loaded.has_chain
-            if chained and self._timed(warm_call_s, workspace.warm_runner_of(loaded)) <= self._chained_s(handle):
-                self._callees[handle] = Callee(
-                    workspace.chain_runner_of(loaded, THREADS_LENGTH), threads, THREADS_LENGTH
-                )
-            else:
-                self._callees[handle] = Callee(workspace.runner_of(loaded), threads)
-        return self._callees[handle]
+    def _callee_of(self, handle: int, longest_s: float) -> Callee:
+        workspace, _ = self._place_of(handle)
+        threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
+        loaded = self._loaded[handle]
+        chained = threads > 1 and loaded.has_chain
+        if chained and self._timed(warm_call_s, workspace.warm_runner_of(loaded)) <= longest_s:
+            return Callee(workspace.chain_runner_of(loaded, THREADS_LENGTH), threads, THREADS_LENGTH)
+        return Callee(workspace.runner_of(loaded), threads)
 
-    def _chained_s(self, handle: int) -> float:
-        """Return the seconds per call up to which a program is timed with its chain."""
-        if handle == protocol.BASELINE:
-            return CHAINED_S
-        chained = self._callee(protocol.BASELINE).dispatches > 1
-        return longest_chained_s(CHAINED_S, baseline_s=self._ready().call_s, baseline_chained=chained)
+    def _is_chained(self, callee: Callee) -> bool:
+        return callee.dispatches > 1
 
     def _place_of(self, handle: int) -> tuple[Workspace, Device]:
         place = super()._place_of(handle)
         elsewhere = self._programs[handle].local_sync and len(self._setup.cores) > 1
         return self._elsewhere() if elsewhere else place
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._callees.clear()
-        self._sampler.forget()
 
     def _leave(self) -> None:
         super()._leave()

@@ -15,6 +15,9 @@ from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites import ChannelsLast, Composition, FusedPadding, PackedWeights
 from mlir_sched.program.rewrites.algorithms import other_algorithms, with_algorithms
+from mlir_sched.program.rewritten import rewritten_variants
+from mlir_sched.program.variant import LAYOUT
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script_form import script_context
 
 PACKED = Composition(ChannelsLast(cancel=True), PackedWeights())
@@ -49,6 +52,14 @@ def test_a_network_computes_the_same_without_a_padded_copy(tmp_path: Path) -> No
     expected = run(compile_to_bytes(model, FLAGS), [image])
     assert np.unique(expected).size > 100
     np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+
+
+def test_the_variant_extends_that_without_fused_padding(tmp_path: Path, here: Target) -> None:
+    found = {variant.name: variant for variant in rewritten_variants(write(tmp_path, network()), here).variants}
+    assert found[BOTH.name].extends == PACKED.name
+    assert found[PACKED.name].extends == LAYOUT
+    assert {variant.refines for variant in (found[BOTH.name], found[PACKED.name])} == {LAYOUT}
+    assert found[LAYOUT].extends == ""
 
 
 READ = """
