@@ -235,9 +235,16 @@ class ProgramSearch:
     def _standing(self) -> Standing:
         searches = self._in_focus()
         reached = all(search.history.rounds or search.exhausted for search in searches)
-        begun = self._log.had_begun(self._rounds(), self.tried)
+        begun = self._log.had_begun(self._rounds(), self.tried) and not self._goes_another_way()
         late = sum(task.key in self.waiting and not self._waits(task) for task in self.tasks)
         return Standing(self.tried, self.run.clock.spent_s(), len(searches) + late, reached, begun)
+
+    def _goes_another_way(self) -> bool:
+        """Say whether this search measures more than the rest of a round that an earlier process left.
+
+        It then tries other candidates than that process, because shares of the time are measured anew, for one.
+        """
+        return sum(search.measured for search in self.searches) > self.run.options.round_size
 
     def _rounds(self) -> int:
         before = self.predecessor.rounds if self.predecessor else 0

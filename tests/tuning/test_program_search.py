@@ -26,6 +26,7 @@ from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
+from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.task_demand import demand_of
 from mlir_sched.tuning.variant_choice import COVERING_BUILDS, VARIANT_CALLS, VariantChoice
@@ -196,6 +197,19 @@ def test_by_time_half_is_for_the_untuned_code_of_what_matters_most_and_the_rest_
     assert early[0] == {"heavy"}
     assert set(early[1].values()) == {NO_TIME_TO_MEASURE}
     assert late == (set(SHAPES), {})
+
+
+def test_a_search_that_goes_another_way_than_the_process_that_it_resumes_ends_in_time(tmp_path: Path) -> None:
+    tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        program = program_search(TuneOptions(minutes=1, round_size=9, evolution=QUICK), store, tasks)
+        evaluator = Speedups(dict.fromkeys(SHAPES, 1.0))
+        parts = Part(9, None, until_s=60.0, most=0), Part(9, None, until_s=-1.0)  # for untuned code; for no more rounds
+        for part in parts:
+            program.log = replace(RoundLog.of(program.run, program.tasks, program.target), rounds=100, trials=900)
+            for work in program.work(part):
+                work.run(evaluator)
+    assert 9 < program.tried <= 9 + 9
 
 
 def test_a_run_by_time_compiles_variants_for_a_third_of_it_and_a_resumed_one_the_same(tmp_path: Path) -> None:
