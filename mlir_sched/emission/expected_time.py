@@ -10,7 +10,6 @@ from mlir_sched.program.variant import BuiltVariant
 
 def expected_s(variant: BuiltVariant, winners: Iterable[Winner]) -> float:
     """Return the seconds that a variant with scripts takes at most: its scripts and its other, untuned dispatches."""
-    assert variant.timing is not None
     times = [(w.task.weight * w.untuned.median_s, w.task.weight * w.timing.median_s) for w in winners]
-    rest = variant.timing.median_s - sum(untuned for untuned, _ in times)
+    rest = variant.measured.median_s - sum(untuned for untuned, _ in times)
     return max(0.0, rest) + sum(tuned for _, tuned in times)

@@ -182,15 +182,14 @@ class _Emitter:
         with Runner(self.time_left.deciding(self.options, calls_s, call_s(default))) as runner:
             programs = {built.variant.name: built.compiled() for built in rivals.others}
             found = measure_program(runner, default.model, reference.compiled(), programs, _compiled(proven))
-        measured = {reference.variant.name: found.untuned, **found.others}
-        if default not in (reference, *rivals.slow) and default.variant.name not in measured:
+        again = found.others.get(default.variant.name)
+        if again is None and default in rivals.others:
             raise BaselineError(f"the default program fails beside the variant {reference.variant.name}")
-        again = measured.get(default.variant.name)
-        factor = _timing(reference).ratio if again is None else 1 / again.ratio
-        timings = {name: timing.scaled(factor) for name, timing in measured.items()}
-        timings |= {built.variant.name: _timing(built) for built in rivals.slow}
+        found = found.scaled(reference.measured.ratio if again is None else 1 / again.ratio)
+        known = {built.variant.name: built.measured for built in rivals.slow}
+        timings = {reference.variant.name: found.untuned, **found.others, **known}
         names = [built.variant.name for built in self.variants]
-        return found.scaled(factor), {name: timings[name] for name in names if name in timings}
+        return found, {name: timings[name] for name in names if name in timings}
 
     def _without_scripts(self, reasons: Mapping[str, str], known: Mapping[str, Timing]) -> Emission:
         """Return the emission of the untuned variant that is worth its flags; the default when none is.
@@ -216,13 +215,13 @@ class _Emitter:
         seconds = session_s(self.options.racing, call_s(default), [call_s(default)])
         if self.time_left.affords(seconds) or program_hash(proven.vmfb) != program_hash(default.vmfb):
             return self._measure_again(proven)
-        return ProgramTimings(_timing(default), as_untuned(_timing(default)), {}, verified=True)
+        return ProgramTimings(default.measured, as_untuned(default.measured), {}, verified=True)
 
     def _variants(self) -> Mapping[str, Timing]:
         """Return the timings of all variants by name, in a session that decides between them."""
         default, *others = self.variants
         if not others:
-            return {default.variant.name: _timing(default)}
+            return {default.variant.name: default.measured}
         programs = {built.variant.name: built.compiled() for built in others}
         calls_s = list(map(call_s, self.variants))
         with Runner(self.time_left.deciding(self.options, calls_s, calls_s[0])) as runner:
@@ -262,12 +261,6 @@ class _Emitter:
             reported.verified,
             reported.constant_outputs,
         )
-
-
-def _timing(built: BuiltVariant) -> Timing:
-    """Return the time of a variant that was timed."""
-    assert built.timing is not None
-    return built.timing
 
 
 def _compiled(proven: Proven) -> CompiledModel:

@@ -62,8 +62,7 @@ class Rivals:
 
 def call_s(built: BuiltVariant) -> float:
     """Return the seconds per call of a variant that was timed."""
-    assert built.timing is not None
-    return built.timing.median_s
+    return built.measured.median_s
 
 
 def emission_s(built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float, racing: RacingOptions) -> float:

@@ -80,6 +80,12 @@ class BuiltVariant:
     profile: ProgramProfile | None = None
     build_s: float = 0.0
 
+    @property
+    def measured(self) -> Timing:
+        """The time of a variant that was timed."""
+        assert self.timing is not None
+        return self.timing
+
     def compiled(self, vmfb: bytes | None = None) -> CompiledModel:
         """Return the program without scripts, or another program compiled from the variant, as a compiled model."""
         return CompiledModel(self.vmfb if vmfb is None else vmfb, self.variant.local_sync)

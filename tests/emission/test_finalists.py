@@ -1,0 +1,234 @@
+"""The best candidates of a dispatch are measured again: one session chooses a script, and another one reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+import pytest
+from emission_cases import DISPATCH, OPTIONS, SPACE, Nothing, timing
+from replayed_run import task_of
+
+from mlir_sched.compiler import CompileResult
+from mlir_sched.database.record import Origin, Record
+from mlir_sched.emission import finalists
+from mlir_sched.emission.finalists import Finalists, choose_finalists
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.runner import RunnerOptions, RunResult
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.tasks.task import Task
+from mlir_sched.trace import Trace
+from mlir_sched.tuning.task_search import TaskSearch
+
+SEARCHED = timing(2.0)
+"""The timing of every candidate during the search."""
+
+
+def record(trace: Trace, script: str, searched: Timing = SEARCHED) -> Record:
+    outcome = Outcome(searched, None, trace.key)
+    return Record("task", "context", trace.key, Origin.SCRIPT, trace, script, outcome, 0, 0)
+
+
+@dataclass
+class Searched:
+    """A finished search with two candidates."""
+
+    task: Task
+    space: DesignSpace
+    records: list[Record]
+    untuned: Timing = field(default_factory=lambda: timing(1.0))
+
+    @property
+    def history(self) -> Searched:
+        return self
+
+    def ranked(self) -> list[Record]:
+        return self.records
+
+    def seconds_per_run(self) -> float:
+        return self.task.weight * self.untuned.median_s
+
+
+@dataclass
+class Sessions:
+    """Timings of scripts, session by session, in place of measurements."""
+
+    ratios: Sequence[Sequence[Timing | Failure]]
+    compiled: list[str] = field(default_factory=list)
+
+    def compile(self, task: Task, scripts: Sequence[str], pool: object) -> list[CompileResult]:
+        del task, pool
+        self.compiled += scripts
+        return [CompileResult(b"", None, "", 0.1, f"code {index - 1}") for index in range(len(scripts) + 1)]
+
+    def measure(
+        self, task: Task, compiled: object, chosen: Sequence[int], runner: object
+    ) -> tuple[Timing, list[RunResult]]:
+        del task, compiled, runner
+        session, *self.ratios = self.ratios
+        found = [session[index] for index in chosen]
+        return timing(1.0), [RunResult(None, f) if isinstance(f, Failure) else RunResult(f, None) for f in found]
+
+
+@pytest.fixture
+def traces() -> list[Trace]:
+    return [SPACE.sample(np.random.default_rng(seed)) for seed in range(2)]
+
+
+def replace_processes(
+    monkeypatch: pytest.MonkeyPatch, sessions: Sessions, runner: Callable[[RunnerOptions], Nothing] = Nothing
+) -> None:
+    """Have nothing started, and the sessions' timings taken."""
+    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
+    monkeypatch.setattr(finalists, "Runner", runner)
+    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
+    monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+
+
+def finalists_of(
+    sessions: Sessions, traces: Sequence[Trace], monkeypatch: pytest.MonkeyPatch, searched: Sequence[Timing] = ()
+) -> Finalists:
+    replace_processes(monkeypatch, sessions)
+    timings = searched or [SEARCHED] * len(traces)
+    records = [record(t, "the script of an earlier version", timing) for t, timing in zip(traces, timings, strict=True)]
+    search = Searched(task_of("matmul", DISPATCH), SPACE, records)
+    return choose_finalists([cast("TaskSearch", search)], OPTIONS)
+
+
+def test_the_best_finalist_is_reported_from_a_session_of_its_own(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]])
+    (winner,) = finalists_of(sessions, traces, monkeypatch).winners.values()
+    assert winner.trace == traces[1]
+    assert winner.timing.ratio == 1.25
+    assert winner.code == "code 1"
+
+
+def test_what_is_measured_and_emitted_is_what_the_trace_gives_now(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]])
+    (winner,) = finalists_of(sessions, traces, monkeypatch).winners.values()
+    assert sessions.compiled == [SPACE.script(trace, winner.symbol) for trace in traces]
+    assert winner.script == sessions.compiled[1]
+
+
+def test_what_the_search_showed_to_gain_nothing_is_not_measured_again(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([])
+    monkeypatch.setitem(globals(), "SEARCHED", timing(1.01))
+    found = finalists_of(sessions, traces, monkeypatch)
+    assert list(found.reasons.values()) == [
+        "no gain: the best script is 1.01x (1.01 to 1.01) as fast as the untuned code"
+    ]
+    assert not sessions.compiled
+
+
+@pytest.mark.parametrize(("second", "sessions"), [(timing(1.5), 1), (timing(1.93), 2), (timing(1.5, width=0.45), 2)])
+def test_only_candidates_that_may_be_the_fastest_are_measured_again(
+    second: Timing, sessions: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Sessions([[timing(1.9), timing(1.8)], [timing(1.7)]][-sessions:])
+    (winner,) = finalists_of(session, traces, monkeypatch, (timing(2.0), second)).winners.values()
+    assert (winner.trace, winner.timing.ratio) == (traces[0], 1.7)
+    assert len(session.compiled) == sessions
+    assert not session.ratios
+
+
+def test_one_out_of_reach_does_not_hide_the_next_whose_interval_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in (0, 1, 3)]
+    session = Sessions([[timing(1.8), timing(1.9)], [timing(1.85)]])
+    searched = (timing(2.0), timing(1.6), timing(1.5, width=0.45))
+    (winner,) = finalists_of(session, drawn, monkeypatch, searched).winners.values()
+    assert (winner.trace, winner.timing.ratio) == (drawn[2], 1.85)
+    assert session.compiled == [SPACE.script(trace, winner.symbol) for trace in (drawn[0], drawn[2])]
+
+
+def test_the_next_best_takes_the_place_of_one_that_fails_when_repeated(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failure(FailureClass.WRONG_RESULT, "on 2 threads: output 0: 3 of 9 elements are too far off")
+    session = Sessions([[failing], [timing(1.4)]])
+    (winner,) = finalists_of(session, traces, monkeypatch, (timing(2.0), timing(1.5))).winners.values()
+    assert (winner.trace, winner.timing.ratio) == (traces[1], 1.4)
+
+
+def test_a_candidate_slower_than_the_untuned_code_is_not_measured_again_for_its_wide_interval(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([])
+    monkeypatch.setitem(globals(), "SEARCHED", timing(0.95, width=0.2))
+    (note,) = finalists_of(sessions, traces, monkeypatch).reasons.values()
+    assert note.startswith("no gain: the best script is 0.95x")
+    assert not sessions.compiled
+
+
+def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    budgets: list[float] = []
+
+    class Runner(Nothing):
+        def __init__(self, options: RunnerOptions) -> None:
+            budgets.append(options.racing.budget_s)
+
+    sessions = Sessions([[timing(1.5)] * 3, [timing(1.5)], [timing(1.5)]])
+    replace_processes(monkeypatch, sessions, Runner)
+    drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in range(4)]
+    records = [record(trace, "") for trace in drawn]
+    task = task_of("matmul", DISPATCH)
+    light, heavy = (replace(task, key=key, name=key, weight=weight) for key, weight in (("light", 1), ("heavy", 99)))
+    searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in (light, heavy)]
+    found = choose_finalists(searches, RunnerOptions.final("local"))
+    assert list(found.winners) == ["light", "heavy"]
+    assert budgets == [1.0, 1.0, finalists.LIGHT_BUDGET_S]
+    assert len(sessions.compiled) == finalists.FINALISTS + 1
+    assert not sessions.ratios
+
+
+def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions([[timing(1.5)]])
+    replace_processes(monkeypatch, sessions)
+    records = [record(SPACE.sample(np.random.default_rng(seed)), "") for seed in range(4)]
+    searched = cast("TaskSearch", Searched(task_of("matmul", DISPATCH), SPACE, records))
+    found = choose_finalists([searched], RunnerOptions.final("local"), seconds=0.0)
+    (winner,) = found.winners.values()
+    assert winner.trace == records[0].trace
+    assert len(sessions.compiled) == 1
+    assert not sessions.ratios
+
+
+@pytest.mark.parametrize(
+    ("decided", "reported", "note"),
+    [
+        (
+            timing(1.04, width=0.05),
+            None,
+            "no gain: the best script is 1.04x (0.99 to 1.09) as fast as the untuned code",
+        ),
+        (timing(1.04), timing(0.98), "the chosen script was slower when measured again: 0.98x"),
+    ],
+)
+def test_a_gain_that_is_not_certain_or_not_seen_again_is_none(
+    decided: Timing, reported: Timing | None, note: str, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[timing(1.0), decided], [reported] if reported else []])
+    found = finalists_of(sessions, traces, monkeypatch)
+    assert not found.winners
+    assert list(found.reasons.values()) == [note]
+
+
+@pytest.mark.parametrize("repeated", [0, 1])
+def test_why_a_script_failed_when_repeated_is_said_in_words(
+    repeated: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failure(FailureClass.WRONG_RESULT, "random inputs: output 0: 3 of 9 elements are too far off")
+    sessions = Sessions([[timing(1.3), timing(1.2)], [failing]] if repeated else [[failing, failing]])
+    (note,) = finalists_of(sessions, traces, monkeypatch).reasons.values()
+    assert note == f"the {'chosen script' if repeated else 'finalists'} failed when repeated: {failing}"
+    assert str(failing) == f"wrong_result: {failing.message}"
