@@ -1,6 +1,6 @@
 """The first run on a device: what random candidates compute, then how fast tuned programs are; runs unattended.
 
-``python -m benchmarks.device_check --target cuda [--minutes 9] [--python /opt/torch/bin/python] [--markdown FILE]``.
+``python -m benchmarks.device_check --target cuda [--minutes 9] [--python PYTHON] [--markdown FILE] [--keep DIR]``.
 First, random candidates of every sketch are compared with IREE's own code; after a third of the minutes, no further
 program's are. Then programs are tuned, and compared with IREE's own code, with PyTorch and with the device's peak.
 Nothing is fetched: the check runs where mlir-sched and IREE are installed. Ends with exit code 1 when a candidate
@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.device_check.numbers import sample_spaces
+from benchmarks.device_check.candidates import sample_spaces
 from benchmarks.device_check.programs import SAMPLED, TUNED, path_of
 from benchmarks.device_check.report import Report
 from benchmarks.device_check.speeds import Speeds, tune_programs
@@ -49,6 +49,7 @@ def main() -> None:
         python=arguments.python,
         until_s=start_s + whole_s,
         seed=arguments.seed,
+        keep=arguments.keep,
     )
     report = Report(target, numbers, speeds, time.monotonic() - start_s)
     report.write(arguments.markdown, arguments.json)
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tune", nargs="*", default=TUNED, metavar="PROGRAM", help="programs that are tuned")
     parser.add_argument("--python", default="", help="a Python that has PyTorch, for a comparison")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tuned folders, with their records, there")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--markdown", type=Path, help="write the tables there")
     return parser

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 
-from benchmarks.device_check.numbers import Numbers
+from benchmarks.device_check.candidates import Numbers
 from benchmarks.device_check.speeds import Speed, Speeds
 from benchmarks.operators.report import duration
 from benchmarks.space_audit import SketchAudit

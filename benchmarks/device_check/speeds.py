@@ -82,6 +82,7 @@ def tune_programs(
     python: str,
     until_s: float,
     seed: int,
+    keep: Path | None = None,
 ) -> Speeds:
     """Tune programs in equal parts of the time that is left.
 
@@ -93,6 +94,7 @@ def tune_programs(
         python: A Python that has PyTorch; empty for no comparison.
         until_s: Time (``time.monotonic``) at the end.
         seed: Seed of every search.
+        keep: Folder in which the tuned folders are kept, by the names of the programs; None keeps none.
     """
     torch, problems = _torch_times(names, target, python)
     speeds = list[Speed]()
@@ -103,9 +105,9 @@ def tune_programs(
             continue
         try:
             path = path_of(name)
+            options = TuneOptions(target=target_name, minutes=minutes, seed=seed, threads=threads)
             with tempfile.TemporaryDirectory() as folder:
-                options = TuneOptions(target=target_name, minutes=minutes, seed=seed, threads=threads)
-                result = tune(path, folder, options=options)
+                result = tune(path, keep / name if keep else folder, options=options)
             timed = torch.get(name) or {}
             flops = flops_of(extract(path, target))
             speeds.append(Speed(name, flops, result, timed.get("call_s"), timed.get("row_s")))

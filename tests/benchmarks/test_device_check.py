@@ -14,7 +14,7 @@ from measured_programs import fake_program
 from payloads import matmul
 
 from benchmarks.device_check import speeds
-from benchmarks.device_check.numbers import Numbers
+from benchmarks.device_check.candidates import Numbers
 from benchmarks.device_check.programs import SAMPLED, TUNED, path_of
 from benchmarks.device_check.report import Report
 from benchmarks.device_check.speeds import Speed, Speeds, tune_programs

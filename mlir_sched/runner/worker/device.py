@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
@@ -27,6 +28,15 @@ _ELEMENT_TYPES = {
     "i8": rt.HalElementType.SINT_8,
     "i1": rt.HalElementType.BOOL_8,
 }
+
+
+_WRITTEN = int(rt.MemoryType.HOST_LOCAL) | int(rt.MemoryType.DEVICE_VISIBLE)
+"""Memory that the host writes."""
+_READ = _WRITTEN | int(rt.MemoryType.HOST_CACHED)
+"""Memory that the host reads: without a cache, memory of CUDA is write-combined, and its reading takes far longer.
+Source: ``iree_hal_cuda_allocator_allocate_buffer`` of IREE's ``cuda_allocator.c``."""
+_LONGEST_PATTERN = 4
+"""Bytes of the longest pattern that devices fill buffers with. Source: ``iree_hal_command_buffer_fill_buffer``."""
 
 
 class Device(ABC):
@@ -140,30 +150,42 @@ class RemoteDevice(Device):
 
     def read(self, view: Any, spec: TensorSpec) -> Array:
         """Return a copy of what a buffer view holds."""
-        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_TARGET)
+        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_TARGET, _READ)
         self._copy(view.get_buffer(), staging)
         return np.array(staging.map().asarray(spec.shape, _word(spec))).view(dtype_of(spec))
 
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
-        """Fill a buffer view through a staging buffer."""
-        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_SOURCE)
-        staging.map().asarray(spec.shape, _word(spec))[...] = array.view(_word(spec))
+        """Fill a buffer view: with a scalar on the device, with other arrays through a staging buffer."""
+        words = array.view(_word(spec))
+        if words.ndim == 0 and (pattern := _pattern(words)) is not None:
+            self._fill(view.get_buffer(), pattern)
+            return
+        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_SOURCE, _WRITTEN)
+        staging.map().asarray(spec.shape, _word(spec))[...] = words
         self._copy(staging, view.get_buffer())
 
-    def _staging(self, size_bytes: int, usage: Any) -> Any:
+    def _staging(self, size_bytes: int, usage: Any, memory_type: Any) -> Any:
         return self._device.allocator.allocate_buffer(
-            memory_type=rt.MemoryType.HOST_LOCAL | rt.MemoryType.DEVICE_VISIBLE,
+            memory_type=memory_type,
             allowed_usage=usage | rt.BufferUsage.MAPPING_SCOPED,
             allocation_size=size_bytes,
         )
 
     def _copy(self, source: Any, target: Any) -> None:
         """Copy a whole buffer on the device's queue and wait for it."""
+        self._queue(partial(self._device.queue_copy, source, target))
+
+    def _fill(self, target: Any, pattern: Array) -> None:
+        """Fill a whole buffer on the device's queue and wait for it."""
+        commands = rt.HalCommandBuffer(self._device)
+        commands.fill(target, pattern, end=True)
+        self._queue(partial(self._device.queue_execute, commands))
+
+    def _queue(self, command: Callable[..., None]) -> None:
+        """Queue a command and wait for its end."""
         semaphore = self._device.create_semaphore(0)
         done = rt.HalFence.create_at(semaphore, 1)
-        self._device.queue_copy(
-            source, target, wait_semaphores=rt.HalFence.create_at(semaphore, 0), signal_semaphores=done
-        )
+        command(wait_semaphores=rt.HalFence.create_at(semaphore, 0), signal_semaphores=done)
         done.wait()
 
 
@@ -227,6 +249,14 @@ class LoadedProgram:
         if not spec.by_value:
             return results.get_as_object(index, rt.HalBufferView)
         return self._device.buffer(np.array(results.get_variant(index), dtype_of(spec)), spec)
+
+
+def _pattern(word: Array) -> Array | None:
+    """Return what a device fills a buffer with so that every element is a word; None where a word is too long."""
+    if word.itemsize <= _LONGEST_PATTERN:
+        return word
+    parts = word.reshape(1).view(f"u{_LONGEST_PATTERN}")
+    return parts[:1] if (parts == parts[0]).all() else None
 
 
 def _word(spec: TensorSpec) -> np.dtype[Any]:
