@@ -53,9 +53,9 @@ class ArrayDevice:
         """Return a new buffer that holds an array."""
         return View(np.array(array).view(dtype_of(spec)).reshape(spec.shape))
 
-    def read(self, view: View, spec: TensorSpec) -> Array:
-        """Return the memory of a buffer."""
-        return view.memory
+    def read(self, view: View, spec: TensorSpec, *, keep: bool = False) -> Array:
+        """Return the memory of a buffer, or a copy to keep."""
+        return view.memory.copy() if keep else view.memory
 
     def write(self, view: View, spec: TensorSpec, array: Array) -> None:
         """Fill a buffer."""

@@ -57,7 +57,7 @@ class IreePeer(Peer):
     ) -> np.ndarray[Any, Any]:
         """Return a copy of the first result."""
         view, *_ = loaded.call(buffers, ())
-        return self._device.read(view, outputs[0]).copy()
+        return self._device.read(view, outputs[0], keep=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.blocks import blocks
 from mlir_sched.runner.element_types import Array
 
 IntegerRange: TypeAlias = tuple[int, int]
@@ -90,6 +91,4 @@ Checks: TypeAlias = tuple[Check, ...]
 
 
 def _is_whole(reference: Array, below: float) -> bool:
-    wide = reference.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        return bool((np.abs(wide) < below).all()) and np.array_equal(wide, np.rint(wide))
+    return all((np.abs(block) < below).all() and np.array_equal(block, np.rint(block)) for block in blocks(reference))

@@ -195,7 +195,13 @@ def write_and_read(element_type: str) -> None:
     right = np.array_equal(device.read(view, spec), first)
     device.write(view, spec, second)
     right &= np.array_equal(device.read(view, spec), second)
+    kept = device.read(view, spec, keep=True)
     device.write(view, spec, poison_bits(spec))
+    right &= bool((device.read(view, spec).view(poison_bits(spec).dtype) == poison_bits(spec)).all())
+    right &= np.array_equal(kept, second)
+    larger = TensorSpec((70, 5), element_type)  # than the staging buffers are by now
+    values = make_inputs((larger,), Check(InputKind.EXACT, 3))[0]
+    right &= np.array_equal(device.read(device.buffer(values, larger), larger), values)
     right &= bool((device.read(view, spec).view(poison_bits(spec).dtype) == poison_bits(spec)).all())
     os._exit(0 if right else 1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
@@ -65,8 +65,14 @@ class Device(ABC):
         )
 
     @abstractmethod
-    def read(self, view: Any, spec: TensorSpec) -> Array:
-        """Return the elements of a buffer view, in its shape and element type: a copy, or a view of its memory."""
+    def read(self, view: Any, spec: TensorSpec, *, keep: bool = False) -> Array:
+        """Return the elements of a buffer view, in its shape and element type.
+
+        Args:
+            view: What to read.
+            spec: Its shape and element type.
+            keep: Whether the elements are kept: otherwise they may be gone at the next call of this device or program.
+        """
 
     @abstractmethod
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
@@ -120,9 +126,10 @@ class LocalDevice(Device):
         """Return the device for programs on so many threads, of which there are as many workers if several."""
         return cls(instance, LOCAL_SYNC if threads == 1 else LOCAL_TASK)
 
-    def read(self, view: Any, spec: TensorSpec) -> Array:
-        """Return the memory of a buffer view, without a copy."""
-        return self._words(view, spec).view(dtype_of(spec))
+    def read(self, view: Any, spec: TensorSpec, *, keep: bool = False) -> Array:
+        """Return the memory of a buffer view, or a copy to keep."""
+        elements = self._words(view, spec).view(dtype_of(spec))
+        return elements.copy() if keep else elements
 
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
         """Write into the memory of a buffer view."""
@@ -130,6 +137,25 @@ class LocalDevice(Device):
 
     def _words(self, view: Any, spec: TensorSpec) -> Array:
         return np.asarray(view.map().asarray(spec.shape, _word(spec)))
+
+
+@dataclass(frozen=True)
+class _Staging:
+    """A buffer between the memories of a device and the host.
+
+    Attributes:
+        buffer: The buffer.
+        mapped: Its memory as the host sees it.
+        bytes: Its size.
+    """
+
+    buffer: Any
+    mapped: Any
+    bytes: int
+
+    def words(self, spec: TensorSpec) -> Array:
+        """Return the first elements as unsigned integers, in the shape of ``spec``."""
+        return np.asarray(self.mapped.asarray(spec.shape, _word(spec)))
 
 
 class RemoteDevice(Device):
@@ -147,12 +173,14 @@ class RemoteDevice(Device):
 
     def __init__(self, instance: Any, uri: str) -> None:
         super().__init__(instance, rt.get_device(uri, cache=False))
+        self._stagings: dict[int, _Staging] = {}
 
-    def read(self, view: Any, spec: TensorSpec) -> Array:
-        """Return a copy of what a buffer view holds."""
-        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_TARGET, _READ)
-        self._copy(view.get_buffer(), staging)
-        return np.array(staging.map().asarray(spec.shape, _word(spec))).view(dtype_of(spec))
+    def read(self, view: Any, spec: TensorSpec, *, keep: bool = False) -> Array:
+        """Return what a buffer view holds: a copy to keep, or the memory of a staging buffer."""
+        staging = self._staging(spec.bytes, _READ)
+        self._copy(view.get_buffer(), staging.buffer, spec.bytes)
+        elements = staging.words(spec).view(dtype_of(spec))
+        return elements.copy() if keep else elements
 
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
         """Fill a buffer view: with a scalar on the device, with other arrays through a staging buffer."""
@@ -160,32 +188,36 @@ class RemoteDevice(Device):
         if words.ndim == 0 and (pattern := _pattern(words)) is not None:
             self._fill(view.get_buffer(), pattern)
             return
-        staging = self._staging(spec.bytes, rt.BufferUsage.TRANSFER_SOURCE, _WRITTEN)
-        staging.map().asarray(spec.shape, _word(spec))[...] = words
-        self._copy(staging, view.get_buffer())
+        staging = self._staging(spec.bytes, _WRITTEN)
+        staging.words(spec)[...] = words
+        self._copy(staging.buffer, view.get_buffer(), spec.bytes)
 
-    def _staging(self, size_bytes: int, usage: Any, memory_type: Any) -> Any:
-        return self._device.allocator.allocate_buffer(
-            memory_type=memory_type,
-            allowed_usage=usage | rt.BufferUsage.MAPPING_SCOPED,
-            allocation_size=size_bytes,
-        )
+    def _staging(self, size_bytes: int, memory_type: int) -> _Staging:
+        """Return a buffer of at least so many bytes in memory of a type; later calls use it again."""
+        kept = self._stagings.get(memory_type)
+        if kept is None or kept.bytes < size_bytes:
+            usage = rt.BufferUsage.TRANSFER | rt.BufferUsage.MAPPING_SCOPED
+            buffer = self._device.allocator.allocate_buffer(memory_type, usage, size_bytes)
+            kept = self._stagings[memory_type] = _Staging(buffer, buffer.map(), size_bytes)
+        return kept
 
-    def _copy(self, source: Any, target: Any) -> None:
-        """Copy a whole buffer on the device's queue and wait for it."""
-        self._queue(partial(self._device.queue_copy, source, target))
+    def _copy(self, source: Any, target: Any, size_bytes: int) -> None:
+        """Copy the first bytes of a buffer on the device's queue and wait for it."""
+        commands = rt.HalCommandBuffer(self._device)
+        commands.copy(source, target, length=size_bytes, end=True)
+        self._execute(commands)
 
     def _fill(self, target: Any, pattern: Array) -> None:
         """Fill a whole buffer on the device's queue and wait for it."""
         commands = rt.HalCommandBuffer(self._device)
         commands.fill(target, pattern, end=True)
-        self._queue(partial(self._device.queue_execute, commands))
+        self._execute(commands)
 
-    def _queue(self, command: Callable[..., None]) -> None:
-        """Queue a command and wait for its end."""
+    def _execute(self, commands: Any) -> None:
+        """Execute commands on the device's queue and wait for their end."""
         semaphore = self._device.create_semaphore(0)
         done = rt.HalFence.create_at(semaphore, 1)
-        command(wait_semaphores=rt.HalFence.create_at(semaphore, 0), signal_semaphores=done)
+        self._device.queue_execute(commands, rt.HalFence.create_at(semaphore, 0), done)
         done.wait()
 
 

@@ -249,7 +249,7 @@ class Workspace:
     def _compute_references(self, loaded: LoadedProgram, index: int) -> None:
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
-        case.references = [device.read(view, spec).copy() for view, spec in results]
+        case.references = [device.read(view, spec, keep=True) for view, spec in results]
         if not self._specs.writes_into_arguments:
             self._poison(results)
             self._overwritten |= self._changed_inputs(index).keys()
@@ -285,8 +285,8 @@ class Workspace:
                 continue
             spec, word = self._specs.inputs[position], f"u{array.dtype.itemsize}"
             found = self._on_device.device.read(self._on_device.inputs[index][position], spec)
-            if elements := int((found.view(word) != array.view(word)).sum()):
-                changed[position] = elements
+            if not np.array_equal(found.view(word), array.view(word)):
+                changed[position] = int((found.view(word) != array.view(word)).sum())
         return changed
 
     def _restore_input(self, index: int, position: int) -> None:

@@ -49,8 +49,8 @@ class ArrayDevice:
     def buffer(self, array: Any, spec: TensorSpec) -> View:
         return np.array(array).view(np.float32).reshape(spec.shape).view(View)
 
-    def read(self, view: View, spec: TensorSpec) -> Any:
-        return np.asarray(view)
+    def read(self, view: View, spec: TensorSpec, *, keep: bool = False) -> Any:
+        return np.array(view) if keep else np.asarray(view)
 
     def write(self, view: View, spec: TensorSpec, array: Any) -> None:
         view.view(np.uint32)[...] = array.view(np.uint32)
