@@ -34,7 +34,7 @@ from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
-from mlir_sched.tuning.estimating import CompileAndAssemble, modelled_device
+from mlir_sched.tuning.estimating import CompileAndAssemble
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
@@ -42,6 +42,7 @@ from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase, PhaseClock
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
+from mlir_sched.tuning.time_model import modelled_device
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.version import __version__
 

@@ -23,6 +23,7 @@ from mlir_sched.program.building import build_variants
 from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.search.preselection import DRAWN
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL, Target
@@ -46,6 +47,7 @@ from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase, PhaseClock
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
+from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
@@ -99,8 +101,11 @@ def tune(
         final = RunnerOptions.final(target.driver, threads=target.cores)
         errors = ErrorLog(folder)
 
+        time_model = TimeModel.of(target)
+
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
-            return CompileAndRun(built.model.task_flags, replace(measuring, threads=built.on(target).cores))
+            on_cores = replace(measuring, threads=built.on(target).cores)
+            return CompileAndRun(built.model.task_flags, on_cores, model=time_model)
 
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
@@ -127,6 +132,7 @@ def tune(
                 start=start,
                 generation=generation,
                 start_from=start_from,
+                drawn=DRAWN if time_model is not None and options.strategy != "random" else 1,
             )
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)

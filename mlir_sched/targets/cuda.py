@@ -83,6 +83,7 @@ def describe(resolved: str, device: CudaDevice, flags: tuple[str, ...]) -> Targe
         vector_registers=VECTOR_REGISTERS,
         gpu=smaller_limits(gpu_limits(resolved), device.limits),
         gpu_resources=device.resources,
+        assembler=device.architecture,
         machine=(("device", device.name), ("runtime", runtime_version())),
     )
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 
-from mlir_sched.assembly.estimate import estimate
-from mlir_sched.assembly.promises import why_broken
-from mlir_sched.assembly.ptx import PtxError, device_code, read_kernel
-from mlir_sched.assembly.ptxas import AssemblyError, assemble, find_assembler
+from mlir_sched.assembly.ptx import PtxError
+from mlir_sched.assembly.ptxas import AssemblyError
 from mlir_sched.compiler import CompileResult, CompilerPool
-from mlir_sched.errors import Failure, FailureClass, UserError
+from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.reasons import reason
-from mlir_sched.targets.target import GpuResources, Target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.evaluator import UntunedError
+from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.untuned_code import UntunedCode
 
 
@@ -35,8 +34,7 @@ class CompileAndAssemble:
     """
 
     def __init__(self, flags: tuple[str, ...], target: Target, *, workers: int | None = None) -> None:
-        self._device, self._architecture = modelled_device(target), target.assembler
-        self._assembler = find_assembler()
+        self._model = TimeModel(target)
         self._pool = CompilerPool(flags, workers=workers)
         self._untuned_code = UntunedCode(self._pool)
         self._untuned: dict[str, Timing] = {}
@@ -47,7 +45,7 @@ class CompileAndAssemble:
         if result.failure is not None:
             raise UntunedError(f"IREE cannot compile this dispatch alone: {reason(result.failure.message)}")
         try:
-            seconds = self._seconds(task, result)
+            seconds = self._model.seconds(task, result)
         except (AssemblyError, PtxError) as error:
             raise UntunedError(f"the time of its untuned code cannot be estimated: {reason(str(error))}") from error
         self._untuned[task.key] = estimated(seconds, seconds)
@@ -79,46 +77,10 @@ class CompileAndAssemble:
 
     def _outcome(self, task: Task, result: CompileResult, script: str) -> Outcome:
         try:
-            timing = estimated(self._seconds(task, result, script), self._untuned[task.key].median_s)
+            timing = estimated(self._model.seconds(task, result, script), self._untuned[task.key].median_s)
         except (AssemblyError, PtxError) as error:
             return Outcome(None, Failure(FailureClass.ASSEMBLY_ERROR, str(error)), result.binary_hash)
         return Outcome(timing, None, result.binary_hash)
-
-    def _seconds(self, task: Task, result: CompileResult, script: str = "") -> float:
-        """Return the estimated time of one call; without a script, that of the untuned code.
-
-        Raises:
-            AssemblyError: The assembler refuses the code, or the code of a script spills registers or lacks
-                instructions that the script asks for.
-            PtxError: The code or its launch cannot be read.
-        """
-        assert result.vmfb is not None
-        if result.launch is None:
-            raise PtxError("the number of workgroups depends on values of the program")
-        code = device_code(result.vmfb)
-        assembled = assemble(self._assembler, code, self._architecture)
-        kernel = read_kernel(code)
-        if script and assembled.spilled_bytes:
-            raise AssemblyError(f"{assembled.spilled_bytes} bytes of registers are spilled to memory")
-        if broken := why_broken(script, kernel):
-            raise AssemblyError(broken)
-        footprint = sum(tensor.bytes for tensor in (*task.inputs, *task.outputs))
-        found = estimate(kernel, assembled, result.launch, self._device, footprint_bytes=footprint)
-        return found.seconds
-
-
-def modelled_device(target: Target) -> GpuResources:
-    """Return what the model of time knows of a target's device.
-
-    Raises:
-        UserError: There is no model of such devices.
-    """
-    if target.gpu_resources is None:
-        raise UserError(
-            f"candidates for the target {target.name} can be compiled, but there is no model of its devices by which "
-            "they could be ranked; there is one for cuda"
-        )
-    return target.gpu_resources
 
 
 def estimated(seconds: float, untuned_s: float) -> Timing:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from mlir_sched.compiler import CompilerPool
+from mlir_sched.assembly.ptx import PtxError
+from mlir_sched.assembly.ptxas import AssemblyError
+from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import BuiltVariant
@@ -17,6 +20,7 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.untuned_code import UntunedCode
 
 
@@ -48,6 +52,14 @@ class Evaluator(Protocol):
             scripts: Scripts to evaluate.
             known: Outcomes by binary hash: a script that compiles to a known binary is not run again.
         """
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Says what scripts are likely to take before they are evaluated."""
+
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
+        """Return the estimated seconds per call of every script; None where there is no estimate."""
 
 
 class Evaluators(ExitStack):
@@ -85,11 +97,19 @@ class CompileAndRun:
         flags: Compiler flags of all tasks.
         options: How programs are run and timed.
         workers: Compiler processes; by default one per CPU.
+        model: Estimates times; without a model there are no estimates.
     """
 
     def __init__(
-        self, flags: tuple[str, ...], options: RunnerOptions | None = None, *, workers: int | None = None
+        self,
+        flags: tuple[str, ...],
+        options: RunnerOptions | None = None,
+        *,
+        workers: int | None = None,
+        model: TimeModel | None = None,
     ) -> None:
+        self._model = model
+        self._ahead: dict[str, CompileResult] = {}
         self._runner = Runner(options)
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
         self._untuned_code = UntunedCode(self._pool)
@@ -107,7 +127,7 @@ class CompileAndRun:
         baseline = self._baseline(task)
         programs: dict[int, Program] = {}
         hashes: dict[int, str] = {}
-        for index, result in self._pool.compile(task.source, scripts, task.constants):
+        for index, result in self._compiled(task, scripts):
             if result.failure is not None or result.vmfb is None:
                 yield index, Outcome(None, result.failure, result.binary_hash)
             elif result.binary_hash in known:
@@ -128,6 +148,17 @@ class CompileAndRun:
         for index in sorted(programs):
             yield index, by_hash[hashes[index]]
 
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
+        """Return what the model says; the compiled code is kept for the next call of :meth:`evaluate`."""
+        if self._model is None:
+            return [None] * len(scripts)
+        with ThreadPoolExecutor(self._pool.workers) as assembling:  # threads that wait for the assembler's processes
+            found = {}
+            for index, result in self._pool.compile(task.source, scripts, task.constants):
+                self._ahead[scripts[index]] = result
+                found[index] = assembling.submit(self._estimated_s, task, result, scripts[index])
+            return [found[index].result() for index in range(len(scripts))]
+
     def close(self) -> None:
         """End all processes."""
         self._pool.close()
@@ -140,6 +171,21 @@ class CompileAndRun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _compiled(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
+        """Yield (index in ``scripts``, result) per script; only what was not compiled ahead is compiled."""
+        ahead, self._ahead = self._ahead, {}
+        missing = [index for index, script in enumerate(scripts) if script not in ahead]
+        yield from ((index, ahead[script]) for index, script in enumerate(scripts) if script in ahead)
+        compiled = self._pool.compile(task.source, [scripts[index] for index in missing], task.constants)
+        yield from ((missing[position], result) for position, result in compiled)
+
+    def _estimated_s(self, task: Task, result: CompileResult, script: str) -> float | None:
+        assert self._model is not None
+        try:
+            return None if result.vmfb is None else self._model.seconds(task, result, script)
+        except (AssemblyError, PtxError):
+            return None
 
     def _baseline(self, task: Task, following: Sequence[Task] = ()) -> _Baseline:
         if task.key not in self._baselines:

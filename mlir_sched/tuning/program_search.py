@@ -306,7 +306,8 @@ class ProgramSearch:
         assert untuned is not None
         space = DesignSpace(self.run.space, task.dispatch, self.target)
         strategy = strategy_for(self.run.options, space, self._model, index)
-        search = TaskSearch(task, space, strategy, stored, TaskHistory(untuned), starts_in(space, self.run.start_from))
+        starts, history = starts_in(space, self.run.start_from), TaskHistory(untuned)
+        search = TaskSearch(task, space, strategy, stored, history, starts, self.run.drawn)
         search.warm_start()
         self.searches.append(search)
         self.tell(Phase.UNTUNED)

@@ -9,6 +9,7 @@ from functools import cached_property
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
 from mlir_sched.search import Demand, Observation, SearchStrategy, TaskProgress
+from mlir_sched.search.preselection import preselect
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -16,7 +17,7 @@ from mlir_sched.tuning.evaluator import seconds_against
 from mlir_sched.tuning.task_demand import demand_of
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_records import Candidate, TaskRecords
-from mlir_sched.tuning.work import CandidateWork
+from mlir_sched.tuning.work import CandidateWork, EstimateWork, Work
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class TaskSearch:
         stored: The task's records in the store.
         history: What this run knows of the task's candidates.
         starts: Traces, not tried yet, that come before the strategy's own.
+        drawn: Traces per candidate of the first round, which are the best of them by the estimates of a model.
         exhausted: Whether the strategy has nothing left, or all candidates of the last round met internal errors.
         handed_out: The work of this process.
     """
@@ -53,6 +55,7 @@ class TaskSearch:
     stored: TaskRecords
     history: TaskHistory
     starts: Sequence[Trace] = ()
+    drawn: int = 1
     exhausted: bool = False
     handed_out: list[CandidateWork] = field(default_factory=list)
 
@@ -67,7 +70,7 @@ class TaskSearch:
         """Have a trace tried before the strategy's own, after the traces that were given earlier."""
         self.starts = [*self.starts, trace]
 
-    def round(self, size: int, limit: int) -> Generator[CandidateWork, None, Round]:
+    def round(self, size: int, limit: int) -> Generator[Work, None, Round]:
         """Try the first ``limit`` of up to ``size`` new candidates; when none is left, the task is exhausted.
 
         The strategy is always asked for a whole round, so that a run with a larger budget gets the same candidates.
@@ -75,16 +78,16 @@ class TaskSearch:
         Yields:
             Work, which is to be run before the round goes on.
         """
-        traces = self._suggest(size)[:limit]
+        traces, errors = yield from self._suggest(size, limit)
         if not traces:
             self.exhausted = True
-            return Round()
+            return Round(None, errors)
         before = self.history.best_trace()
-        records = yield from self._evaluated(traces)
+        records = yield from self._evaluated(traces[:limit])
         self.exhausted = all(_internal_error(record) for record in records)
-        self.history.end_round(len(traces))
+        self.history.end_round(len(records))
         best = self.history.best_trace()
-        return Round(None if best == before else best, _internal_errors(records))
+        return Round(None if best == before else best, (*errors, *_internal_errors(records)))
 
     def further(self, trace: Trace) -> Generator[CandidateWork, None, Round]:
         """Try a trace that was found for another task, as a part of the last round; the task has had a round.
@@ -129,11 +132,24 @@ class TaskSearch:
         """Return the seconds that the task takes per run of the model with its best candidate so far."""
         return self.task.weight * self.history.seconds_per_call()
 
-    def _suggest(self, count: int) -> list[Trace]:
-        """Return up to ``count`` new traces: those that were given, then the strategy's own."""
+    def _suggest(self, count: int, limit: int) -> Generator[Work, None, tuple[list[Trace], tuple[str, ...]]]:
+        """Return up to ``count`` new traces, those that were given before the strategy's own, and internal errors.
+
+        Yields:
+            Estimates of the strategy's first traces, where there is a model: of so many as ``limit`` candidates need.
+        """
         first, self.starts = self.starts[:count], self.starts[count:]
         self.strategy.exclude(first)
-        return [*first, *self.strategy.suggest(count - len(first))]
+        wanted = count - len(first)
+        if self.drawn == 1 or self.history.records:
+            return [*first, *self.strategy.suggest(wanted)], ()
+        drawn = [self._candidate(trace) for trace in self.strategy.suggest(wanted * self.drawn)[: limit * self.drawn]]
+        work = EstimateWork(self.task, [candidate.script for candidate in drawn if not candidate.problem])
+        yield work
+        seconds = iter(work.seconds)
+        estimated = [None if candidate.problem else next(seconds) for candidate in drawn]
+        chosen = preselect([candidate.trace for candidate in drawn], estimated, wanted)
+        return [*first, *chosen], work.internal_errors
 
     def _evaluated(self, traces: Sequence[Trace]) -> Generator[CandidateWork, None, list[Record]]:
         """Learn from the records of candidates and return them; those that are not in the store are handed out."""

@@ -38,6 +38,7 @@ class TuningRun:
         key: The same in every process that works on this run; the run's decisions are kept under this key.
         clock: Counts the seconds of all processes that work on this run.
         budget: What the run may spend.
+        drawn: Traces per candidate of a task's first round (``TaskSearch``).
     """
 
     options: TuneOptions
@@ -49,6 +50,7 @@ class TuningRun:
     key: str
     clock: RunClock
     budget: Budget
+    drawn: int = 1
 
     @staticmethod
     def of(
@@ -61,15 +63,17 @@ class TuningRun:
         start: float,
         generation: int = 0,
         start_from: Sequence[Trace] = (),
+        drawn: int = 1,
     ) -> TuningRun:
         """Return the run on a model, begun now or resumed.
 
         Args:
-            options, target, space, store, generation, start_from: As the attributes.
+            options, target, space, store, generation, start_from, drawn: As the attributes.
             built: All variants of the model.
             start: When this process began with the run, by ``time.monotonic()``.
         """
         asked = _asked(options, target, space, built, start_from, generation)
+        asked += [drawn] if drawn > 1 else []  # so that the keys of runs without a model stay what they were
         key = _digest([*asked, options.trials, options.minutes])
         clock = RunClock(store, _digest([*asked, "clock"]), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
@@ -77,7 +81,7 @@ class TuningRun:
         fastest = min((b for b in built if b.timing is not None), key=_call_s, default=built[0])
         ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _call_s(fastest), _final(target)))
         budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s)
-        return TuningRun(options, target, space, store, tuple(start_from), generation, key, clock, budget)
+        return TuningRun(options, target, space, store, tuple(start_from), generation, key, clock, budget, drawn)
 
     def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
         """Return about how many seconds it takes to emit a program; arguments as in :func:`emission_s`."""

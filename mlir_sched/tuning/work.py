@@ -11,7 +11,7 @@ from mlir_sched.database.record import Record
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.evaluator import Evaluator, UntunedError
+from mlir_sched.tuning.evaluator import Estimator, Evaluator, UntunedError
 from mlir_sched.tuning.task_records import Candidate, TaskRecords
 
 
@@ -57,6 +57,35 @@ class UntunedWork:
             self.error.__cause__ = error
         else:
             self.timing = self.stored.settle_untuned(outcome)
+
+
+@dataclass
+class EstimateWork:
+    """Scripts of a task whose times are estimated, to choose those that are worth measuring.
+
+    Attributes:
+        task: The task.
+        scripts: The scripts.
+        seconds: Estimated seconds per call of every script; None where there is no estimate.
+        internal_errors: The traceback of an exception for which there is no estimate at all.
+    """
+
+    task: Task
+    scripts: Sequence[str]
+    seconds: list[float | None] = field(default_factory=list)
+    internal_errors: tuple[str, ...] = ()
+
+    def run(self, evaluator: Evaluator) -> None:
+        """Estimate the times; without an estimator, or after an exception, there are none."""
+        self.seconds = [None] * len(self.scripts)
+        if not isinstance(evaluator, Estimator):
+            return
+        try:
+            self.seconds = evaluator.estimates(self.task, self.scripts)
+        except (UserError, OSError):
+            raise
+        except Exception as error:
+            self.internal_errors = ("".join(traceback.format_exception(error)),)
 
 
 @dataclass

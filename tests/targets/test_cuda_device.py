@@ -56,7 +56,7 @@ def test_a_device_of_this_machine_is_described_by_what_its_driver_says(
         (132, 2048) if uri == FIRST else (72, 1536)
     )
     assert target.gpu_resources.memory_bytes_per_s == pytest.approx(3.35e12, rel=0.01), "NVIDIA's figure for an H100"
-    assert not target.assembler, "the driver assembles what it runs"
+    assert target.assembler == ("sm_90" if uri == FIRST else "sm_86")
 
 
 @needs_compiler

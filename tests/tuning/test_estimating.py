@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
+from operator import itemgetter
+from pathlib import Path
 
+import numpy as np
 import pytest
 from fixed_targets import FIXED_CUDA
 from payloads import Payload, matmul
 
 from mlir_sched.assembly.ptxas import Resources
-from mlir_sched.errors import FailureClass
+from mlir_sched.errors import FailureClass, UserError
+from mlir_sched.runner import RunnerOptions
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning import estimating
+from mlir_sched.tuning import time_model
 from mlir_sched.tuning.estimating import CompileAndAssemble
+from mlir_sched.tuning.evaluator import CompileAndRun
+from mlir_sched.tuning.time_model import TimeModel
+
+
+@cache
+def target() -> Target:
+    """A device that need not be there, with limits that do not depend on a driver."""
+    return replace(absent_target("cuda:sm_80"), gpu=FIXED_CUDA.gpu)
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +41,7 @@ def task(cuda_task_for: Callable[[str | Payload], Task]) -> Task:
 @pytest.fixture
 def evaluator(task: Task, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompileAndAssemble]:
     """Yield an evaluator for which every script is compiled to the untuned code."""
-    target = replace(absent_target("cuda:sm_80"), gpu=FIXED_CUDA.gpu)
-    with CompileAndAssemble(task.flags, target, workers=1) as made:
+    with CompileAndAssemble(task.flags, target(), workers=1) as made:
         compiled = made._pool.compile
         monkeypatch.setattr(made._pool, "compile", lambda source, scripts: compiled(source, [None] * len(scripts)))
         yield made
@@ -44,8 +59,45 @@ def test_code_without_what_its_script_asks_for_is_a_failure(task: Task, evaluato
 def test_spilled_registers_are_a_failure_of_a_script_and_not_of_the_untuned_code(
     task: Task, evaluator: CompileAndAssemble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimating, "assemble", lambda *_: Resources(255, 64))
+    monkeypatch.setattr(time_model, "assemble", lambda *_: Resources(255, 64))
     assert evaluator.untuned(task).timing is not None
     ((_, outcome),) = evaluator.evaluate(task, ["transform.yield"], {})
     assert outcome.failure is not None
     assert outcome.failure.message == "64 bytes of registers are spilled to memory"
+
+
+def a_script(task: Task) -> str:
+    """Return the script of a random candidate."""
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(target()), task.dispatch, target())
+    return space.script(space.sample(np.random.default_rng(0)))
+
+
+def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(task: Task) -> None:
+    scripts = [a_script(task), "no script"]
+    with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1, model=TimeModel(target())) as made:
+        seconds, unknown = made.estimates(task, scripts)
+        assert unknown is None
+        with CompileAndAssemble(task.flags, target(), workers=1) as assembling:
+            (first, _) = (outcome for _, outcome in sorted(assembling.evaluate(task, scripts, {}), key=itemgetter(0)))
+        assert first.timing is not None
+        assert seconds == first.timing.median_s
+        made._pool.close()  # nothing is compiled again
+        compiled = dict(made._compiled(task, scripts[:1]))
+    assert compiled[0].vmfb
+
+
+def test_there_are_no_estimates_without_a_model(task: Task) -> None:
+    with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1) as made:
+        assert made.estimates(task, [a_script(task)]) == [None]
+
+
+def test_only_targets_whose_code_is_assembled_have_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert TimeModel.of(target()) is not None
+    assert TimeModel.of(replace(target(), assembler="")) is None
+
+    def missing() -> Path:
+        raise UserError("there is none")
+
+    monkeypatch.setattr(time_model, "find_assembler", missing)
+    assert TimeModel.of(target()) is None

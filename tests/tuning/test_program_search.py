@@ -68,6 +68,66 @@ def test_the_best_time_after_a_round_is_of_the_candidates_up_to_it(tmp_path: Pat
     assert heavy.history.trials[-1] == heavy.tried == len(times)
 
 
+class Estimating(Speedups):
+    """Speed-ups that are known, with estimates: the later a script is drawn, the faster it is said to be."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__(dict.fromkeys(SHAPES, 1.0))
+        self.error = error
+        self.drawn: list[list[str]] = []
+        self.scripts: list[str] = []
+
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
+        del task
+        self.drawn.append(list(scripts))
+        if self.error is not None:
+            raise self.error
+        return [1.0 / (1 + place) for place in range(len(scripts))]
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        self.scripts += scripts
+        return super().evaluate(task, scripts, known)
+
+
+def with_estimates(folder: Path, evaluator: Estimating, heard: Heard) -> ProgramSearch:
+    """Return a search of two rounds of 4 trials over one task, of which the first is chosen by estimates."""
+    with RecordStore.open(folder / "records.sqlite") as store:
+        options = TuneOptions(trials=8, round_size=4, evolution=QUICK)
+        search = program_search(options, store, [task_of("heavy", matmul_dispatch(*SHAPES["heavy"]))], heard=heard)
+        return whole(replace(search, run=replace(search.run, drawn=3)), evaluator)
+
+
+def test_the_first_round_is_the_best_of_many_by_the_estimates_of_a_model(tmp_path: Path) -> None:
+    evaluator = Estimating()
+    program = with_estimates(tmp_path, evaluator, Heard())
+    (drawn,) = evaluator.drawn
+    assert len(drawn) == len(set(drawn)) == 4 * 3
+    assert set(evaluator.scripts[:4]) == set(drawn[-4:])
+    assert not set(evaluator.scripts[4:]) & set(drawn), "what was left is never suggested again"
+    assert program.tried == 8
+
+
+def test_a_task_with_records_needs_no_estimates(tmp_path: Path) -> None:
+    with_estimates(tmp_path, Estimating(), Heard())
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        options = TuneOptions(trials=4, round_size=4, seed=1, evolution=QUICK)
+        search = program_search(options, store, [task_of("heavy", matmul_dispatch(*SHAPES["heavy"]))])
+        whole(replace(search, run=replace(search.run, drawn=3)), evaluator := Estimating())
+    assert not evaluator.drawn
+    assert len(evaluator.scripts) == 4
+
+
+def test_a_model_that_fails_leaves_the_draws_in_their_order(tmp_path: Path) -> None:
+    evaluator, heard = Estimating(RuntimeError("no such register")), Heard()
+    program = with_estimates(tmp_path, evaluator, heard)
+    (drawn,) = evaluator.drawn
+    assert set(evaluator.scripts[:4]) <= set(drawn)
+    assert program.tried == 8
+    assert [text.splitlines()[-1] for text in heard.internal_errors] == ["RuntimeError: no such register"]
+
+
 def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None:
     first, evaluator = searched(tmp_path, {"heavy": 2.0, "other": 1.5, "light": 0.5}, trials=9)
     found = [trace for search in first.searches if (trace := search.history.best_trace())]
