@@ -25,6 +25,9 @@ RELU_GAIN = math.sqrt(2.0)
 _PARTS_SEED = 20261122
 """Seed of the division of inputs into parts: the same in all checks, so that the parts of an input are disjoint."""
 
+_MOVING_SEED = 20261126
+"""Seed of the rounding of inputs."""
+
 
 def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine.
@@ -56,6 +59,17 @@ def alternatives(check: Check) -> Iterator[Check]:
         yield replace(check, kind=InputKind.POSITIVE)
     if check.kind != InputKind.EXACT:
         yield replace(check, kind=InputKind.POSITIVE, gain=1.0)
+
+
+def moved_by_rounding(array: Array) -> Array:
+    """Return an input of f32 or f64 whose elements are each moved by up to one rounding, at random; others as they are.
+
+    Elements of narrower floats cannot be moved by the rounding of what is computed from them.
+    """
+    if array.dtype not in (np.float32, np.float64):
+        return array
+    moved = np.random.default_rng(_MOVING_SEED).uniform(-1.0, 1.0, array.shape) * np.finfo(array.dtype).eps
+    return np.asarray(array.astype(np.float64) * (1.0 + moved), array.dtype)
 
 
 def fan(shape: Sequence[int]) -> float:

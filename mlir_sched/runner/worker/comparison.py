@@ -67,6 +67,17 @@ def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float)
     return _compare_near(reference, actual, tolerance)
 
 
+def deviation(reference: Array, actual: Array) -> float:
+    """Return the largest difference of an element, relative as in :class:`Tolerance`; infinite for NaN and the like."""
+    scale, largest = _rms_of_finite(reference), 0.0
+    for expected, found in zip(blocks(reference), blocks(actual), strict=True):
+        if _special(expected, found).any():
+            return math.inf
+        error, unit = _error(expected, found), _allowed(expected, 1.0, scale)
+        largest = max(largest, float(np.divide(error, unit, out=np.zeros_like(error), where=unit > 0).max(initial=0.0)))
+    return largest
+
+
 def _compare_equal(reference: Array, actual: Array) -> str | None:
     wrong = reference != actual
     if actual.dtype.kind not in "iub":

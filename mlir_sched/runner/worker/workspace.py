@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,15 +16,25 @@ from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind
 from mlir_sched.runner.element_types import Array
-from mlir_sched.runner.inputs import alternatives, make_inputs
+from mlir_sched.runner.inputs import alternatives, make_inputs, moved_by_rounding
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.worker.comparison import compare, holds_poison, poison_bits, poisoned
+from mlir_sched.runner.worker.comparison import compare, deviation, holds_poison, poison_bits, poisoned
 from mlir_sched.runner.worker.device import Device, LoadedProgram
 from mlir_sched.runner.worker.references import constant_outputs, usable_share, why_unverifiable
 
 MOST_COPIES = 1024
 """Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""
+
+
+ROUNDINGS = 16.0
+"""Multiple of the movement of a result under one rounding of every input that the roundings of all ops may move it.
+
+Measured with numpy on a transformer's layer whose softmax is saturated (logits of 770): one rounding of the inputs
+moves the result by 9e-5, and f32 and f64 differ by 3e-4 to 6e-4, by the order of additions; two programs may differ
+twice as much."""
+MOST_MOVED = 1e-2
+"""Most that a result may differ for this reason: a result that rounding moves further says nothing."""
 
 
 class UnverifiableResults(RuntimeError):  # noqa: N818 - a property of the program, not an error of the tool
@@ -39,12 +50,14 @@ class Case:
         wanted: Kind of the wanted check.
         inputs: The inputs.
         references: The right results.
+        sensitivity: How far the rounding of its inputs moves each result; None until it is asked for.
     """
 
     check: Check
     wanted: InputKind
     inputs: tuple[Array, ...]
     references: list[Array] = field(default_factory=list)
+    sensitivity: list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,10 @@ class Workspace:
     (``inputs.alternatives``).
 
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
+
+    A result beyond its tolerance is wrong, unless it is ill-conditioned: unless rounding of the inputs moves the
+    baseline's own result nearly as far (:data:`ROUNDINGS`). The tolerance counts roundings, and does not know that a
+    saturated softmax, say, turns a difference of two large numbers into a factor.
 
     Where the baseline is a whole program, candidates may change an input that the baseline overwrites or returns
     unchanged; such inputs are written anew before each check. IREE 3.13 computes in place on arguments that it should
@@ -152,19 +169,23 @@ class Workspace:
         """Run check ``index`` on a program and say what is wrong, or None."""
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
-        message = None
+        message, far = None, list[tuple[int, float, str]]()
         for position, elements in self._changed_inputs(index).items():
             message = message or f"input {position} was overwritten in {elements} elements"
             self._restore_input(index, position)
         for position, (view, spec) in enumerate(results):
-            if message is None and view.byte_length != spec.bytes:
-                message = f"output {position} has {view.byte_length} bytes instead of {spec.bytes}"
-            if message is None:
-                reference = case.references[position]
-                error = compare(reference, device.read(view, spec), spec, case.check.tolerance_for(spec, reference))
-                message = error and f"output {position}: {error}"
+            if view.byte_length != spec.bytes:
+                message = message or f"output {position} has {view.byte_length} bytes instead of {spec.bytes}"
+            elif message is None:
+                reference, actual = case.references[position], device.read(view, spec)
+                tolerance = case.check.tolerance_for(spec, reference)
+                if error := compare(reference, actual, spec, tolerance):
+                    far.append((position, deviation(reference, actual) if tolerance else math.inf, error))
         # a returned buffer goes back to the pool, where a later call may find it
         self._poison((view, spec) for view, spec in results if view.byte_length == spec.bytes)
+        for position, moved, error in far:
+            if message is None and (moved > MOST_MOVED or moved > self._sensitivity(index)[position]):
+                message = f"output {position}: {error}"
         return message and f"{case.check.kind} inputs: {message}"
 
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
@@ -240,6 +261,20 @@ class Workspace:
             self._replace_inputs(index, best)
             self._compute_references(loaded, index)
 
+    def _sensitivity(self, index: int) -> list[float]:
+        """Return how far rounding may move each result of a case, from a call of the baseline on moved inputs."""
+        case, device = self._cases[index], self._on_device.device
+        if case.sensitivity is None:
+            inputs = zip(case.inputs, self._specs.inputs, strict=True)
+            moved = [device.buffer(moved_by_rounding(array), spec) for array, spec in inputs]
+            results = self._called(device.load(self._specs), moved)
+            case.sensitivity = [
+                ROUNDINGS * deviation(reference, device.read(view, spec))
+                for reference, (view, spec) in zip(case.references, results, strict=True)
+            ]
+            self._poison(results)
+        return case.sensitivity
+
     def _replace_inputs(self, index: int, check: Check) -> None:
         case = self._cases[index]
         case.check, case.inputs = check, make_inputs(self._specs.inputs, check)
@@ -266,12 +301,15 @@ class Workspace:
         return self._buffers
 
     def _results(self, loaded: LoadedProgram, index: int) -> list[tuple[Any, TensorSpec]]:
-        buffers = self._on_device
         for position in self._overwritten:
             self._restore_input(index, position)
-        self._poison(zip(buffers.destinations, self._specs.outputs, strict=False))
-        views = loaded.call(buffers.inputs[index], buffers.destinations)
-        return list(zip(views, self._specs.outputs, strict=True))
+        return self._called(loaded, self._on_device.inputs[index])
+
+    def _called(self, loaded: LoadedProgram, inputs: Sequence[Any]) -> list[tuple[Any, TensorSpec]]:
+        """Call a program once; return its results."""
+        destinations = self._on_device.destinations
+        self._poison(zip(destinations, self._specs.outputs, strict=False))
+        return list(zip(loaded.call(inputs, destinations), self._specs.outputs, strict=True))
 
     def _poison(self, views: Iterable[tuple[Any, TensorSpec]]) -> None:
         for view, spec in views:

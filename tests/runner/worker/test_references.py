@@ -192,3 +192,57 @@ def test_with_one_check_a_result_has_to_differ_in_itself_unless_it_is_a_single_n
     check = next(check for check in checks_for_model((spec,)) if check.kind == InputKind.RANDOM)
     found = [[value.astype(np.float32)]]
     assert why_unverifiable(found, constant_outputs([spec], [check], found)) == reason
+
+
+STEEP = 1e5
+"""Factor in the argument of a sine: a rounding of the argument moves the result by a hundredth."""
+
+
+def steep(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Compute an ill-conditioned function."""
+    outputs[0][...] = np.sin(np.float32(0.03 * STEEP) * inputs[0])
+
+
+def steep_in_another_order(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Compute the same with other roundings."""
+    outputs[0][...] = np.sin(np.float32(0.03) * (np.float32(STEEP) * inputs[0]))
+
+
+def steep_and_wrong(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Compute the same with one wrong element."""
+    steep(inputs, outputs)
+    outputs[0][3] += 0.02
+
+
+def steep_and_lost(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Compute the same with one element that is no number."""
+    steep(inputs, outputs)
+    outputs[0][3] = np.nan
+
+
+def test_a_result_that_rounding_of_the_inputs_moves_as_far_is_right_and_others_are_wrong() -> None:
+    spec = TensorSpec(VECTOR, "f32")
+    others = {"other": steep_in_another_order, "wrong": steep_and_wrong, "lost": steep_and_lost}
+    made, device = workspace(steep, (spec,), (spec,), **others)
+    random = next(i for i, check in enumerate(made.checks) if check.kind == InputKind.RANDOM)
+    verdicts = {}
+    for entry in ("main", *others):
+        loaded = device.load(Program(b"", entry, (spec,), (spec,), writes_into_arguments=False))
+        verdicts[entry] = made.verify(loaded, random)
+    assert verdicts["main"] is verdicts["other"] is None
+    assert "1 of 100 elements are too far off" in (verdicts["wrong"] or "")
+    assert "1 of 100 elements are NaN or infinite" in (verdicts["lost"] or "")
+
+
+def test_a_result_of_a_well_conditioned_program_has_to_be_within_the_tolerance() -> None:
+    spec = TensorSpec(VECTOR, "f32")
+
+    def double(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = 2 * inputs[0]
+
+    def nearly(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = 2 * inputs[0] * np.float32(1 + 1e-3)
+
+    made, device = workspace(double, (spec,), (spec,), nearly=nearly)
+    loaded = device.load(Program(b"", "nearly", (spec,), (spec,), writes_into_arguments=False))
+    assert "too far off" in (made.verify(loaded, 0) or "")
