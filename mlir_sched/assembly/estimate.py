@@ -18,7 +18,7 @@ from mlir_sched.assembly.ptxas import AssemblyError, Resources
 from mlir_sched.compiler.result import Launch
 from mlir_sched.targets.target import GpuResources
 
-VERSION = 3
+VERSION = 4
 """Number of this model; estimates of different versions cannot be compared."""
 PARTITIONS = 4
 """Parts of a multiprocessor that each issue one instruction per clock and have a quarter of its arithmetic and matrix

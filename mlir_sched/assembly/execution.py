@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from mlir_sched.assembly.memory import WARP
 from mlir_sched.assembly.ptx import Instruction, Kernel, PtxError
 
 MAX_STEPS = 300_000
@@ -168,6 +169,8 @@ class _State:
         self._values: dict[str, int] = {f"%ctaid.{axis}": 0 for axis in axes}
         self._values |= {f"%tid.{axis}": number for axis, number in zip(axes, thread, strict=True)}
         self._values |= {f"%ntid.{axis}": n for axis, n in zip(axes, kernel.workgroup_size, strict=True)}
+        (x, y, z), (width, height, _) = thread, kernel.workgroup_size
+        self._values["%laneid"] = (x + width * (y + height * z)) % WARP
         self._parameters = {name: (index + 1) * _PARAMETER for index, name in enumerate(kernel.parameters)}
 
     def holds(self, predicate: str) -> bool:

@@ -74,6 +74,12 @@ def test_addresses_are_those_of_the_first_iteration_relative_to_the_parameters()
     assert third - first == 96
 
 
+def test_a_lane_is_the_number_of_a_thread_in_its_warp() -> None:
+    kernel = read_kernel(ptx("\tmov.u32 %r1, %laneid;\n\tld.global.b32 %r3, [%r1];", size="24, 4, 1"))
+    lanes = [[*Threads(kernel).first_addresses(thread).values()] for thread in ((23, 0, 0), (0, 1, 0), (8, 1, 0))]
+    assert lanes == [[23], [24], [0]]
+
+
 @pytest.mark.parametrize(
     ("code", "wanted"),
     [
