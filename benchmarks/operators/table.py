@@ -92,6 +92,16 @@ def operator_named(name: str) -> Operator:
     raise UserError(f"{name}: neither a .mlir file nor an operator; operators are {known}")
 
 
+CONVERSIONS = frozenset(
+    f"arith.{name}" for name in ("extf", "extsi", "extui", "truncf", "trunci", "sitofp", "uitofp", "fptosi", "fptoui")
+)
+"""Ops that change the type of a number."""
+
+
 def flops_of(model: Model) -> int:
-    """Return the number of scalar operations of a program's dispatches, operations on padding included."""
-    return sum(task.weight * task.dispatch.scalar_ops for task in model.tasks if task.dispatch is not None)
+    """Return the number of scalar operations of a program's dispatches.
+
+    Operations on padding are included, conversions between types are not.
+    """
+    weighted = ((task.weight, op) for task in model.tasks if task.dispatch is not None for op in task.dispatch.ops)
+    return sum(weight * op.iterations * sum(name not in CONVERSIONS for name in op.body) for weight, op in weighted)

@@ -26,7 +26,7 @@ from benchmarks.operators.programs import TUNED, Built, Compiled
 from benchmarks.operators.roofline import Level, Roofline
 from benchmarks.operators.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER, SYNC
 from benchmarks.operators.sampling import TimedWay, interleave
-from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
+from benchmarks.operators.table import MODELS, OPERATORS, Operator, flops_of, operator_of_file, valid_taps
 from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
@@ -66,6 +66,11 @@ def test_every_program_has_at_least_the_operations_that_its_table_asks_for(opera
             assert counted == operator.flops
         else:
             assert counted >= operator.flops
+
+
+def test_conversions_are_no_operations(here: Target) -> None:
+    wide, narrow = (extract(MODELS / f"matmul_1024{kind}.mlir", here) for kind in ("", "_f16"))
+    assert flops_of(wide) == flops_of(narrow) == 2 * 1024**3
 
 
 def test_a_call_before_each_sample_fills_the_caches_but_for_long_calls() -> None:
