@@ -118,10 +118,12 @@ def collect(folder: Path, target: Target) -> Path:
     if not any(tried.values()):
         raise UserError(f"{store_file}: no candidate was measured")
     name = max(tried, key=lambda each: len(tried[each]))
-    features = _space_of(_task_named(name, path, target), target).features([trace for trace, _ in tried[name]])
+    space = _space_of(_task_named(name, path, target), target)
+    found = {(repaired := space.repaired(trace)).key: (repaired, timing) for trace, timing in tried[name]}
+    features = space.features([trace for trace, _ in found.values()])
     DATA.mkdir(exist_ok=True)
     file = DATA / f"{folder.name}{SUFFIX}"
-    points = zip(tried[name], features.tolist(), strict=True)
+    points = zip(found.values(), features.tolist(), strict=True)
     write_measured(
         file,
         name,

@@ -66,9 +66,9 @@ def test_a_result_written_into_a_padded_tensor_is_stored_once(cuda_pool: Compile
 @pytest.mark.parametrize(
     ("name", "values", "results", "step"),
     [
-        ("2d_bias_relu", {"tile_1": (16, 4), "tile_2": (32, 8), "channels": (4,)}, 32, 4),
+        ("2d_bias_relu", {"tile_1": (16, 4), "tile_2": (32, 8), "channels": (4,), "innermost": "channels"}, 32, 4),
         ("2d_strided", {"tile_2": (13, 13), "tile_3": (32, 4), "channels": (3,)}, 52, 3),
-        ("2d_nchw", {"tile_0": (32, 8), "tile_2": (16, 4), "channels": (8,)}, 32, 8),
+        ("2d_nchw", {"tile_0": (32, 8), "tile_2": (16, 4), "channels": (8,), "innermost": "channels"}, 32, 8),
         ("grouped_nhwgc", {"tile_1": (8, 2), "tile_3": (16, 4), "channels": (8,)}, 8, 8),
     ],
 )
@@ -77,7 +77,7 @@ def test_accumulators_stay_in_registers(
 ) -> None:
     """The loop over the sum has the multiply-adds of a thread's tile, and every result is stored once."""
     task = cuda_task_for(CONVOLUTIONS[name])
-    recorder = Recorder(values | {"innermost": "channels"}, on_illegal=OnIllegal.REJECT)
+    recorder = Recorder(values, on_illegal=OnIllegal.REJECT)
     (ptx,) = kernels(cuda_pool, task, [space_of(task, FIXED_CUDA).run("convolution", recorder)[0]])
     assert opcodes(ptx)["fma.rn.f32"] == results * step
     assert elements_of(ptx, "st.global") == results

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from convolution_payloads import CONVOLUTIONS, FUSED_PADDING, POOLINGS, padded_network
 from fixed_targets import FIXED_CUDA, FIXED_VULKAN, assert_golden, assert_refused, space_of
@@ -110,10 +111,16 @@ def test_rule_refuses(vulkan_task_for: TaskFor, name: str, values: dict[str, Val
 GOLDENS: dict[str, tuple[str, dict[str, Value]]] = {
     "convolution": (
         "2d_strided",
-        {"tile_2": (13, 13), "tile_3": (32, 4), "channels": (3,), "innermost": "filter"},
+        {"tile_2": (13, 13), "tile_3": (32, 4), "channels": (1,), "innermost": "filter"},
     ),
     "pooling": ("max_pooling_nchw", {"tile_1": (8, 2), "tile_2": (16, 4)}),
 }
+
+
+def test_channels_that_are_summed_at_once_have_no_place_in_the_order_of_the_loops(vulkan_task_for: TaskFor) -> None:
+    space = space_of(vulkan_task_for(UNPADDED["2d_strided"]), FIXED_VULKAN)
+    drawn = [space.sample(np.random.default_rng(seed), "convolution").values for seed in range(20)]
+    assert {("innermost" in values, values["channels"]) for values in drawn} == {(True, (1,)), (False, (3,))}
 
 
 @pytest.mark.parametrize("name", GOLDENS)

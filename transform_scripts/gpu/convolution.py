@@ -116,7 +116,8 @@ def _sample_reduction(s: Schedule, conv: Convolution, tile: dict[Loop, int]) -> 
     step = s.sample_tile("channels", channels[-1], most=MAX_REDUCTION_STEP, power=1.0) if channels else 1
     s.require_registers(conv.op, tile, step=step, most_vectors=MAX_THREAD_VECTORS)
     summed = by_one(channels) | dict.fromkeys(channels[-1:], step)
-    if taps and channels and s.sample_choice("innermost", ("channels", "filter")) == "filter":
+    walked = len(channels) > 1 or any(step < channel.extent for channel in channels)  # over several iterations
+    if taps and walked and s.sample_choice("innermost", ("channels", "filter")) == "filter":
         return summed | by_one(taps)
     return by_one(taps) | summed
 

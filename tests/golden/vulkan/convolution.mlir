@@ -23,7 +23,7 @@ module attributes {transform.with_named_sequence} {
     transform.apply_cse to %arg0 : !transform.any_op
     %ops = transform.structured.match ops{["linalg.generic"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %op_12:2 = transform.split_handle %ops : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %channels_0 = transform.param.constant 3 : i64 {mlir_sched.distribution = {extent = 3 : i64, kind = "perfect_tile", levels = 1 : i64, max_innermost = 16 : i64, size_powers = [1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "channels"} -> !transform.param<i64>
+    %channels_0 = transform.param.constant 1 : i64 {mlir_sched.distribution = {extent = 3 : i64, kind = "perfect_tile", levels = 1 : i64, max_innermost = 16 : i64, size_powers = [1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "channels"} -> !transform.param<i64>
     %innermost = transform.param.constant "filter" {mlir_sched.distribution = {choices = ["channels", "filter"], kind = "categorical"}, mlir_sched.name = "innermost"} -> !transform.any_param
     %tiled_13, %tiled_14 = transform.structured.tile_using_for %op_12#0 tile_sizes [0, 0, 0, 0, 0, 0, %channels_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %tiled_15, %tiled_16 = transform.structured.tile_using_for %tiled_13 tile_sizes [0, 0, 0, 0, 1, 0, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -84,7 +84,7 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.canonicalization
     } : !transform.any_op
     transform.apply_cse to %function_30 : !transform.any_op
-    %value = transform.param.constant "fe2b70044352ba75" -> !transform.any_param
+    %value = transform.param.constant "eb1a37a07ca1729e" -> !transform.any_param
     transform.annotate %function_30 "mlir_sched.applied" = %value : !transform.any_op, !transform.any_param
     transform.yield 
   }
