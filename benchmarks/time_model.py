@@ -35,8 +35,9 @@ from mlir_sched.tuning.estimating import CompileAndAssemble
 DATA = Path(__file__).parent / "data" / "h200"
 """Candidates that searches measured on an NVIDIA H200 (``benchmarks.device_check``), 2026-11-26."""
 SUFFIX = ".jsonl.gz"
-TITLES = ("program", "candidates", "refused", "measured", "correlation", "model's first", "best of its first 4")
 FAVOURITES = 4
+_LAST = ("correlation", "model's first", f"best of its first {FAVOURITES}")
+TITLES = ("program", "candidates", "refused", "measured", *_LAST)
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,6 @@ class Program:
     task: Task
     space: DesignSpace
 
-    @property
-    def footprint_bytes(self) -> int:
-        """Bytes of the dispatch's inputs and outputs."""
-        return sum(tensor.bytes for tensor in (*self.task.inputs, *self.task.outputs))
-
 
 @dataclass(frozen=True)
 class Draws:

@@ -69,7 +69,7 @@ def ranked(program: Program, entries: Entries, target: Target) -> list[Ranked]:
         if entry.model != program.name or entry.trouble(target.assembler) or entry.launch is None:
             continue
         try:
-            said = entry.estimate(target.assembler, target.gpu_resources, program.footprint_bytes)
+            said = entry.estimate(target.assembler, target.gpu_resources, program.task.footprint_bytes)
         except (AssemblyError, PtxError):
             continue
         found.append(Ranked(entry, said))

@@ -43,3 +43,8 @@ class Task:
     constants: tuple[int, ...] = ()
     reuse_bytes: int = 0
     may_not_run: bool = False
+
+    @property
+    def footprint_bytes(self) -> int:
+        """Bytes of its inputs and outputs."""
+        return sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))

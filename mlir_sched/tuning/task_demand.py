@@ -11,8 +11,7 @@ def demand_of(task: Task) -> Demand | None:
     """Return what one call of a task computes and moves; None for a task that cannot be tuned."""
     if task.dispatch is None:
         return None
-    moved_bytes = sum(spec.bytes for spec in (*task.inputs, *task.outputs))
-    return Demand(family_of(task.dispatch), task.dispatch.scalar_ops, moved_bytes)
+    return Demand(family_of(task.dispatch), task.dispatch.scalar_ops, task.footprint_bytes)
 
 
 def family_of(dispatch: Dispatch) -> str:

@@ -57,9 +57,8 @@ class TimeModel:
             raise AssemblyError(f"{assembled.spilled_bytes} bytes of registers are spilled to memory")
         if broken := why_broken(script, kernel):
             raise AssemblyError(broken)
-        footprint = sum(tensor.bytes for tensor in (*task.inputs, *task.outputs))
-        found = estimate(kernel, assembled, result.launch, self._device, footprint_bytes=footprint)
-        return found.seconds
+        footprint = task.footprint_bytes
+        return estimate(kernel, assembled, result.launch, self._device, footprint_bytes=footprint).seconds
 
 
 def modelled_device(target: Target) -> GpuResources:

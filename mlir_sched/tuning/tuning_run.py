@@ -72,8 +72,7 @@ class TuningRun:
             built: All variants of the model.
             start: When this process began with the run, by ``time.monotonic()``.
         """
-        asked = _asked(options, target, space, built, start_from, generation)
-        asked += [drawn] if drawn > 1 else []  # so that the keys of runs without a model stay what they were
+        asked = _asked(options, target, space, built, start_from, generation, drawn)
         key = _digest([*asked, options.trials, options.minutes])
         clock = RunClock(store, _digest([*asked, "clock"]), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
@@ -112,6 +111,7 @@ def _asked(
     built: Sequence[BuiltVariant],
     start_from: Sequence[Trace],
     generation: int,
+    drawn: int,
 ) -> list[object]:
     """Return what tells runs apart, except for their budgets: a program, a machine and a way to search."""
     return [
@@ -120,6 +120,7 @@ def _asked(
         measuring_context(target, generation=generation),
         *options.search_key(),
         [trace.key for trace in start_from],
+        *([drawn] if drawn > 1 else []),  # runs without a model keep the keys that they had before there was one
     ]
 
 

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fixed_targets import FIXED_CUDA
+from fixed_targets import FIXED_CUDA, space_of
 from payloads import Payload, matmul
 
 from mlir_sched.assembly.ptxas import Resources
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.runner import RunnerOptions
-from mlir_sched.space.design_space import DesignSpace
-from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -68,8 +66,7 @@ def test_spilled_registers_are_a_failure_of_a_script_and_not_of_the_untuned_code
 
 def a_script(task: Task) -> str:
     """Return the script of a random candidate."""
-    assert task.dispatch is not None
-    space = DesignSpace(Space.default(target()), task.dispatch, target())
+    space = space_of(task, target())
     return space.script(space.sample(np.random.default_rng(0)))
 
 

@@ -64,7 +64,6 @@ class Device(ABC):
             element_type=_ELEMENT_TYPES[spec.element_type],
         )
 
-    @abstractmethod
     def read(self, view: Any, spec: TensorSpec, *, keep: bool = False) -> Array:
         """Return the elements of a buffer view, in its shape and element type.
 
@@ -73,6 +72,12 @@ class Device(ABC):
             spec: Its shape and element type.
             keep: Whether the elements are kept: otherwise they may be gone at the next call of this device or program.
         """
+        elements = self._words(view, spec).view(dtype_of(spec))
+        return elements.copy() if keep else elements
+
+    @abstractmethod
+    def _words(self, view: Any, spec: TensorSpec) -> Array:
+        """Return the elements of a buffer view as unsigned integers, in memory that a later call may change."""
 
     @abstractmethod
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
@@ -126,11 +131,6 @@ class LocalDevice(Device):
         """Return the device for programs on so many threads, of which there are as many workers if several."""
         return cls(instance, LOCAL_SYNC if threads == 1 else LOCAL_TASK)
 
-    def read(self, view: Any, spec: TensorSpec, *, keep: bool = False) -> Array:
-        """Return the memory of a buffer view, or a copy to keep."""
-        elements = self._words(view, spec).view(dtype_of(spec))
-        return elements.copy() if keep else elements
-
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
         """Write into the memory of a buffer view."""
         self._words(view, spec)[...] = array.view(_word(spec))
@@ -175,13 +175,6 @@ class RemoteDevice(Device):
         super().__init__(instance, rt.get_device(uri, cache=False))
         self._stagings: dict[int, _Staging] = {}
 
-    def read(self, view: Any, spec: TensorSpec, *, keep: bool = False) -> Array:
-        """Return what a buffer view holds: a copy to keep, or the memory of a staging buffer."""
-        staging = self._staging(spec.bytes, _READ)
-        self._copy(view.get_buffer(), staging.buffer, spec.bytes)
-        elements = staging.words(spec).view(dtype_of(spec))
-        return elements.copy() if keep else elements
-
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
         """Fill a buffer view: with a scalar on the device, with other arrays through a staging buffer."""
         words = array.view(_word(spec))
@@ -191,6 +184,11 @@ class RemoteDevice(Device):
         staging = self._staging(spec.bytes, _WRITTEN)
         staging.words(spec)[...] = words
         self._copy(staging.buffer, view.get_buffer(), spec.bytes)
+
+    def _words(self, view: Any, spec: TensorSpec) -> Array:
+        staging = self._staging(spec.bytes, _READ)
+        self._copy(view.get_buffer(), staging.buffer, spec.bytes)
+        return staging.words(spec)
 
     def _staging(self, size_bytes: int, memory_type: int) -> _Staging:
         """Return a buffer of at least so many bytes in memory of a type; later calls use it again."""
