@@ -109,7 +109,7 @@ class CompileAndRun:
         model: TimeModel | None = None,
     ) -> None:
         self._model = model
-        self._ahead: dict[str, CompileResult] = {}
+        self._ahead: dict[tuple[str, str], CompileResult] = {}  # by task and script
         self._runner = Runner(options)
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
         self._untuned_code = UntunedCode(self._pool)
@@ -152,10 +152,11 @@ class CompileAndRun:
         """Return what the model says; the compiled code is kept for the next call of :meth:`evaluate`."""
         if self._model is None:
             return [None] * len(scripts)
+        self._ahead = {}
         with ThreadPoolExecutor(self._pool.workers) as assembling:  # threads that wait for the assembler's processes
             found = {}
             for index, result in self._pool.compile(task.source, scripts, task.constants):
-                self._ahead[scripts[index]] = result
+                self._ahead[task.key, scripts[index]] = result
                 found[index] = assembling.submit(self._estimated_s, task, result, scripts[index])
             return [found[index].result() for index in range(len(scripts))]
 
@@ -175,8 +176,9 @@ class CompileAndRun:
     def _compiled(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
         """Yield (index in ``scripts``, result) per script; only what was not compiled ahead is compiled."""
         ahead, self._ahead = self._ahead, {}
-        missing = [index for index, script in enumerate(scripts) if script not in ahead]
-        yield from ((index, ahead[script]) for index, script in enumerate(scripts) if script in ahead)
+        known = {i: ahead[task.key, script] for i, script in enumerate(scripts) if (task.key, script) in ahead}
+        yield from known.items()
+        missing = [index for index in range(len(scripts)) if index not in known]
         compiled = self._pool.compile(task.source, [scripts[index] for index in missing], task.constants)
         yield from ((missing[position], result) for position, result in compiled)
 

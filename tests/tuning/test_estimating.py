@@ -84,6 +84,14 @@ def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(task: Tas
     assert compiled[0].vmfb
 
 
+def test_code_that_was_kept_for_a_task_is_not_taken_for_that_of_another(task: Task) -> None:
+    script = a_script(task)
+    with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1, model=TimeModel(target())) as made:
+        made.estimates(task, [script])
+        ((_, result),) = made._compiled(replace(task, key="another", source="no program"), [script])
+    assert result.failure is not None
+
+
 def test_there_are_no_estimates_without_a_model(task: Task) -> None:
     with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1) as made:
         assert made.estimates(task, [a_script(task)]) == [None]
