@@ -85,6 +85,16 @@ class StrategyTests(ABC):
             suggested = {o.trace.key for o in run_search(strategy, SPACE, 2)}
             assert not suggested & {trace.key for trace in likely}
 
+    def test_what_is_released_may_be_suggested_again(self) -> None:
+        """A suggestion that was not tried is not lost, and one that was observed never comes back."""
+        for seed in SEEDS:
+            strategy = self.make(TinySpace(), seed)
+            traces = strategy.suggest(TinySpace.size)
+            strategy.observe([Observation(trace, 1.0) for trace in traces[:1]])
+            strategy.release(traces)
+            again = {trace.key for found in self._rounds(strategy) for trace in found}
+            assert again == {trace.key for trace in traces[1:]}
+
     def test_a_search_where_all_fail_goes_on(self) -> None:
         """After rounds of failures alone there are further suggestions, and none of the failed ones again."""
         for seed in SEEDS:

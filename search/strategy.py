@@ -107,6 +107,10 @@ class SearchStrategy(ABC):
         """Never suggest these traces, for instance because they make a program that is already known."""
         self._seen.update(trace.key for trace in traces)
 
+    def release(self, traces: Iterable[Trace]) -> None:
+        """Let traces that were suggested, and are not tried now, be suggested again; what was observed stays known."""
+        self._seen.difference_update(trace.key for trace in traces if trace.key not in self._observed)
+
     @abstractmethod
     def _propose(self, count: int) -> list[Trace]:
         """Return the traces that ``suggest`` promises, for ``count`` >= 1."""

@@ -123,7 +123,7 @@ def _measured(name: str, tasks: Sequence[Task], found: Mapping[tuple[str, int], 
         for task in tasks:
             best = {f.records[task.key].script for f in found.values() if task.key in f.records}
             scripts = sorted(best)
-            compiled = compile_scripts(task, scripts, pool)
+            (compiled,) = compile_scripts([(task, scripts)], pool)
             untuned[task.key], results = measure_compiled(task, compiled, range(len(scripts)), runner)
             for script, result in zip(scripts, results, strict=True):
                 if result.timing is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
+from mlir_sched.compiler.pool import Candidate
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
@@ -56,10 +57,22 @@ class ProgramTimings:
         return replace(self, untuned=self.untuned.scaled(factor), emitted=self.emitted.scaled(factor), others=others)
 
 
-def compile_scripts(task: Task, scripts: Sequence[str], pool: CompilerPool) -> list[CompileResult]:
-    """Compile a task's untuned code and scripts; return the result of the untuned code, then one result per script."""
-    compiled = dict(pool.compile(task.source, [None, *scripts], task.constants))
-    return [compiled[index] for index in range(len(scripts) + 1)]
+def compile_scripts(groups: Sequence[tuple[Task, Sequence[str]]], pool: CompilerPool) -> list[list[CompileResult]]:
+    """Compile the untuned code and scripts of tasks, as many at the same time as the pool has workers.
+
+    Args:
+        groups: Tasks with their scripts.
+        pool: Compiles.
+
+    Returns:
+        Per task, the result of the untuned code, then one result per script.
+    """
+    candidates = [
+        Candidate(task.source, script, task.constants) for task, scripts in groups for script in (None, *scripts)
+    ]
+    compiled = dict(pool.compile_all(candidates))
+    results = iter(compiled[index] for index in range(len(candidates)))
+    return [[next(results) for _ in range(len(scripts) + 1)] for _, scripts in groups]
 
 
 def measure_compiled(

@@ -102,14 +102,15 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
     entries = [_Entry(sequence_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
     entries.sort(key=lambda entry: entry.search.seconds_per_run(), reverse=True)
     least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
-    decided, taken = dict[str, _Choice | str](), dict[str, _Choice | str]()
+    decided, others = dict[str, _Choice | str](), list[_Entry]()
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
         with Runner(options) as runner:
             for entry in entries:
                 if entry.search.seconds_per_run() >= least_s and pace.has_time(len(decided)):
                     decided[entry.search.task.key] = _decide(entry, pool, runner)
                 else:
-                    taken[entry.search.task.key] = _take(entry, pool)
+                    others.append(entry)
+        taken = _take_all(others, pool)
         found = _reported(decided, options, pool) | _reported(taken, options.within(LIGHT_BUDGET_S), pool)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
@@ -124,12 +125,12 @@ def take_finalists(searches: Sequence[TaskSearch]) -> Finalists:
     if not searches:
         return Finalists()
     with CompilerPool(searches[0].task.flags) as pool:
-        for number, search in enumerate(searches):
-            choice = _take(_Entry(sequence_symbol(number, search.task.name), search), pool)
+        entries = [_Entry(sequence_symbol(number, search.task.name), search) for number, search in enumerate(searches)]
+        for key, choice in _take_all(entries, pool).items():
             if isinstance(choice, str):
-                reasons[search.task.key] = choice
+                reasons[key] = choice
             else:
-                winners[search.task.key] = _winner(choice, _timing(choice.record), search.history.untuned)
+                winners[key] = _winner(choice, _timing(choice.record), choice.entry.search.history.untuned)
     return Finalists(winners, reasons)
 
 
@@ -200,7 +201,7 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     if len(compared) == 1 and isinstance(taken := _take(entry, pool), _Choice):
         return taken
     records, scripts = [records[rank] for rank in compared], [scripts[rank] for rank in compared]
-    compiled = compile_scripts(search.task, scripts, pool)
+    (compiled,) = compile_scripts([(search.task, scripts)], pool)
     try:
         _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
     except BaselineError as error:
@@ -222,13 +223,25 @@ def _rivals(timings: Sequence[Timing]) -> list[int]:
 
 def _take(entry: _Entry, pool: CompilerPool, rank: int = 0) -> _Choice | str:
     """Return a candidate of a task, by default the best, as the search measured it, or why it is not used."""
-    records, scripts = _scripts(entry.search, entry.symbol, rank + 1)
-    if len(records) <= rank:
-        return NONE_VALID
-    if why := why_no_gain(_timing(records[rank])):
-        return why
-    compiled = compile_scripts(entry.search.task, scripts[rank:], pool)
-    return _Choice(entry, records[rank], scripts[rank], compiled, rank + 1)
+    return _take_all([entry], pool, rank)[entry.search.task.key]
+
+
+def _take_all(entries: Sequence[_Entry], pool: CompilerPool, rank: int = 0) -> dict[str, _Choice | str]:
+    """Return what :func:`_take` returns for every task, by key; their code is compiled side by side."""
+    reasons, picked = dict[str, str](), list[tuple[_Entry, Record, str]]()
+    for entry in entries:
+        records, scripts = _scripts(entry.search, entry.symbol, rank + 1)
+        if len(records) <= rank:
+            reasons[entry.search.task.key] = NONE_VALID
+        elif why := why_no_gain(_timing(records[rank])):
+            reasons[entry.search.task.key] = why
+        else:
+            picked.append((entry, records[rank], scripts[rank]))
+    compiled = compile_scripts([(entry.search.task, [script]) for entry, _, script in picked], pool)
+    return reasons | {
+        entry.search.task.key: _Choice(entry, record, script, results, rank + 1)
+        for (entry, record, script), results in zip(picked, compiled, strict=True)
+    }
 
 
 def _timing(record: Record) -> Timing:

@@ -280,7 +280,7 @@ def _measured(
     sequence: ReplayedSequence, task: Task, script: str, pool: CompilerPool, runner: Runner
 ) -> ReplayedSequence:
     """Return a sequence with what its script does now, from a single measurement."""
-    compiled = compile_scripts(task, [script], pool)
+    (compiled,) = compile_scripts([(task, [script])], pool)
     try:
         result = measure_compiled(task, compiled, [0], runner)[1][0]
     except BaselineError as error:

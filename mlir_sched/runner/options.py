@@ -194,6 +194,16 @@ class RunnerOptions:
         racing, checks = replace(self.racing, patience_s=patience_s), replace(self.checks, data_race_calls=0)
         return replace(self, racing=racing, checks=checks)
 
+    @property
+    def alone(self) -> RunnerOptions:
+        """These options for timing a baseline without any candidate: in a search, a slow baseline gets few pairs.
+
+        Candidates are timed in turns with it again; until then its time only says which task matters.
+        """
+        return (
+            self if self.racing.fixed else replace(self, racing=replace(self.racing, patience_s=self.racing.budget_s))
+        )
+
     def within(self, seconds: float) -> RunnerOptions:
         """Return these options with at most so many seconds of sampling per program, but for the fewest pairs."""
         if seconds == inf:

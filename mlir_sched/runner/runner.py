@@ -110,14 +110,14 @@ class Runner:
         failures = self._check_all(baseline, candidates, checks)
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: Contender(i + 1, candidates[i], once=i + 1 in self._hopeless) for i in right}
-        race = Race(self._ask_pairs, self._warm, self.options, self._prepared.call_s, seed=self._measurements)
+        race = self._race(self.options)
         race.run(list(contenders.values()), decide=decide)
         for contender in contenders.values():
             contender.failure = contender.failure or self._check_once_more(contender)
         call_s = self._prepared.call_s
         own = Contender(protocol.BASELINE, baseline, call_s, once=call_s >= LONG_CALL_S)
         if not any(contender.pairs for contender in contenders.values()):
-            race.run([own], decide=False)
+            self._race(self.options.alone).run([own], decide=False)
             if own.failure is not None:
                 raise BaselineError(f"the baseline fails while it is timed: {own.failure.message}")
         self._release(len(candidates))
@@ -163,6 +163,10 @@ class Runner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _race(self, options: RunnerOptions) -> Race:
+        """Return a race against the current baseline."""
+        return Race(self._ask_pairs, self._warm, options, self._prepared.call_s, seed=self._measurements)
 
     def _check_all(self, baseline: Program, candidates: Sequence[Program], checks: Checks) -> dict[int, Failure]:
         """Return the failures of the candidates that are not right, by index of the candidate."""

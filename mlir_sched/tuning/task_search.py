@@ -82,6 +82,7 @@ class TaskSearch:
         if not traces:
             self.exhausted = True
             return Round(None, errors)
+        self.strategy.release(traces[limit:])
         before = self.history.best_trace()
         records = yield from self._evaluated(traces[:limit])
         self.exhausted = all(_internal_error(record) for record in records)

@@ -184,13 +184,17 @@ class VariantSearch:
             return
         budget = self.run.budget
         if not program.tried:
-            yield program, budget.part(Turn(1, 0, 1, 0), own=0, elsewhere=self._elsewhere(program))
+            yield program, self._first_part(program)
         if not self.run.decide("short", lambda: program.expected_s() <= SHORT_WITH_SCRIPTS_S):
             return
         self.programs, self.left = [*self.programs, there], [program, there]
         tasks, elsewhere, now_s = len(there.tasks), self._elsewhere(there), self.run.clock.spent_s()
         yield there, budget.calling_thread(tasks=tasks, elsewhere=elsewhere, now_s=now_s)
         self.left = self._fastest("device", 1)
+
+    def _first_part(self, program: ProgramSearch) -> Part:
+        """Return what the only program that is searched may spend at first."""
+        return self.run.budget.part(Turn(1, 0, 1, 0), own=0, elsewhere=self._elsewhere(program))
 
     def _in_calling_thread(self, program: ProgramSearch) -> ProgramSearch | None:
         """Return the search of a program in the calling thread; None where it is searched already, or was not timed."""
@@ -207,10 +211,13 @@ class VariantSearch:
     def _with_algorithms(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program together with the tasks of its other algorithms; leave the program with those that pay.
 
-        Only tasks in which an algorithm differs from the program are searched until then.
+        Only tasks in which an algorithm differs from the program are searched until then. In a run by time whose only
+        program was not searched yet, a first part comes before: it shows whether there is time for other algorithms.
         """
         if self.algorithms is None:
             return
+        if self.run.budget.by_time and not program.tried:
+            yield program, self._first_part(program)
         elsewhere = self._elsewhere(program)
         found = self.algorithms.alternatives(program, elsewhere=elsewhere)
         if not found:

@@ -59,10 +59,13 @@ class Sessions:
     ratios: Sequence[Sequence[Timing | Failure]]
     compiled: list[str] = field(default_factory=list)
 
-    def compile(self, task: Task, scripts: Sequence[str], pool: object) -> list[CompileResult]:
-        del task, pool
-        self.compiled += scripts
-        return [CompileResult(b"", None, "", 0.1, f"code {index - 1}") for index in range(len(scripts) + 1)]
+    def compile(self, groups: Sequence[tuple[Task, Sequence[str]]], pool: object) -> list[list[CompileResult]]:
+        del pool
+        self.compiled += [script for _, scripts in groups for script in scripts]
+        return [
+            [CompileResult(b"", None, "", 0.1, f"code {index - 1}") for index in range(len(scripts) + 1)]
+            for _, scripts in groups
+        ]
 
     def measure(
         self, task: Task, compiled: object, chosen: Sequence[int], runner: object

@@ -34,7 +34,7 @@ def test_one_measurement_decides(
         return timing, [RunResult(timing, None, verified=True)]
 
     compiled = [CompileResult(b"", None, "", 0.1, code) for code in ("untuned", "script")]
-    monkeypatch.setattr(module, "compile_scripts", lambda *_: compiled)
+    monkeypatch.setattr(module, "compile_scripts", lambda *_: [compiled])
     monkeypatch.setattr(module, "measure_compiled", measure)
     sequence = ReplayedSequence("tuned", "dispatch", ScriptState.AS_TUNED, "", "1.2")
     task = task_of("matmul", matmul_dispatch(64, 96, 32))

@@ -185,10 +185,11 @@ def test_a_resumed_run_makes_the_same_choice(search: Callable[..., SearchResult]
     ]
 
 
-@pytest.mark.parametrize(("left_s", "afforded"), [(61.0, True), (59.0, False)])
+@pytest.mark.parametrize(("left_s", "afforded"), [(101.0, True), (99.0, False)])
 def test_by_time_algorithms_are_tried_where_time_is_left(left_s: float, afforded: bool) -> None:
     budget = Budget(8, None, seconds=100.0 + left_s, begun_s=20.0)
-    assert budget.affords_algorithms(tried=0, tasks=1000, now_s=100.0) is afforded
+    assert budget.affords_algorithms(tried=40, tasks=5, now_s=100.0) is afforded  # 2 s per candidate
+    assert not budget.affords_algorithms(tried=0, tasks=5, now_s=100.0)  # what a candidate takes is not known
     part = budget.algorithms(tasks=3, own=5, elsewhere=7, now_s=100.0)
     assert (part.until_s, part.most) == (100.0 + left_s / 2, 5 + 3 * ALGORITHMS_CANDIDATES)
     assert [part.next_round(Standing(tried, 100.0, 3, reached=True, begun=False)) for tried in (5, 50, 53)] == [8, 3, 0]
