@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from types import TracebackType
@@ -12,6 +13,7 @@ from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, candidate_limits
 from mlir_sched.errors import FailureClass
+from mlir_sched.processes.affinity import pin_threads
 from mlir_sched.processes.child import POLL_S, ChildCrashError
 from mlir_sched.processes.limits import ChildMemoryError, ChildTimeoutError
 
@@ -112,6 +114,15 @@ class CompilerPool:
                     slot.index = None
                     self._replace(slot)
 
+    @contextmanager
+    def on_cores(self, cores: Sequence[int]) -> Iterator[None]:
+        """Keep the workers on some cores during a block, and let them use all of this process's cores afterwards."""
+        self._restrict(cores)
+        try:
+            yield
+        finally:
+            self._restrict(tuple(os.sched_getaffinity(0)))
+
     def close(self) -> None:
         """End the workers."""
         for slot in self._slots:
@@ -125,6 +136,10 @@ class CompilerPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _restrict(self, cores: Sequence[int]) -> None:
+        for slot in self._slots:
+            pin_threads(slot.worker.pid, cores)
 
     def _submit(self, worker: Worker, candidate: Candidate) -> None:
         chain = Chain(self.chain_length, candidate.constants) if self.chain_length else None

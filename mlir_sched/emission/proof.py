@@ -100,7 +100,7 @@ class Prover:
         replace_file(response, files.response(library).encode())
         flags = (f"@{response}",)
         rewrite = variant.variant.rewrite
-        if rewrite and rewrite.name not in applied_rewrites(self.model, flags, None):
+        if rewrite and rewrite.mark not in applied_rewrites(self.model, flags, None):
             raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
         return flags
 

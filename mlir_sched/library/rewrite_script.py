@@ -16,6 +16,7 @@ class RewriteScript:
         flags: Compiler flags to use with the rewrite.
         refines: Name of the program variant that the rewrite improves on once dispatches have scripts; empty for none.
         extends: Name of the program variant with all of the rewrite but its last part; empty for none.
+        mark: Value of the attribute that proves the rewrite; of a rewrite with several parts, that of the last one.
     """
 
     name: str
@@ -24,3 +25,4 @@ class RewriteScript:
     flags: tuple[str, ...] = ()
     refines: str = ""
     extends: str = ""
+    mark: str = ""

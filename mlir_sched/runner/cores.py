@@ -28,6 +28,12 @@ def choose_cores(threads: int) -> tuple[int, ...]:
     return tuple(sorted(physical_cores_first(order)[:threads]))
 
 
+def spare_cores(used: Sequence[int], sysfs: Path = _CPU_SYSFS) -> tuple[int, ...]:
+    """Return the cores this process may use that share no physical core with those that are used."""
+    taken = {_siblings(core, sysfs) for core in used}
+    return tuple(core for core in sorted(os.sched_getaffinity(0)) if _siblings(core, sysfs) not in taken)
+
+
 def physical_cores_first(order: Sequence[int], sysfs: Path = _CPU_SYSFS) -> list[int]:
     """Return logical cores so that one of every physical core comes before the second of any, else in their order."""
     seen: Counter[str] = Counter()

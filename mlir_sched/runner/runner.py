@@ -14,7 +14,7 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.client import RunnerClient
-from mlir_sched.runner.cores import choose_cores
+from mlir_sched.runner.cores import choose_cores, spare_cores
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
@@ -88,6 +88,17 @@ class Runner:
         self._loaded: dict[int, int] = {}
         self._measurements = 0
         self._hopeless: set[int] = set()
+
+    @property
+    def spare_cores(self) -> tuple[int, ...]:
+        """The cores that other work may use while programs are measured.
+
+        A GPU whose dispatches nothing but the host's clock can time needs one core for the calls. Other devices may be
+        software, which takes all cores.
+        """
+        if self.options.is_local:
+            return spare_cores(self.cores)
+        return () if records_dispatches(self.options.driver) else spare_cores(choose_cores(1))
 
     def measure(
         self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, decide: bool = True

@@ -20,6 +20,8 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.compiling_ahead import CompilingAhead
+from mlir_sched.tuning.lookahead import Lookahead
 from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.untuned_code import UntunedCode
 
@@ -62,6 +64,14 @@ class Estimator(Protocol):
         """Return the estimated seconds per call of every script; None where there is no estimate."""
 
 
+@runtime_checkable
+class Anticipating(Protocol):
+    """An evaluator that has time, while it evaluates, for what is evaluated next."""
+
+    def anticipate(self, lookahead: Lookahead) -> None:
+        """Let the next call of ``evaluate`` find out what follows it, and prepare that."""
+
+
 class Evaluators(ExitStack):
     """The evaluators of a run, one per set of compiler flags and device, each opened when it is first needed.
 
@@ -91,7 +101,8 @@ class _Baseline:
 class CompileAndRun:
     """The evaluator that measures on this machine; a context manager.
 
-    Compiling and timing take turns, because a compilation disturbs a timing that runs beside it.
+    While programs are measured, what follows is compiled on the cores that they leave free. Where they leave none,
+    compiling and timing take turns: a compilation on the same core disturbs a timing.
 
     Args:
         flags: Compiler flags of all tasks.
@@ -114,6 +125,8 @@ class CompileAndRun:
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
         self._untuned_code = UntunedCode(self._pool)
         self._baselines: dict[str, _Baseline] = {}
+        self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
+        self._lookahead = Lookahead()
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         """Return the outcome of the task's untuned code; that of the following tasks is compiled beside it."""
@@ -140,7 +153,8 @@ class CompileAndRun:
         if not distinct:
             return
         checks = checks_for_dispatch(task.dispatch)
-        _, results = self._runner.measure(baseline.program, [programs[index] for index in distinct], checks)
+        with self._compiling_ahead.beside(self._compile_upcoming):
+            _, results = self._runner.measure(baseline.program, [programs[index] for index in distinct], checks)
         by_hash = {
             hashes[index]: Outcome(result.timing, result.failure, hashes[index])
             for index, result in zip(distinct, results, strict=True)
@@ -160,8 +174,13 @@ class CompileAndRun:
                 found[index] = assembling.submit(self._estimated_s, task, result, scripts[index])
             return [found[index].result() for index in range(len(scripts))]
 
+    def anticipate(self, lookahead: Lookahead) -> None:
+        """Have what follows the next call of :meth:`evaluate` compiled while that call measures."""
+        self._lookahead = lookahead
+
     def close(self) -> None:
         """End all processes."""
+        self._compiling_ahead.close()
         self._pool.close()
         self._runner.close()
 
@@ -175,12 +194,24 @@ class CompileAndRun:
 
     def _compiled(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
         """Yield (index in ``scripts``, result) per script; only what was not compiled ahead is compiled."""
-        ahead, self._ahead = self._ahead, {}
-        known = {i: ahead[task.key, script] for i, script in enumerate(scripts) if (task.key, script) in ahead}
+        ahead = {i: self._ahead.pop((task.key, script), None) for i, script in enumerate(scripts)}
+        known = {i: result for i, result in ahead.items() if result is not None}
         yield from known.items()
         missing = [index for index in range(len(scripts)) if index not in known]
         compiled = self._pool.compile(task.source, [scripts[index] for index in missing], task.constants)
         yield from ((missing[position], result) for position, result in compiled)
+
+    def _compile_upcoming(self, stopped: Callable[[], bool]) -> None:
+        """Compile what follows the current call of :meth:`evaluate`."""
+        upcoming, self._lookahead = self._lookahead.upcoming(), Lookahead()
+        if upcoming is None:
+            return
+        self._ahead = {}
+        task, scripts = upcoming.task, upcoming.scripts
+        for index, result in self._pool.compile(task.source, scripts, task.constants):
+            self._ahead[task.key, scripts[index]] = result
+            if stopped():
+                return
 
     def _estimated_s(self, task: Task, result: CompileResult, script: str) -> float | None:
         assert self._model is not None
@@ -201,8 +232,10 @@ class CompileAndRun:
             why = reason(result.failure.message) if result.failure else "no program"
             raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")
         program = program_of_task(task, result.vmfb)
+        ahead = following[: self._compiling_ahead.workers]
         try:
-            timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch))
+            with self._compiling_ahead.beside(lambda _: self._untuned_code.compile(ahead)):
+                timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch))
         except MlirSchedError as error:
             raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
         return _Baseline(program, Outcome(timing, None, result.binary_hash))

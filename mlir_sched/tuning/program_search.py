@@ -23,6 +23,7 @@ from mlir_sched.tuning.budget import Part, Standing
 from mlir_sched.tuning.evaluator import UntunedError
 from mlir_sched.tuning.events import ProgramState, SearchEvents
 from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
+from mlir_sched.tuning.lookahead import Lookahead, Upcoming
 from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.task_history import TaskHistory
@@ -109,11 +110,13 @@ class ProgramSearch:
         yield from self._untuned_work(part)
         start_from_finds(self.searches, [*finds_of(self.searches), *finds])
         self._estimate()
-        while (following := self._next_task()) is not None and (count := part.next_round(self._standing())):
+        following = self._next_task()
+        while following is not None and (count := part.next_round(self._standing())):
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
-            most = self.run.budget.most_of_round(following.history.untuned.median_s)
-            outcome = yield from following.round(part.round_size, min(count, most))
+            size = min(count, self.run.budget.most_of_round(following.history.untuned.median_s))
+            after = _After(self, following, size, part)
+            outcome = yield from following.round(part.round_size, size, Lookahead(after.decide))
             self._log.save(self._rounds(), self.tried)
             self._tell_errors(outcome)
             if outcome.found is not None:
@@ -122,6 +125,7 @@ class ProgramSearch:
             self.run.clock.save()
             self._estimate()
             self.tell(Phase.SEARCH, following.task.name)
+            following = after.chosen or self._next_task()
         self._log.save_model(self._model)
         self.run.clock.save()
 
@@ -218,10 +222,16 @@ class ProgramSearch:
             self.log = RoundLog.of(self.run, self.tasks, self.target)
         return self.log
 
-    def _next_task(self) -> TaskSearch | None:
-        """Return the task whose round is next, or None when nothing is left to try."""
+    def _next_task(self, current: TaskSearch | None = None, tried: int = 0) -> TaskSearch | None:
+        """Return the task whose round is next, or None when nothing is left to try.
+
+        Args:
+            current: A task that tries so many candidates now, with outcomes that are not known.
+            tried: How many.
+        """
         searches = self._in_focus()
-        index = GradientScheduler().next_task([search.progress() for search in searches])
+        progress = [search.progress(tried if search is current else 0) for search in searches]
+        index = GradientScheduler().next_task(progress)
         return None if index is None else searches[index]
 
     def _waits(self, task: Task) -> bool:
@@ -307,7 +317,7 @@ class ProgramSearch:
         space = DesignSpace(self.run.space, task.dispatch, self.target)
         strategy = strategy_for(self.run.options, space, self._model, index)
         starts, history = starts_in(space, self.run.start_from), TaskHistory(untuned)
-        search = TaskSearch(task, space, strategy, stored, history, starts, self.run.drawn)
+        search = TaskSearch(task, space, strategy, stored, history, starts, drawn=self.run.drawn)
         search.warm_start()
         self.searches.append(search)
         self.tell(Phase.UNTUNED)
@@ -341,3 +351,37 @@ class ProgramSearch:
     def _tell_errors(self, outcome: Round) -> None:
         for text in outcome.internal_errors:
             self.events.on_internal_error(text)
+
+
+@dataclass
+class _After:
+    """The task whose round follows that of another one, chosen before the outcomes of that round are known.
+
+    None is chosen where the next round is likely to be the same task's: such a round has much to learn from the current
+    one.
+
+    Attributes:
+        program: The search of both.
+        current: The task with the current round.
+        tried: How many candidates it tries.
+        part: What the search may spend.
+        chosen: The task that was chosen.
+    """
+
+    program: ProgramSearch
+    current: TaskSearch
+    tried: int
+    part: Part
+    chosen: TaskSearch | None = None
+
+    def decide(self) -> Upcoming | None:
+        """Choose the task and the candidates of its round; return those that the budget is likely to have room for."""
+        search = self.program._next_task(self.current, self.tried)
+        if search is None or search is self.current:
+            return None
+        self.chosen = search
+        scripts = search.prepare(self.part.round_size)
+        standing = self.program._standing()
+        count = self.part.next_round(replace(standing, tried=standing.tried + self.tried))
+        most = self.program.run.budget.most_of_round(search.history.untuned.median_s)
+        return Upcoming(search.task, scripts[: min(count, most)])

@@ -14,6 +14,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.evaluator import seconds_against
+from mlir_sched.tuning.lookahead import Lookahead
 from mlir_sched.tuning.task_demand import demand_of
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_records import Candidate, TaskRecords
@@ -44,6 +45,7 @@ class TaskSearch:
         stored: The task's records in the store.
         history: What this run knows of the task's candidates.
         starts: Traces, not tried yet, that come before the strategy's own.
+        chosen: Traces that the strategy suggested for the next round, ahead of that round.
         drawn: Traces per candidate of the first round, which are the best of them by the estimates of a model.
         exhausted: Whether the strategy has nothing left, or all candidates of the last round met internal errors.
         handed_out: The work of this process.
@@ -55,6 +57,7 @@ class TaskSearch:
     stored: TaskRecords
     history: TaskHistory
     starts: Sequence[Trace] = ()
+    chosen: Sequence[Trace] = ()
     drawn: int = 1
     exhausted: bool = False
     handed_out: list[CandidateWork] = field(default_factory=list)
@@ -70,10 +73,28 @@ class TaskSearch:
         """Have a trace tried before the strategy's own, after the traces that were given earlier."""
         self.starts = [*self.starts, trace]
 
-    def round(self, size: int, limit: int) -> Generator[Work, None, Round]:
+    def prepare(self, size: int) -> list[str]:
+        """Choose up to ``size`` candidates for the next round ahead of it, and return the scripts of all of them.
+
+        None is chosen where a model has to estimate them first.
+        """
+        if self._estimates:
+            return []
+        first = self.starts[:size]
+        self.strategy.exclude(first)
+        self.chosen = [*self.chosen, *self.strategy.suggest(max(0, size - len(first) - len(self.chosen)))]
+        candidates = map(self._candidate, [*first, *self.chosen])
+        return [candidate.script for candidate in candidates if candidate.script]
+
+    def round(self, size: int, limit: int, lookahead: Lookahead | None = None) -> Generator[Work, None, Round]:
         """Try the first ``limit`` of up to ``size`` new candidates; when none is left, the task is exhausted.
 
         The strategy is always asked for a whole round, so that a run with a larger budget gets the same candidates.
+
+        Args:
+            size: Candidates of a whole round.
+            limit: Most candidates to try.
+            lookahead: Says what follows the round.
 
         Yields:
             Work, which is to be run before the round goes on.
@@ -84,7 +105,7 @@ class TaskSearch:
             return Round(None, errors)
         self.strategy.release(traces[limit:])
         before = self.history.best_trace()
-        records = yield from self._evaluated(traces[:limit])
+        records = yield from self._evaluated(traces[:limit], lookahead or Lookahead())
         self.exhausted = all(_internal_error(record) for record in records)
         self.history.end_round(len(records))
         best = self.history.best_trace()
@@ -96,7 +117,7 @@ class TaskSearch:
         Yields:
             Work, which is to be run before the round goes on.
         """
-        records = yield from self._evaluated([trace])
+        records = yield from self._evaluated([trace], Lookahead())
         self.history.extend_round()
         return Round(None, _internal_errors(records))
 
@@ -119,9 +140,15 @@ class TaskSearch:
         """Candidates evaluated by this process, not found in the store."""
         return sum(len(work.records) for work in self.handed_out)
 
-    def progress(self) -> TaskProgress:
-        """Return what a task scheduler needs to know."""
+    def progress(self, unknown: int = 0) -> TaskProgress:
+        """Return what a task scheduler needs to know.
+
+        Args:
+            unknown: Candidates of a round whose outcomes are not known yet; it counts as one that gained nothing.
+        """
         best_s, trials = tuple(self.history.best_s), tuple(self.history.trials)
+        if unknown:
+            best_s, trials = (*best_s, self.history.seconds_per_call()), (*trials, self.tried + unknown)
         return TaskProgress(float(self.task.weight), best_s, trials, self.exhausted, self.demand)
 
     @cached_property
@@ -133,16 +160,24 @@ class TaskSearch:
         """Return the seconds that the task takes per run of the model with its best candidate so far."""
         return self.task.weight * self.history.seconds_per_call()
 
+    @property
+    def _estimates(self) -> bool:
+        """Whether a model chooses the next candidates: those of the first round."""
+        return self.drawn > 1 and not self.history.records
+
     def _suggest(self, count: int, limit: int) -> Generator[Work, None, tuple[list[Trace], tuple[str, ...]]]:
         """Return up to ``count`` new traces, those that were given before the strategy's own, and internal errors.
 
         Yields:
             Estimates of the strategy's first traces, where there is a model: of so many as ``limit`` candidates need.
         """
-        first, self.starts = self.starts[:count], self.starts[count:]
+        first, self.starts = list(self.starts[:count]), self.starts[count:]
         self.strategy.exclude(first)
-        wanted = count - len(first)
-        if self.drawn == 1 or self.history.records:
+        known = {*self.history.records, *(trace.key for trace in first)}
+        first += [trace for trace in self.chosen if trace.key not in known]
+        self.chosen = ()
+        wanted = max(0, count - len(first))
+        if not self._estimates:
             return [*first, *self.strategy.suggest(wanted)], ()
         drawn = [self._candidate(trace) for trace in self.strategy.suggest(wanted * self.drawn)[: limit * self.drawn]]
         work = EstimateWork(self.task, [candidate.script for candidate in drawn if not candidate.problem])
@@ -152,18 +187,22 @@ class TaskSearch:
         chosen = preselect([candidate.trace for candidate in drawn], estimated, wanted)
         return [*first, *chosen], work.internal_errors
 
-    def _evaluated(self, traces: Sequence[Trace]) -> Generator[CandidateWork, None, list[Record]]:
-        """Learn from the records of candidates and return them; those that are not in the store are handed out."""
+    def _evaluated(self, traces: Sequence[Trace], lookahead: Lookahead) -> Generator[CandidateWork, None, list[Record]]:
+        """Learn from the records of candidates and return them; those that are not in the store are handed out.
+
+        What follows is decided before, whether candidates are measured or known.
+        """
         candidates = [self._candidate(trace) for trace in traces]
         found = {c.key: record for c in candidates if (record := self.stored.find(c)) is not None}
         new = [candidate for candidate in candidates if candidate.key not in found]
         if new:
             seen = (record.outcome for record in self.history.records.values())
             binaries = {outcome.binary_hash: outcome for outcome in seen if outcome.binary_hash}
-            work = CandidateWork(self.task, new, binaries, self.stored, self.history.rounds)
+            work = CandidateWork(self.task, new, binaries, self.stored, self.history.rounds, lookahead)
             self.handed_out.append(work)
             yield work
             found |= {record.candidate_key: record for record in work.records}
+        lookahead.settle()
         # A script that is compiled later has to be one that was made here, and not a text from the store.
         records = [replace(found[c.key], trace=c.trace, script=c.script) for c in candidates]
         self._learn(records)

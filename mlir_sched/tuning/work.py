@@ -11,7 +11,8 @@ from mlir_sched.database.record import Record
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.evaluator import Estimator, Evaluator, UntunedError
+from mlir_sched.tuning.evaluator import Anticipating, Estimator, Evaluator, UntunedError
+from mlir_sched.tuning.lookahead import Lookahead
 from mlir_sched.tuning.task_records import Candidate, TaskRecords
 
 
@@ -98,6 +99,7 @@ class CandidateWork:
         known: Outcomes by binary hash; a candidate that compiles to one of these binaries is not run again.
         stored: The task's records in the store.
         round: The round that the candidates belong to, from 0.
+        lookahead: Says what follows the candidates.
         records: The records of candidates whose outcome is known by now.
     """
 
@@ -106,6 +108,7 @@ class CandidateWork:
     known: Mapping[str, Outcome]
     stored: TaskRecords
     round: int
+    lookahead: Lookahead = field(default_factory=Lookahead)
     records: list[Record] = field(default_factory=list)
 
     def run(self, evaluator: Evaluator) -> None:
@@ -115,6 +118,8 @@ class CandidateWork:
                 self._settle([candidate], Failure(FailureClass.ILLEGAL_TRACE, candidate.problem))
         missing = dict(enumerate(candidate for candidate in self.candidates if not candidate.problem))
         scripts = [candidate.script for candidate in missing.values()]
+        if scripts and isinstance(evaluator, Anticipating):
+            evaluator.anticipate(self.lookahead)
         try:
             for index, outcome in evaluator.evaluate(self.task, scripts, self.known) if scripts else ():
                 self.records.append(self.stored.settle(missing[index], outcome, self.round))

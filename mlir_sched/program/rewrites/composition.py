@@ -8,7 +8,7 @@ from iree.compiler import ir
 
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.rewrites.replacement import append_in_turn, mark, ops_marked
+from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.tasks.worker.extraction import apply_to_program
 from mlir_sched.transform_scripts.script import new_library, print_module
@@ -29,6 +29,11 @@ class Composition(ProgramRewrite):
         self.refines = first.name if others[-1].refines else ""
         self.extends = "+".join(part.name for part in self.parts[:-1])
 
+    @property
+    def mark(self) -> str:
+        """The mark of the last part."""
+        return self.parts[-1].mark
+
     def applies(self, program: ir.Module) -> bool:
         """Say whether every rewrite applies to what the rewrites before it make of the program."""
         return all(part.applies(before) for part, before in self._stages(program))
@@ -36,7 +41,7 @@ class Composition(ProgramRewrite):
     def append(self, library: ir.Module, program: ir.Module) -> str:
         """Append all rewrites, and a sequence that includes them in turn; see :meth:`ProgramRewrite.append`."""
         symbols = [part.append(library, before) for part, before in self._stages(program)]
-        return append_in_turn(library, symbols, lambda module: mark(ops_marked(module, self.parts[-1].name), self.name))
+        return append_in_turn(library, symbols)
 
     def _stages(self, program: ir.Module) -> Iterator[tuple[ProgramRewrite, ir.Module]]:
         """Yield every rewrite with the program that it rewrites."""

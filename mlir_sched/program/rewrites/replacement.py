@@ -23,20 +23,17 @@ def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any],
         transform.YieldOp([body(sequence.bodyTarget)])
 
 
-def append_in_turn(library: ir.Module, symbols: Sequence[str], end: Callable[[Any], None] | None = None) -> str:
+def append_in_turn(library: ir.Module, symbols: Sequence[str]) -> str:
     """Append a sequence that includes others in turn, and return its symbol.
 
     Args:
         library: The library.
         symbols: The sequences; each consumes the program's module and returns it.
-        end: Emits what comes after all of them, given a handle on the module; by default nothing.
     """
 
     def rewrite(module: Any) -> Any:
         for symbol in symbols:
             module = included(symbol, module)
-        if end is not None:
-            end(module)
         return module
 
     name = "_and_".join(symbols)
@@ -94,11 +91,6 @@ def mark(handle: Any, rewrite: str) -> None:
     """Emit the attribute that proves a rewrite, on all ops of a handle."""
     name = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(rewrite)).result
     transform.AnnotateOp(handle, REWRITTEN, param=name)
-
-
-def ops_marked(handle: Any, rewrite: str) -> Any:
-    """Emit a handle on all ops at or below a handle's op that a rewrite put in place."""
-    return _matched(handle, {"op_attrs": ir.DictAttr.get({REWRITTEN: ir.StringAttr.get(rewrite)})})
 
 
 def included(symbol: str, handle: Any) -> Any:

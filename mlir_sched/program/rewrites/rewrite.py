@@ -11,7 +11,7 @@ class ProgramRewrite(ABC):
     """Rewrites a whole program, as it enters IREE's preprocessing phase, by ops of the transform dialect.
 
     Attributes:
-        name: Name of the rewrite in records and reports; also the value of the attribute that proves the rewrite.
+        name: Name of the rewrite in records and reports.
         flags: Further flags of ``iree-compile`` that the rewritten program needs to be fast.
         refines: Name of the program variant that this rewrite improves on once its dispatches have scripts; without
             scripts the rewritten program is far slower than with them. Empty for a rewrite that is no such refinement.
@@ -22,6 +22,14 @@ class ProgramRewrite(ABC):
     flags: tuple[str, ...] = ()
     refines: str = ""
     extends: str = ""
+
+    @property
+    def mark(self) -> str:
+        """Value of the attribute that proves the rewrite, on the ops that it put in place.
+
+        Dispatches keep these ops: a rewrite marks them alike in all programs, so that equal dispatches stay equal.
+        """
+        return self.name
 
     @abstractmethod
     def applies(self, program: ir.Module) -> bool:
