@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from mlir_sched.errors import Failure, FailureClass, MlirSchedError
 from mlir_sched.outcome import Timing
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
+from mlir_sched.runner.busy_cores import busy
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.client import RunnerClient
 from mlir_sched.runner.cores import choose_cores, spare_cores
@@ -33,6 +35,10 @@ class BaselineError(MlirSchedError):
 
 class UnverifiableError(BaselineError):
     """No wrong result could be told from those of the baseline; the message says why."""
+
+
+LOOK_S = 0.1
+"""Seconds for which the calibration kernel is timed to see whether work on other cores disturbs it."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +95,21 @@ class Runner:
         self._measurements = 0
         self._hopeless: set[int] = set()
 
-    @property
     def spare_cores(self) -> tuple[int, ...]:
-        """The cores that other work may use while programs are measured.
+        """Return the cores that other work may use while programs are measured; none where it would disturb them.
 
-        A GPU whose dispatches nothing but the host's clock can time needs one core for the calls. Other devices may be
-        software, which takes all cores.
+        On the CPU this is tried, which takes about :data:`LOOK_S` twice. A GPU whose dispatches nothing but the host's
+        clock can time needs one core for the calls. Other devices may be software, which takes all cores.
         """
-        if self.options.is_local:
-            return spare_cores(self.cores)
-        return () if records_dispatches(self.options.driver) else spare_cores(choose_cores(1))
+        if not self.options.is_local:
+            return () if records_dispatches(self.options.driver) else spare_cores(choose_cores(1))
+        cores = spare_cores(self.cores)
+        if not cores:
+            return ()
+        quiet_s = statistics.median(self._kernel_times(LOOK_S))
+        with busy(cores):
+            beside_s = statistics.median(self._kernel_times(LOOK_S))
+        return cores if beside_s <= (1 + self.options.samples.calibration_tolerance) * quiet_s else ()
 
     def measure(
         self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, decide: bool = True
@@ -157,11 +168,17 @@ class Runner:
         """
         if not self.options.is_local:
             raise ValueError(f"noise is measured on the CPU; this runner's driver is {self.options.driver}")
-        times = self._client.ask(protocol.MeasureNoise(seconds), seconds + self.options.timeouts.call_s)
+        times = self._kernel_times(seconds)
         ordered = sorted(times)
         low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
         lost = max(0.0, 1 - low * len(times) / sum(times))
         return Noise((high - low) / low, lost, _verdict(lost))
+
+    def _kernel_times(self, seconds: float) -> Sequence[float]:
+        """Return the seconds of every run of the calibration kernel, which is run for ``seconds``."""
+        request = protocol.MeasureNoise(seconds)
+        times: Sequence[float] = self._client.ask(request, seconds + self.options.timeouts.call_s)
+        return times
 
     def close(self) -> None:
         """End the process; the runner starts a new one when it is used again."""

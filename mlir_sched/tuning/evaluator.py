@@ -125,7 +125,7 @@ class CompileAndRun:
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
         self._untuned_code = UntunedCode(self._pool)
         self._baselines: dict[str, _Baseline] = {}
-        self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
+        self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores())
         self._lookahead = Lookahead()
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
