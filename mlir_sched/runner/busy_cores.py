@@ -10,17 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
-import numpy as np
-
-SIZE = 64
-"""Rows and columns of the f32 matrices that are multiplied: they fit into the first-level cache."""
+from mlir_sched.runner.calibration_kernel import CalibrationKernel
 
 
 @contextmanager
 def busy(cores: Sequence[int]) -> Iterator[None]:
-    """Keep cores busy with multiply-adds during a block, each by a thread of its own."""
+    """Keep cores busy with the calibration kernel during a block, each by a thread of its own."""
     ended = Event()
-    threads = [Thread(target=_multiply, args=(core, ended), daemon=True) for core in cores]
+    threads = [Thread(target=_occupy, args=(core, ended), daemon=True) for core in cores]
     for thread in threads:
         thread.start()
     try:
@@ -31,10 +28,8 @@ def busy(cores: Sequence[int]) -> Iterator[None]:
             thread.join()
 
 
-def _multiply(core: int, ended: Event) -> None:
+def _occupy(core: int, ended: Event) -> None:
     os.sched_setaffinity(0, {core})  # of this thread alone
-    left = np.full((SIZE, SIZE), 0.5, dtype=np.float32)
-    product = np.empty_like(left)
+    kernel = CalibrationKernel()
     while not ended.is_set():
-        for _ in range(64):
-            np.matmul(left, left, out=product)
+        kernel.run()

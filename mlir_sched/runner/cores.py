@@ -28,7 +28,7 @@ def choose_cores(threads: int) -> tuple[int, ...]:
     return tuple(sorted(physical_cores_first(order)[:threads]))
 
 
-def spare_cores(used: Sequence[int], sysfs: Path = _CPU_SYSFS) -> tuple[int, ...]:
+def other_cores(used: Sequence[int], sysfs: Path = _CPU_SYSFS) -> tuple[int, ...]:
     """Return the cores this process may use that share no physical core with those that are used."""
     taken = {_siblings(core, sysfs) for core in used}
     return tuple(core for core in sorted(os.sched_getaffinity(0)) if _siblings(core, sysfs) not in taken)

@@ -16,7 +16,7 @@ from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.busy_cores import busy
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.client import RunnerClient
-from mlir_sched.runner.cores import choose_cores, spare_cores
+from mlir_sched.runner.cores import choose_cores, other_cores
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
@@ -27,6 +27,8 @@ LOADED_BYTES_PER_S = 20e6
 """Lowest rate of handing a program to the process, in bytes per second; 400 MB of weights take about 2 s."""
 SHORT_CALL_S = 2e-3
 """Seconds per call of the baseline from which the calls of a hopeless program are worth saving."""
+LOOK_S = 0.1
+"""Seconds for which the calibration kernel is timed to see whether work on other cores disturbs it."""
 
 
 class BaselineError(MlirSchedError):
@@ -35,10 +37,6 @@ class BaselineError(MlirSchedError):
 
 class UnverifiableError(BaselineError):
     """No wrong result could be told from those of the baseline; the message says why."""
-
-
-LOOK_S = 0.1
-"""Seconds for which the calibration kernel is timed to see whether work on other cores disturbs it."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +100,8 @@ class Runner:
         clock can time needs one core for the calls. Other devices may be software, which takes all cores.
         """
         if not self.options.is_local:
-            return () if records_dispatches(self.options.driver) else spare_cores(choose_cores(1))
-        cores = spare_cores(self.cores)
+            return () if records_dispatches(self.options.driver) else other_cores(choose_cores(1))
+        cores = other_cores(self.cores)
         if not cores:
             return ()
         quiet_s = statistics.median(self._kernel_times(LOOK_S))
@@ -174,12 +172,6 @@ class Runner:
         lost = max(0.0, 1 - low * len(times) / sum(times))
         return Noise((high - low) / low, lost, _verdict(lost))
 
-    def _kernel_times(self, seconds: float) -> Sequence[float]:
-        """Return the seconds of every run of the calibration kernel, which is run for ``seconds``."""
-        request = protocol.MeasureNoise(seconds)
-        times: Sequence[float] = self._client.ask(request, seconds + self.options.timeouts.call_s)
-        return times
-
     def close(self) -> None:
         """End the process; the runner starts a new one when it is used again."""
         self._client.kill()
@@ -191,6 +183,12 @@ class Runner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _kernel_times(self, seconds: float) -> Sequence[float]:
+        """Return the seconds of every run of the calibration kernel, which is run for ``seconds``."""
+        request = protocol.MeasureNoise(seconds)
+        times: Sequence[float] = self._client.ask(request, seconds + self.options.timeouts.call_s)
+        return times
 
     def _race(self, options: RunnerOptions) -> Race:
         """Return a race against the current baseline."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cached_property
 from threading import Event
 
 from mlir_sched.compiler import CompilerPool
@@ -25,13 +26,18 @@ class CompilingAhead:
 
     Args:
         pool: Compiles; nothing else uses it meanwhile.
-        cores: The cores that measured programs leave free; where there are none, nothing is done ahead.
+        find_cores: Returns the cores that measured programs leave free, asked once, before the first measurement; where
+            there are none, nothing is done ahead.
     """
 
-    def __init__(self, pool: CompilerPool, cores: Sequence[int]) -> None:
+    def __init__(self, pool: CompilerPool, find_cores: Callable[[], Sequence[int]]) -> None:
         self._pool = pool
-        self._cores = tuple(cores)
-        self._thread = ThreadPoolExecutor(1, initializer=os.sched_setaffinity, initargs=(0, self._cores))
+        self._find_cores = find_cores
+        self._thread = ThreadPoolExecutor(1, initializer=lambda: os.sched_setaffinity(0, self._cores))
+
+    @cached_property
+    def _cores(self) -> Sequence[int]:
+        return self._find_cores()
 
     @property
     def workers(self) -> int:

@@ -125,7 +125,7 @@ class CompileAndRun:
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
         self._untuned_code = UntunedCode(self._pool)
         self._baselines: dict[str, _Baseline] = {}
-        self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores())
+        self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
         self._lookahead = Lookahead()
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
@@ -194,8 +194,8 @@ class CompileAndRun:
 
     def _compiled(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
         """Yield (index in ``scripts``, result) per script; only what was not compiled ahead is compiled."""
-        ahead = {i: self._ahead.pop((task.key, script), None) for i, script in enumerate(scripts)}
-        known = {i: result for i, result in ahead.items() if result is not None}
+        ahead = self._ahead
+        known = {i: ahead[task.key, script] for i, script in enumerate(scripts) if (task.key, script) in ahead}
         yield from known.items()
         missing = [index for index in range(len(scripts)) if index not in known]
         compiled = self._pool.compile(task.source, [scripts[index] for index in missing], task.constants)
@@ -232,9 +232,9 @@ class CompileAndRun:
             why = reason(result.failure.message) if result.failure else "no program"
             raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")
         program = program_of_task(task, result.vmfb)
-        ahead = following[: self._compiling_ahead.workers]
+        ahead = self._compiling_ahead
         try:
-            with self._compiling_ahead.beside(lambda _: self._untuned_code.compile(ahead)):
+            with ahead.beside(lambda _: self._untuned_code.compile(following, ahead.workers)):
                 timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch))
         except MlirSchedError as error:
             raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error

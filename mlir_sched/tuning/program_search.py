@@ -6,6 +6,7 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mlir_sched.database.record import StoredTask
 from mlir_sched.errors import MlirSchedError
@@ -114,9 +115,9 @@ class ProgramSearch:
         while following is not None and (count := part.next_round(self._standing())):
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
-            size = min(count, self.run.budget.most_of_round(following.history.untuned.median_s))
-            after = _After(self, following, size, part)
-            outcome = yield from following.round(part.round_size, size, Lookahead(after.decide))
+            size = self._limit(following, count)
+            lookahead = Lookahead(partial(self._look_ahead, following, size, part))
+            outcome = yield from following.round(part.round_size, size, lookahead)
             self._log.save(self._rounds(), self.tried)
             self._tell_errors(outcome)
             if outcome.found is not None:
@@ -125,7 +126,8 @@ class ProgramSearch:
             self.run.clock.save()
             self._estimate()
             self.tell(Phase.SEARCH, following.task.name)
-            following = after.chosen or self._next_task()
+            upcoming = lookahead.upcoming()
+            following = self._next_task() if upcoming is None else self._search_of(upcoming.task)
         self._log.save_model(self._model)
         self.run.clock.save()
 
@@ -233,6 +235,35 @@ class ProgramSearch:
         progress = [search.progress(tried if search is current else 0) for search in searches]
         index = GradientScheduler().next_task(progress)
         return None if index is None else searches[index]
+
+    def _look_ahead(self, current: TaskSearch, tried: int, part: Part) -> Upcoming | None:
+        """Choose the task of the next round, and its candidates, before the outcomes of the current round are known.
+
+        None is chosen where the next round is likely to be the same task's: such a round has much to learn from the
+        current one.
+
+        Args:
+            current: The task with the current round.
+            tried: How many candidates it tries.
+            part: What may be spent.
+
+        Returns:
+            The task with those of its candidates that the budget is likely to have room for.
+        """
+        search = self._next_task(current, tried)
+        if search is None or search is current:
+            return None
+        scripts, standing = search.prepare(part.round_size), self._standing()
+        count = part.next_round(replace(standing, tried=standing.tried + tried))
+        return Upcoming(search.task, scripts[: self._limit(search, count)])
+
+    def _limit(self, search: TaskSearch, count: int) -> int:
+        """Return how many of ``count`` candidates a round of a task may try."""
+        return min(count, self.run.budget.most_of_round(search.history.untuned.median_s))
+
+    def _search_of(self, task: Task) -> TaskSearch:
+        """Return the search of a task that is searched."""
+        return next(search for search in self.searches if search.task is task)
 
     def _waits(self, task: Task) -> bool:
         """Say whether a task waits while others are searched."""
@@ -351,37 +382,3 @@ class ProgramSearch:
     def _tell_errors(self, outcome: Round) -> None:
         for text in outcome.internal_errors:
             self.events.on_internal_error(text)
-
-
-@dataclass
-class _After:
-    """The task whose round follows that of another one, chosen before the outcomes of that round are known.
-
-    None is chosen where the next round is likely to be the same task's: such a round has much to learn from the current
-    one.
-
-    Attributes:
-        program: The search of both.
-        current: The task with the current round.
-        tried: How many candidates it tries.
-        part: What the search may spend.
-        chosen: The task that was chosen.
-    """
-
-    program: ProgramSearch
-    current: TaskSearch
-    tried: int
-    part: Part
-    chosen: TaskSearch | None = None
-
-    def decide(self) -> Upcoming | None:
-        """Choose the task and the candidates of its round; return those that the budget is likely to have room for."""
-        search = self.program._next_task(self.current, self.tried)
-        if search is None or search is self.current:
-            return None
-        self.chosen = search
-        scripts = search.prepare(self.part.round_size)
-        standing = self.program._standing()
-        count = self.part.next_round(replace(standing, tried=standing.tried + self.tried))
-        most = self.program.run.budget.most_of_round(search.history.untuned.median_s)
-        return Upcoming(search.task, scripts[: min(count, most)])

@@ -105,7 +105,7 @@ class TaskSearch:
             return Round(None, errors)
         self.strategy.release(traces[limit:])
         before = self.history.best_trace()
-        records = yield from self._evaluated(traces[:limit], lookahead or Lookahead())
+        records = yield from self._evaluated(traces[:limit], lookahead)
         self.exhausted = all(_internal_error(record) for record in records)
         self.history.end_round(len(records))
         best = self.history.best_trace()
@@ -117,7 +117,7 @@ class TaskSearch:
         Yields:
             Work, which is to be run before the round goes on.
         """
-        records = yield from self._evaluated([trace], Lookahead())
+        records = yield from self._evaluated([trace])
         self.history.extend_round()
         return Round(None, _internal_errors(records))
 
@@ -187,11 +187,14 @@ class TaskSearch:
         chosen = preselect([candidate.trace for candidate in drawn], estimated, wanted)
         return [*first, *chosen], work.internal_errors
 
-    def _evaluated(self, traces: Sequence[Trace], lookahead: Lookahead) -> Generator[CandidateWork, None, list[Record]]:
+    def _evaluated(
+        self, traces: Sequence[Trace], lookahead: Lookahead | None = None
+    ) -> Generator[CandidateWork, None, list[Record]]:
         """Learn from the records of candidates and return them; those that are not in the store are handed out.
 
         What follows is decided before, whether candidates are measured or known.
         """
+        lookahead = lookahead or Lookahead()
         candidates = [self._candidate(trace) for trace in traces]
         found = {c.key: record for c in candidates if (record := self.stored.find(c)) is not None}
         new = [candidate for candidate in candidates if candidate.key not in found]

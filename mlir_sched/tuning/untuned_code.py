@@ -29,11 +29,11 @@ class UntunedCode:
             following: The tasks that are asked for next, in their order: what would be an idle process compiles theirs.
         """
         if task.key not in self._ahead:
-            self.compile([task, *(other for other in following if other.key not in self._ahead)][: self.pool.workers])
+            self.compile([task, *following], self.pool.workers)
         return self._ahead.pop(task.key)
 
-    def compile(self, tasks: Sequence[Task]) -> None:
-        """Compile the untuned code of tasks that are asked for later."""
-        missing = [task for task in tasks if task.key not in self._ahead]
+    def compile(self, tasks: Sequence[Task], most: int) -> None:
+        """Compile the untuned code of the first ``most`` of the tasks whose code is not there yet."""
+        missing = [task for task in tasks if task.key not in self._ahead][:most]
         candidates = [Candidate(task.source, None, task.constants) for task in missing]
         self._ahead |= {missing[index].key: result for index, result in self.pool.compile_all(candidates)}

@@ -36,7 +36,7 @@ from mlir_sched.runner import (
     client,
     protocol,
 )
-from mlir_sched.runner.cores import spare_cores
+from mlir_sched.runner.cores import other_cores
 from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
@@ -396,15 +396,15 @@ def test_noise_is_a_share_and_a_verdict(runner: Runner) -> None:
 def test_other_work_may_use_cores_that_do_not_disturb(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([[1.0, 1.0], [1.0, 1.05], [1.0, 1.0], [1.0, 1.5]])
     monkeypatch.setattr(runner, "_kernel_times", lambda _: next(times))
-    monkeypatch.setattr("mlir_sched.runner.runner.spare_cores", lambda _: (min(os.sched_getaffinity(0)),))
+    monkeypatch.setattr("mlir_sched.runner.runner.other_cores", lambda _: (min(os.sched_getaffinity(0)),))
     assert runner.spare_cores()
     assert not runner.spare_cores(), "they may be hardware threads of one core"
 
 
 def test_no_core_is_spare_when_all_are_used() -> None:
     allowed = sorted(os.sched_getaffinity(0))
-    assert spare_cores(allowed) == ()
-    assert not set(spare_cores(allowed[:1])) & set(allowed[:1])
+    assert other_cores(allowed) == ()
+    assert not set(other_cores(allowed[:1])) & set(allowed[:1])
 
 
 def test_cores_are_allowed_and_as_many_as_asked() -> None:

@@ -118,7 +118,7 @@ def core() -> int:
 
 def ahead(cores: Sequence[int]) -> tuple[CompilingAhead, Workers]:
     pool = Workers()
-    return CompilingAhead(cast("CompilerPool", pool), cores), pool
+    return CompilingAhead(cast("CompilerPool", pool), lambda: cores), pool
 
 
 def test_a_job_beside_a_measurement_runs_on_the_spare_cores(core: int) -> None:

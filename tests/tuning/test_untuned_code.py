@@ -40,6 +40,14 @@ def test_as_many_tasks_are_compiled_together_as_there_are_processes() -> None:
     assert pool.requests == [["source of a", "source of b"], ["source of c", "source of d"], ["source of e"]]
 
 
+def test_what_is_there_is_not_compiled_again() -> None:
+    pool, tasks = TwoWorkers(), [task_named(name) for name in "abcd"]
+    code = UntunedCode(cast(CompilerPool, pool))
+    code.of(tasks[0], tasks[1:])
+    code.compile(tasks[1:], 1)
+    assert pool.requests[1:] == [["source of c"]]
+
+
 def test_a_task_that_was_skipped_stays_known() -> None:
     pool, (a, b, c) = TwoWorkers(), [task_named(name) for name in "abc"]
     code = UntunedCode(cast(CompilerPool, pool))

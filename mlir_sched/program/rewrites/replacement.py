@@ -107,7 +107,8 @@ def ops_named(
         given["op_attrs"] = ir.DictAttr.get(dict(attributes))
     if result is not None:
         given["filter_result_type"] = ir.TypeAttr.get(result)
-    return _matched(handle, given)
+    found = [transform.AnyOpType.get()]
+    return ir.Operation.create("transform.structured.match", operands=[handle], results=found, attributes=given).result
 
 
 def only_op(handle: Any, name: str, attributes: Mapping[str, Any] | None = None) -> Any:
@@ -140,14 +141,6 @@ def replace(handle: Any, function: str, inputs: Sequence[Any]) -> None:
     together = ir.Operation.create("transform.merge_handles", operands=list(inputs), results=[any_value])
     result = _value("transform.get_result", handle, 0)
     append_inlined_call(handle, together.result, result, imported.result)
-
-
-def _matched(handle: Any, given: Mapping[str, ir.Attribute]) -> Any:
-    """Emit a handle on all ops at or below a handle's op that have what is given."""
-    any_op = transform.AnyOpType.get()
-    return ir.Operation.create(
-        "transform.structured.match", operands=[handle], results=[any_op], attributes=dict(given)
-    ).result
 
 
 def _value(name: str, handle: Any, number: int) -> Any:

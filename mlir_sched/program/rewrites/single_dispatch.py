@@ -13,8 +13,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 from iree.compiler.dialects.transform import structured
 
-from mlir_sched.attributes import REWRITTEN
-from mlir_sched.program.rewrites.replacement import append_sequence, require_number
+from mlir_sched.program.rewrites.replacement import append_sequence, mark, require_number
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 MAX_OPS = 8
@@ -53,8 +52,7 @@ class SingleDispatch(ProgramRewrite):
             functions = structured.MatchOp(any_op, module, ops=ir.Attribute.parse('["util.func"]')).result
             require_number(functions, 1)
             made = transform.ApplyRegisteredPassOp(any_op, functions, _PASS).result
-            name = transform.ParamConstantOp(transform.AnyParamType.get(), ir.StringAttr.get(self.name)).result
-            transform.AnnotateOp(made, REWRITTEN, param=name)
+            mark(made, self.name)
             return module
 
         append_sequence(library, self.name, rewrite, consumes=True)

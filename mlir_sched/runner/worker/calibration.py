@@ -1,8 +1,7 @@
 """A fixed computation whose time is known when the machine is quiet: the thermometer of every timing.
 
 A neighbour on the same core shows as wall time without CPU time; a neighbour on the other hardware thread of the
-core, or a lower frequency, only shows as the same work taking longer. The kernel is a small matrix product: it lives
-in the first-level cache and is bound by the multiply-add units, which hardware threads share.
+core, or a lower frequency, only shows as the same work taking longer.
 """
 
 from __future__ import annotations
@@ -12,11 +11,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-import numpy as np
-
-SIZE = 64
-REPEATS = 8
-"""The kernel multiplies two 64x64 f32 matrices 8 times: 48 KB and 4 MFLOP, some 50 us on one AVX-512 core."""
+from mlir_sched.runner.calibration_kernel import CalibrationKernel
 
 HISTORY = 512
 """Number of last measurements that give the quiet time: after these, a lasting change of frequency counts as normal."""
@@ -33,9 +28,7 @@ class Calibration:
     def __init__(self, cores: Sequence[int], tolerance: float) -> None:
         self._cores = tuple(cores)
         self._tolerance = tolerance
-        self._left = np.full((SIZE, SIZE), 0.5, dtype=np.float32)
-        self._right = np.full((SIZE, SIZE), 0.25, dtype=np.float32)
-        self._product = np.empty((SIZE, SIZE), dtype=np.float32)
+        self._kernel = CalibrationKernel()
         self._history: deque[float] = deque(maxlen=HISTORY)
         for _ in range(64):
             self.kernel_s()
@@ -52,8 +45,7 @@ class Calibration:
     def kernel_s(self) -> float:
         """Return the seconds of one run of the kernel on the current core."""
         start = time.perf_counter_ns()
-        for _ in range(REPEATS):
-            np.matmul(self._left, self._right, out=self._product)
+        self._kernel.run()
         return (time.perf_counter_ns() - start) * 1e-9
 
     def watch(self, core: int, seconds: float) -> list[float]:
