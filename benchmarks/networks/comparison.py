@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,13 @@ from mlir_sched import TuneOptions
 from mlir_sched.compiler import compile_model
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.runner.statistics import Interval
+from mlir_sched.targets import target_kind
+from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 
-UNTUNED = "IREE"
+UNTUNED, OTHER_FLAGS = "IREE", "IREE, best flags"
+"""Columns of the untuned programs: plain ``iree-compile``, and the fastest of IREE's other flags."""
 TOLERANCE = 1e-4
 """Largest difference from PyTorch's result, relative to the largest result: sums of up to 4608 products in f32, in
 another order and over 100 layers; a missing term of one product changes results by far more."""
@@ -39,6 +42,7 @@ class Setting:
         target: What IREE compiles for; its ``cores`` are the threads.
         cores: The cores on which everything is timed.
         engines: The peer with the engines.
+        tuners: Peers that tune networks of their own, each for ``minutes``, too.
         minutes: Minutes of tuning per network.
         seed: Seed of the search and of the order of samples.
         rounds: Samples of each way.
@@ -49,6 +53,7 @@ class Setting:
     target: Target
     cores: tuple[int, ...]
     engines: PeerSpec
+    tuners: tuple[PeerSpec, ...]
     minutes: float
     seed: int
     rounds: int
@@ -64,8 +69,9 @@ class Result:
         network: Its name.
         seconds: Median seconds per call, by column; of the ways of one column the fastest.
         over_best: Time of mlir-sched over the time of the fastest engine; above 1 means that the engine is faster.
-        best: The fastest engine.
+        best: The fastest engine, a tuner included.
         tuning: Trials and seconds of tuning.
+        others: Trials and seconds of the tuners, by column; those of ``torch.compile``, too.
         errors: Largest difference from PyTorch's result relative to the largest result, by column.
     """
 
@@ -75,6 +81,7 @@ class Result:
     best: str
     tuning: Tuning
     errors: dict[str, float]
+    others: dict[str, Tuning] = field(default_factory=dict)
 
 
 class WrongResultError(Exception):
@@ -92,12 +99,12 @@ def compare_network(name: str, setting: Setting) -> Result:
     folder = (setting.folder / name).resolve()
     export(name, folder, setting.engines)
     tuning = _tune(folder, setting)
-    compile_model(folder / "model.mlir", setting.target.flags, None, folder / "untuned.vmfb")
-    compile_model(folder / "model.mlir", (f"@{folder / 'tuned' / 'flags.txt'}",), None, folder / "tuned.vmfb")
+    own = {"folder": str(folder), "minutes": setting.minutes, "seed": setting.seed}
+    requests = ((setting.engines, own), (IREE_PEERS[IREE], _programs(folder, setting.target)))
     with ExitStack() as stack:
         timed_ways, results, processes = list[TimedWay](), dict[str, np.ndarray[Any, Any]](), dict[str, PeerProcess]()
-        requests = ((setting.engines, {"folder": str(folder)}), (IREE_PEERS[IREE], _programs(folder, setting.target)))
-        for spec, extra in requests:
+        others = dict[str, Tuning]()
+        for spec, extra in (*requests, *((spec, own) for spec in setting.tuners)):
             process = processes[spec.name] = stack.enter_context(PeerProcess(spec, setting.cores))
             request = {
                 "ask": "prepare",
@@ -105,7 +112,9 @@ def compare_network(name: str, setting: Setting) -> Result:
                 "inputs": [str(folder / "input.npy")],
                 "output": str(folder / f"result-{spec.name}"),
             }
-            for index, way in enumerate(process.ask({**request, **extra}, PREPARE_TIMEOUT_S)["ways"]):
+            reply = process.ask({**request, **extra}, PREPARE_TIMEOUT_S + 60.0 * setting.minutes)
+            others |= {label: Tuning.from_json(tuning) for label, tuning in reply["tuning"].items()}
+            for index, way in enumerate(reply["ways"]):
                 timed_ways.append(TimedWay(spec.name, index, way["label"], way["detail"]))
                 results[f"{way['label']} {way['detail']}".strip()] = np.load(way["output"])
         errors = differences(results)
@@ -117,7 +126,7 @@ def compare_network(name: str, setting: Setting) -> Result:
 
         rng = np.random.default_rng(setting.seed)
         samples = interleave(timed_ways, sample, rounds=setting.rounds, patience_s=600.0, rng=rng)
-    return result_of(name, samples, tuning, errors)
+    return replace(result_of(name, samples, tuning, errors), others=others)
 
 
 def differences(results: dict[str, np.ndarray[Any, Any]]) -> dict[str, float]:
@@ -141,7 +150,7 @@ def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dic
     fastest = dict[str, Samples]()
     for each in sorted(samples, key=lambda each: each.interval.median):
         fastest.setdefault(each.timed.label, each)
-    best = next(label for label in fastest if label not in (TUNED, UNTUNED))
+    best = next(label for label in fastest if label not in (TUNED, UNTUNED, OTHER_FLAGS))
     over_best = ratio(fastest[TUNED], fastest[best])
     return Result(name, {label: each.interval for label, each in fastest.items()}, over_best, best, tuning, errors)
 
@@ -169,9 +178,15 @@ def _tune(folder: Path, setting: Setting) -> Tuning:
 
 
 def _programs(folder: Path, target: Target) -> dict[str, Any]:
-    """Return what the IREE peer is asked to load: the untuned and the tuned program."""
-    weights = weights_of(folder)
-    entry = extract(folder / "model.mlir", target, parameters=(weights,)).entries[0]
-    files = {UNTUNED: folder / "untuned.vmfb", TUNED: folder / "tuned.vmfb"}
-    programs = [Compiled(label, "", vmfb, entry, ()).to_json() for label, vmfb in files.items()]
-    return {"programs": [{**program, "parameters": [str(weights)]} for program in programs]}
+    """Compile the untuned programs and the tuned one; return what the IREE peer is asked to load."""
+    model, weights = folder / "model.mlir", weights_of(folder)
+    entry = extract(model, target, parameters=(weights,)).entries[0]
+    flags = {name: (*target.flags, *further) for name, further in target_kind(target.name).variants.items()}
+    ways = [(UNTUNED if name == DEFAULT else OTHER_FLAGS, name, flags[name]) for name in flags]
+    ways.append((TUNED, "", (f"@{folder / 'tuned' / 'flags.txt'}",)))
+    programs = []
+    for number, (label, detail, own) in enumerate(ways):
+        vmfb = folder / f"{number}.vmfb"
+        compile_model(model, own, None, vmfb)
+        programs.append({**Compiled(label, detail, vmfb, entry, ()).to_json(), "parameters": [str(weights)]})
+    return {"programs": programs}

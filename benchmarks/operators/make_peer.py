@@ -19,7 +19,15 @@ TORCH_CPU = "https://download.pytorch.org/whl/cpu"
 REQUIREMENTS = {
     "torch": ("torch==2.13.0+cpu", "numpy", "--extra-index-url", TORCH_CPU),
     # tvm-ffi 0.1.15 crashes when MetaSchedule writes its database; cloudpickle, psutil and xgboost are not pulled in
-    "tvm": ("apache-tvm==0.27.0.post1", "apache-tvm-ffi==0.1.14.post0", "cloudpickle", "psutil", "xgboost", "numpy"),
+    "tvm": (
+        "apache-tvm==0.27.0.post1",
+        "apache-tvm-ffi==0.1.14.post0",
+        "cloudpickle",
+        "psutil",
+        "xgboost",
+        "numpy",
+        "onnx",
+    ),
 }
 _PEERS = ", ".join(sorted(REQUIREMENTS))
 
