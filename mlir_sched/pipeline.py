@@ -150,7 +150,7 @@ def tune(
             finalists = choose_finalists([search for search in best.searches if search.history.records], alone, seconds)
             monitor.on_phase(Phase.EMISSION, best.state())
             end = math.inf if interruption.happened else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
-            emission = emit(path, variants.built, best.built, finalists, final, target, TimeLeft(end))
+            emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
             result = result_of(run, found, path, emission, folder, variants, phases.seconds())
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")

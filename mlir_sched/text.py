@@ -48,6 +48,16 @@ def speedup(timing: Timing | None) -> str:
     return "-" if timing is None else f"{timing.ratio:.2f}x ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
 
 
+def changed_decisions(values: Mapping[str, Value], emitted: Mapping[str, Value] | None) -> str:
+    """Return the decisions that differ from the emitted ones, ``rows 8 -> 16``; empty where those are not known."""
+    differing = [] if emitted is None else [name for name in values if emitted.get(name) != values[name]]
+    return ", ".join(f"{name} {_shown((emitted or {}).get(name))} -> {_shown(values[name])}" for name in differing)
+
+
+def _shown(decided: Value | None) -> str:
+    return "/".join(map(str, decided)) if isinstance(decided, tuple) else str(decided)
+
+
 def duration(value: float) -> str:
     """Return a duration for a person who waits: ``1 min 20 s``."""
     minutes, rest = divmod(round(value), 60)

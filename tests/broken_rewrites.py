@@ -12,6 +12,8 @@ from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.rewrites import REWRITES, scripts
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
+Found = tuple[tuple[RewriteScript, ...], Mapping[str, str], tuple[str, ...]]
+
 
 class Applying(ProgramRewrite):
     """A rewrite of any program, without ops."""
@@ -43,15 +45,15 @@ class Crashing(Applying):
         os.abort()
 
 
-def with_a_mistake(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+def with_a_mistake(path: str, kind: str, cores: int) -> Found:
     with mock.patch.dict(REWRITES, {kind: lambda _: (Raising(), Applying())}):
         return scripts.rewrite_scripts(path, kind, cores)
 
 
-def with_a_crash(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+def with_a_crash(path: str, kind: str, cores: int) -> Found:
     with mock.patch.dict(REWRITES, {kind: lambda _: (Crashing(), Applying())}):
         return scripts.rewrite_scripts(path, kind, cores)
 
 
-def lost(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
+def lost(path: str, kind: str, cores: int) -> Found:
     raise ZeroDivisionError("a mistake")

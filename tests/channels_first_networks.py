@@ -60,3 +60,13 @@ def network() -> str:
 def function(image: str, body: str, value: str, result: str) -> str:
     arguments, results = f"(%image: tensor<{image}xf32>)", f"tensor<{result}xf32>"
     return f"func.func @main{arguments} -> {results} {{{body}\n  return {value} : {results}\n}}\n"
+
+
+def two_shapes() -> str:
+    """Return three 3x3 convolutions of 16x16 pixels, two of one shape, the last one with 64 filters."""
+    values, filters, parts = ["%image", "%out0", "%out1"], [32, 32, 64], list[str]()
+    for n, (value, count) in enumerate(zip(values, filters, strict=True)):
+        pad = padded(value, "1x32x16x16", "1x32x18x18", n)
+        sizes = ("1x32x18x18", f"{count}x32x3x3", f"1x{count}x16x16")
+        parts.append(layer(n, "conv_2d_nchw_fchw", f"%pad{n}", sizes, 1, pad))
+    return function("1x32x16x16", "".join(parts), "%out2", "1x64x16x16")

@@ -110,6 +110,14 @@ def propagate() -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)  # FailurePropagationMode::Propagate
 
 
+def append_choice(decision: Decision) -> None:
+    """Append a decision that no op consumes, at the current insertion point."""
+    with ir.Location.name(decision.name):
+        op = transform.ParamConstantOp(transform.AnyParamType.get(), to_attribute(decision.value))
+    op.operation.attributes[NAME] = ir.StringAttr.get(decision.name)
+    op.operation.attributes[DISTRIBUTION] = to_attribute(decision.distribution.to_json())
+
+
 FORGET = """transform.named_sequence @forget(%handle: !transform.any_op {transform.consumed}) {
   transform.yield
 }"""
@@ -141,10 +149,7 @@ class ScriptEmitter(Emitter):
 
     def choice(self, decision: Decision) -> None:
         """Emit a decision that no op consumes."""
-        with ir.Location.name(decision.name):
-            op = transform.ParamConstantOp(transform.AnyParamType.get(), to_attribute(decision.value))
-        op.operation.attributes[NAME] = ir.StringAttr.get(decision.name)
-        op.operation.attributes[DISTRIBUTION] = to_attribute(decision.distribution.to_json())
+        append_choice(decision)
 
     def match_linalg_ops(self, count: int) -> tuple[Handle, ...]:
         """Match all linalg ops of the function and split them."""

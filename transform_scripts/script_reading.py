@@ -153,19 +153,20 @@ def replace_sequence(library: str, symbol: str, script: str) -> str:
 
 def _copy_sequence(sequence: ir.Operation, place: ir.InsertionPoint) -> ir.Operation:
     """Copy a sequence, and in front of it those functions that it puts into the payload and the target block lacks."""
-    known = {_symbol(op) for op in place.block}
+    known = {symbol_of(op) for op in place.block}
     used = {
         ir.FlatSymbolRefAttr(op.attributes["symbol"]).value
         for op in sequence.regions[0].blocks[0]
         if op.operation.name == LOOKUP
     }
     for op in sequence.parent.regions[0].blocks[0]:
-        if _symbol(op) in used - known:
+        if symbol_of(op) in used - known:
             op.operation.clone(ip=place)
     return sequence.clone(ip=place)
 
 
-def _symbol(op: Any) -> str:
+def symbol_of(op: Any) -> str:
+    """Return the symbol of an op; empty for an op without one."""
     return ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
 
 
@@ -195,6 +196,16 @@ def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
 
 
 def _read_trace(sequence: ir.Operation) -> Trace:
+    return Trace(ir.StringAttr(sequence.attributes[SKETCH]).value, read_decisions(sequence))
+
+
+def read_decisions(sequence: ir.Operation) -> tuple[Decision, ...]:
+    """Return the decisions that stand in a sequence, in their order.
+
+    Raises:
+        ScriptError: A decision is incomplete or contradicts itself.
+        IllegalTraceError: A decision was edited to a value outside its support.
+    """
     values: dict[str, dict[int, Any]] = {}
     distributions: dict[str, Any] = {}
     for found in _described(sequence):
@@ -205,10 +216,7 @@ def _read_trace(sequence: ir.Operation) -> Trace:
         known[element] = value
         if distribution is not None:
             distributions[name] = distribution
-    decisions = tuple(
-        _decision(current_name(name), elements, distributions.get(name)) for name, elements in values.items()
-    )
-    return Trace(ir.StringAttr(sequence.attributes[SKETCH]).value, decisions)
+    return tuple(_decision(current_name(name), elements, distributions.get(name)) for name, elements in values.items())
 
 
 def _described(sequence: ir.Operation) -> Iterator[tuple[str, int, Any, Any]]:

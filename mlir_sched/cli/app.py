@@ -200,6 +200,16 @@ def replay(
     target_description: Description = None,
     module: Modules = None,
     parameters: Parameters = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder to write if all numbers are right: with what follows from decisions edited by hand.",
+            metavar="FOLDER",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check that a tuned folder still holds.
@@ -210,7 +220,7 @@ def replay(
     with command(as_json=as_json) as out:
         from mlir_sched.cli.replay import run_replay
 
-        code = run_replay(tuned, model, module or (), parameters or (), target, target_description, out)
+        code = run_replay(tuned, model, module or (), parameters or (), target, target_description, output, out)
     raise typer.Exit(code)
 
 

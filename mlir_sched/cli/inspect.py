@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
+from rich.table import Table
 
 from mlir_sched.cli.exit import DONE, Output
 from mlir_sched.replaying.inspection import (
@@ -14,6 +17,7 @@ from mlir_sched.replaying.inspection import (
     inspect_path,
 )
 from mlir_sched.text import console, decisions, failures, median, speedup, table, value
+from mlir_sched.trace import Decision
 
 
 def run_inspect(path: str, script: bool, output: Output) -> int:
@@ -42,6 +46,10 @@ def _print_library(view: LibraryView, out: Console) -> None:
         _line(out, f"flags: {' '.join(view.folder.flags)}")
         if view.folder.problem:
             _line(out, f"problem: {view.folder.problem}")
+    if view.program:
+        out.print(_decision_table("the whole program", view.program))
+    if view.problem:
+        _line(out, f"problem: {view.problem}")
     if not view.sequences:
         _line(out, "no dispatch is tuned here: the flags are all there is")
     for sequence in view.sequences:
@@ -50,16 +58,20 @@ def _print_library(view: LibraryView, out: Console) -> None:
 
 def _print_sequence(sequence: SequenceView, out: Console) -> None:
     sketch = sequence.trace.sketch if sequence.trace else sequence.provenance.get("sketch", "")
-    made = table("decision", "value", "drawn from", ">choices", title=f"@{sequence.symbol}: {sketch}")
-    for decision in sequence.trace.decisions if sequence.trace else ():
-        drawn_from = describe_distribution(decision.distribution)
-        made.add_row(decision.name, value(decision.value), drawn_from, str(len(decision.distribution.support())))
-    out.print(made)
+    out.print(_decision_table(f"@{sequence.symbol}: {sketch}", sequence.trace.decisions if sequence.trace else ()))
     if sequence.problem:
         _line(out, f"problem: {sequence.problem}")
     for name, text in sequence.provenance.items():
         if name != "sketch":
             _line(out, f"  {name}: {text}")
+
+
+def _decision_table(title: str, decisions: Sequence[Decision]) -> Table:
+    made = table("decision", "value", "drawn from", ">choices", title=title)
+    for decision in decisions:
+        drawn_from = describe_distribution(decision.distribution)
+        made.add_row(decision.name, value(decision.value), drawn_from, str(len(decision.distribution.support())))
+    return made
 
 
 def _print_store(view: StoreView, out: Console) -> None:

@@ -20,9 +20,10 @@ def run_replay(
     parameters: Sequence[str],
     target: str,
     target_description: Path | None,
+    folder: Path | None,
     output: Output,
 ) -> int:
-    """Replay a tuned folder and print the result; return the exit code."""
+    """Replay a tuned folder, write a folder with it if one is named, and print the result; return the exit code."""
     loaded = load_modules(modules)
     with progress_view() as progress:
         result = replay(
@@ -32,12 +33,15 @@ def run_replay(
             parameters=parameters,
             target=target,
             target_description=target_description,
+            output=folder,
             progress=progress,
         )
     if output.as_json:
         output.document(result.to_json())
     else:
         print_result(result)
+        if folder is not None:
+            print(f"wrote {folder}" if result.is_right else f"{folder} was not written")
     return DONE if result.holds else OUR_FAULT
 
 
@@ -50,7 +54,8 @@ def print_result(result: ReplayResult) -> None:
     if result.sequences:
         out.print(made)
     by_hand = (ScriptState.EDITED, ScriptState.HAND_WRITTEN)
-    lines = [f"@{s.symbol}: {s.state}: {s.note}" for s in result.sequences if s.state in by_hand]
+    lines = [f"the whole program: {result.state}: {result.note}"] if result.state in by_hand else []
+    lines += [f"@{s.symbol}: {s.state}: {s.note}" for s in result.sequences if s.state in by_hand]
     if result.untuned is not None and result.program is not None:
         then = "unknown" if result.then is None else f"{result.then:.2f}x"
         lines.append(

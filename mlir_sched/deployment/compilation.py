@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.compiler import ModelCompileError, TunedDispatch, compiling, tuned_dispatches
-from mlir_sched.errors import UserError
-from mlir_sched.library.library import provenance_of, rewrite_of
-from mlir_sched.tuned_folder.folder import read_tuned_folder
+from mlir_sched.errors import IllegalTraceError, UserError
+from mlir_sched.library.library import program_decisions, provenance_of, rewrite_of
+from mlir_sched.text import changed_decisions
+from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
 from mlir_sched.tuned_folder.installation import replace_file
 
 
@@ -62,8 +63,8 @@ def compile_tuned(
         strict: Write nothing unless every script of the folder is used, with the code that was measured.
 
     Raises:
-        UserError: The folder cannot be used, its rewrite does not fit the model, a flag is none, or the output cannot
-            be written.
+        UserError: The folder cannot be used, a decision about the program was edited, its rewrite does not fit the
+            model, a flag is none, or the output cannot be written.
         ModelCompileError: The compiler failed, or reported an error.
         ScriptError: The library is not MLIR.
     """
@@ -75,6 +76,7 @@ def compile_tuned(
     everything = (*folder.flags, *flags)
     scripts = provenance_of(folder.library) if library else {}
     rewrite = rewrite_of(folder.library)
+    _require_unedited_program(folder)
     try:
         with compiling(model, everything, library) as compiled:
             dispatches = tuned_dispatches(model, everything, library) if library else ()
@@ -93,6 +95,24 @@ def compile_tuned(
         raise
     device = str(folder.summary.get("program", {}).get("device") or "")
     return TunedCompilation(str(output) if write else None, applied, unused, unmeasured, device, rewrite)
+
+
+def _require_unedited_program(folder: TunedFolder) -> None:
+    """Refuse a folder with an edited decision about the program, from which nothing follows by itself.
+
+    Raises:
+        UserError: See above.
+        ScriptError: A decision is damaged.
+    """
+    try:
+        decisions = program_decisions(folder.library) if folder.library else ()
+    except IllegalTraceError as error:
+        raise UserError(f"{folder.library_file}: {error}") from error
+    if changed := changed_decisions({d.name: d.value for d in decisions}, folder.emitted_decisions):
+        raise UserError(
+            f"{folder.library_file}: a decision about the whole program was edited ({changed}), and what follows from "
+            f"it was not: mlir-sched replay {folder.path} MODEL -o FOLDER generates that, and writes a folder to use"
+        )
 
 
 def _by_script(dispatches: Sequence[TunedDispatch]) -> dict[str, tuple[str, ...]]:

@@ -25,6 +25,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.building import BuiltVariants
 from mlir_sched.program.closing import Rivals, call_s, session_s
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel, profile
@@ -59,7 +60,7 @@ class Emission:
 
 def emit(
     model: Path,
-    variants: Sequence[BuiltVariant],
+    variants: BuiltVariants,
     tuned: BuiltVariant,
     finalists: Finalists,
     options: RunnerOptions,
@@ -70,7 +71,7 @@ def emit(
 
     Args:
         model: The model's path.
-        variants: Every untuned variant, the default first; variants that were not timed do not compete.
+        variants: Every untuned variant; variants that were not timed do not compete.
         tuned: The variant whose dispatches were tuned.
         finalists: The scripts to emit.
         options: How programs are run and timed.
@@ -78,8 +79,8 @@ def emit(
         time_left: The time that emission should take; no limit by default.
     """
     with temporary_folder() as scratch:
-        prover = Prover(model, Path(scratch))
-        timed = [built for built in variants if built.timing is not None]
+        prover = Prover(model, Path(scratch), variants.space)
+        timed = [built for built in variants.built if built.timing is not None]
         return _Emitter(prover, timed, tuned, finalists, options, target, time_left or TimeLeft()).run()
 
 
@@ -109,7 +110,7 @@ class _Emitter:
             if not rejected:
                 reported = self._report(proven)
                 if not isinstance(reported, str):
-                    return Emission(self._result(reported, ratios, self.tuned), winners, reasons, proven.files)
+                    return Emission(self._result(reported, ratios, proven), winners, reasons, proven.files)
                 rejected = dict.fromkeys(winners, reported)
             if not self.time_left.affords(time.monotonic() - start):  # for another try with fewer scripts
                 rejected = {**dict.fromkeys(winners, next(iter(rejected.values()))), **rejected}
@@ -205,9 +206,9 @@ class _Emitter:
             proven = self.prover.prove(chosen, {})
             reported = self._report(proven)
             if not isinstance(reported, str):
-                return Emission(self._result(reported, ratios, chosen), {}, reasons, proven.files)
+                return Emission(self._result(reported, ratios, proven), {}, reasons, proven.files)
         proven = self.prover.prove(default, {})
-        return Emission(self._result(self._untuned(proven), ratios, default), {}, reasons, proven.files)
+        return Emission(self._result(self._untuned(proven), ratios, proven), {}, reasons, proven.files)
 
     def _untuned(self, proven: Proven) -> ProgramTimings:
         """Return the figures of the default without scripts: those of the beginning where no time is left."""
@@ -250,16 +251,17 @@ class _Emitter:
             session, lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)})
         )
 
-    def _result(self, reported: ProgramTimings, ratios: Mapping[str, Timing], variant: BuiltVariant) -> ProgramResult:
-        medians = {name: timing.ratio for name, timing in ratios.items()}
+    def _result(self, reported: ProgramTimings, ratios: Mapping[str, Timing], proven: Proven) -> ProgramResult:
+        medians, variant = {name: timing.ratio for name, timing in ratios.items()}, proven.variant.variant
         return ProgramResult(
             reported.untuned,
             reported.emitted,
             medians,
-            variant.variant.name,
-            iree_device(self.options.driver, variant.variant.threads(self.options.threads)),
+            variant.name,
+            iree_device(self.options.driver, variant.threads(self.options.threads)),
             reported.verified,
             reported.constant_outputs,
+            proven.program.values if proven.program else {},
         )
 
 

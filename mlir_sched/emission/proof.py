@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, compiling, tuned_dispatches
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
 from mlir_sched.library.library import TunedSequence, build_library
+from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
+from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission, replace_file
 
 UNNAMED = "the program does not compile with the scripts together, and the compiler does not say which is at fault"
@@ -32,6 +35,7 @@ class Proven:
         dropped: Why the other scripts are not in it, by task key.
         files: Library and flags that the program was compiled with.
         vmfb: The program.
+        program: The decisions about the program, as the library states them; None where libraries state none.
     """
 
     variant: BuiltVariant
@@ -39,6 +43,7 @@ class Proven:
     dropped: Mapping[str, str]
     files: EmittedFiles
     vmfb: bytes
+    program: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,13 @@ class Prover:
     Attributes:
         model: The model's path.
         folder: A scratch folder of its own.
+        space: The decisions between variants that the program has, which libraries state; None for libraries that state
+            none.
     """
 
     model: Path
     folder: Path
+    space: ProgramSpace | None = None
 
     def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
         """Compile a variant with scripts, and again without the scripts found at fault, until no script is.
@@ -70,7 +78,7 @@ class Prover:
                 with compiling(self.model, flags) as compiled:
                     faults = faults_in(kept, tuned_dispatches(self.model, flags), names) if kept else {}
                     if not faults:
-                        return Proven(variant, kept, dropped, files, compiled())
+                        return Proven(variant, kept, dropped, files, compiled(), self._decided(variant))
             except ModelCompileError as error:
                 if not kept:
                     raise
@@ -83,11 +91,12 @@ class Prover:
         flags = variant.model.flags if sequences else variant.untuned_flags
         if not sequences and variant.variant.rewrite is None:
             return EmittedFiles("", flags)
-        entries = list(sequences.values())
-        text = build_library(entries, variant.variant.rewrite)
-        return EmittedFiles(
-            build_library(entries, variant.variant.rewrite, emission=name_of_emission(text, flags)), flags
-        )
+        rewrite, program = variant.variant.rewrite, self._decided(variant)
+        build = partial(build_library, list(sequences.values()), rewrite, program=program)
+        return EmittedFiles(build(emission=name_of_emission(build(), flags)), flags)
+
+    def _decided(self, variant: BuiltVariant) -> Trace | None:
+        return self.space.trace_of(variant.variant) if self.space else None
 
     def _write(self, variant: BuiltVariant, files: EmittedFiles) -> tuple[str, ...]:
         """Write library and flags, check that the variant's rewrite is applied, and return the argument ``@flags.txt``.

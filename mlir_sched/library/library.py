@@ -23,10 +23,10 @@ from mlir_sched.errors import ScriptError
 from mlir_sched.library.matcher import append_matcher
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.space.design_space import DesignSpace
-from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script import append_sequence, new_library, print_module, propagate
+from mlir_sched.trace import Decision, Trace
+from mlir_sched.transform_scripts.script import append_choice, append_sequence, new_library, print_module, propagate
 from mlir_sched.transform_scripts.script_form import SKETCH, script_context
-from mlir_sched.transform_scripts.script_reading import sequence_text
+from mlir_sched.transform_scripts.script_reading import parse_module, read_decisions, sequence_text, symbol_of
 
 REWRITE = "mlir_sched.rewrite"
 """Attribute of the library's program entry that names the rewrite."""
@@ -62,13 +62,18 @@ class TunedSequence:
 
 
 def build_library(
-    sequences: Sequence[TunedSequence], rewrite: RewriteScript | None = None, *, emission: str = ""
+    sequences: Sequence[TunedSequence],
+    rewrite: RewriteScript | None = None,
+    *,
+    program: Trace | None = None,
+    emission: str = "",
 ) -> str:
     """Return the text of a library that applies each sequence to the dispatch it was tuned for.
 
     Args:
         sequences: The sequences; where several match a dispatch, the first applies.
         rewrite: The rewrite of the program before its dispatches are formed.
+        program: The decisions about the program, which lead to the rewrite and to the compiler's flags.
         emission: Name of the emission that the library belongs to.
 
     Raises:
@@ -85,7 +90,7 @@ def build_library(
                 module, _matcher(sequence.symbol), sequence.source, claimed=SEQUENCE_CHOSEN, only=sequence.only
             )
             _append_trial(module, sequence.symbol)
-        _append_program_entry(module, rewrite)
+        _append_program_entry(module, rewrite, program)
         _append_dispatch_entry(module, [sequence.symbol for sequence in sequences])
         text = print_module(module)
     for sequence in sequences:
@@ -117,6 +122,58 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
         return found
 
 
+def program_decisions(library: str) -> tuple[Decision, ...]:
+    """Return the decisions about the program that a library states; none for a library without any.
+
+    Raises:
+        ScriptError: The text does not parse, or a decision is incomplete.
+        IllegalTraceError: A decision was edited to a value outside its support.
+    """
+    with script_context():
+        module = parse_module(library)
+        entries = [op for op in module.body if symbol_of(op) == PROGRAM_ENTRY]
+        return tuple(decision for entry in entries for decision in read_decisions(entry.operation))
+
+
+def has_rewrite(library: str, rewrite: RewriteScript | None) -> bool:
+    """Say whether a library rewrites the program as a rewrite's script does.
+
+    Raises:
+        ScriptError: The library does not parse.
+    """
+    if rewrite is None:
+        return not rewrite_of(library)
+    with script_context():
+        module, made = parse_module(library), parse_module(rewrite.text)
+        own = {symbol_of(op): str(op) for op in module.body}
+        return rewrite_of(library) == rewrite.name and all(own.get(symbol_of(op)) == str(op) for op in made.body)
+
+
+def with_rewrite(library: str, old: RewriteScript | None, new: RewriteScript | None, program: Trace) -> str:
+    """Return a library with another rewrite of the program; the sequences of dispatches stay as they are.
+
+    Args:
+        library: The library.
+        old: The rewrite that it has (:func:`has_rewrite`).
+        new: The rewrite that it should have.
+        program: The decisions that lead to the new rewrite.
+
+    Raises:
+        ScriptError: The library does not parse.
+    """
+    with script_context(), ir.Location.unknown():
+        module = parse_module(new.text) if new else new_library()
+        _append_program_entry(module, new, program)
+        source, before = parse_module(library), parse_module(old.text) if old else new_library()
+        gone = {PROGRAM_ENTRY, *map(symbol_of, before.body)}
+        for op in source.body:
+            if symbol_of(op) not in gone:
+                op.operation.clone(ip=ir.InsertionPoint(module.body))
+        if EMISSION in source.operation.attributes:
+            module.operation.attributes[EMISSION] = source.operation.attributes[EMISSION]
+        return print_module(module)
+
+
 def rewrite_of(library: str) -> str:
     """Return the name of the rewrite that a library makes of the whole program; empty when it makes none."""
     found = _REWRITE.search(library)
@@ -142,12 +199,14 @@ def _suppress() -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)  # FailurePropagationMode::Suppress
 
 
-def _append_program_entry(module: Any, rewrite: RewriteScript | None) -> None:
-    """Append the sequence that runs on the whole program."""
+def _append_program_entry(module: Any, rewrite: RewriteScript | None, program: Trace | None) -> None:
+    """Append the sequence that runs on the whole program, with the decisions about the program."""
     entry = _append_entry(module, PROGRAM_ENTRY, "transform.consumed" if rewrite else "transform.readonly")
     if rewrite:
         entry.operation.attributes[REWRITE] = ir.StringAttr.get(rewrite.name)
     with ir.InsertionPoint(entry.body):
+        for decision in program.decisions if program else ():
+            append_choice(decision)
         if rewrite:
             transform.IncludeOp([transform.AnyOpType.get()], rewrite.symbol, propagate(), [entry.bodyTarget])
         transform.YieldOp()

@@ -17,6 +17,8 @@ class RewriteScript:
         refines: Name of the program variant that the rewrite improves on once dispatches have scripts; empty for none.
         extends: Name of the program variant with all of the rewrite but its last part; empty for none.
         mark: Value of the attribute that proves the rewrite; of a rewrite with several parts, that of the last one.
+        algorithms: Shapes of the convolutions that the rewrite computes by another algorithm than ``base`` does.
+        base: Name of the rewrite that is alike but for these algorithms; empty for a rewrite without any.
     """
 
     name: str
@@ -26,3 +28,5 @@ class RewriteScript:
     refines: str = ""
     extends: str = ""
     mark: str = ""
+    algorithms: tuple[str, ...] = ()
+    base: str = ""

@@ -18,7 +18,8 @@ from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import build_variant, time_variants
-from mlir_sched.program.variant import LAYOUT, BuiltVariant, Variant
+from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.program.variant import LAYOUT, BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
@@ -28,7 +29,6 @@ from mlir_sched.tasks.task import Task
 EXTRACTIONS = 2
 """Programs that are taken apart at the same time."""
 _SCRIPTS = "mlir_sched.program.rewrites.scripts:algorithm_scripts"
-_COMPOSED = "mlir_sched.program.rewrites.scripts:script_with_algorithms"
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,8 @@ class Algorithms:
         Raises:
             MlirSchedError: IREE does not compile the program.
         """
-        script: RewriteScript = self._in_worker(_COMPOSED, built.variant.name, tuple(shapes))
-        variant, not_run = Variant(script.name, script.flags, script), self.default.model.not_run
-        composed = build_variant(self.path, self.target, variant, self.parameters, not_run)
+        variant = decided_variant(self.path, self.target, built.variant.base, shapes)
+        composed = build_variant(self.path, self.target, variant, self.parameters, self.default.model.not_run)
         with Runner(self.options) as runner:
             (_, timed), _ = time_variants([self.default, composed], runner)
         return timed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
@@ -14,13 +14,14 @@ from mlir_sched.errors import UserError
 from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
 from mlir_sched.program.rewritten import rewritten_variants
-from mlir_sched.program.variant import ATTENTION, FAR_FASTER, LAYOUT, BuiltVariant, BuiltVariants, Variant
+from mlir_sched.program.variant import ATTENTION, FAR_FASTER, LAYOUT, BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets import target_kind
-from mlir_sched.targets.target import LOCAL_SYNC, Target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tuned_folder.installation import LIBRARY
 
@@ -34,6 +35,30 @@ SETTLED = "the program is far faster with {}"
 """Why variants other than such a rewrite and its refinements are not compiled then."""
 EXTENDED = "the run is too short to tune it beside the variant that extends it"
 """Why a variant is left out of a run with a short time budget where another one has all of its rewrite and more."""
+
+
+@dataclass(frozen=True)
+class BuiltVariants:
+    """The variants of one model.
+
+    Attributes:
+        built: The variants that IREE compiles, the default first.
+        left_out: Why variants that do not compile or that cannot be timed do not compete, by name, in one short
+            sentence each.
+        internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one variant.
+        space: The decisions between variants that the program has.
+    """
+
+    built: tuple[BuiltVariant, ...]
+    left_out: Mapping[str, str]
+    internal_errors: tuple[str, ...] = ()
+    space: ProgramSpace = DEFAULT_ONLY
+
+    def with_variant(self, built: BuiltVariant, left_out: Mapping[str, str]) -> BuiltVariants:
+        """Return the variants with one that a search has composed, unless it is there, and with further reasons."""
+        known = built.variant in [each.variant for each in self.built]
+        all_built = self.built if known else (*self.built, built)
+        return replace(self, built=all_built, left_out={**self.left_out, **left_out})
 
 
 class Choice:
@@ -127,8 +152,9 @@ def build_variants(
     errors = (*rewritten.internal_errors, *start.internal_errors, *rest.internal_errors)
     if local_sync and target.cores > 1:
         more, failed = _time_in_calling_thread(timed, runner, choice)
-        return BuiltVariants((*timed, *more), left_out | failed, errors)
-    return BuiltVariants(timed, left_out, errors)
+        timed, left_out = (*timed, *more), left_out | failed
+    space = ProgramSpace(tuple(v.name for v in (default, *flagged, *rewritten.variants)), rewritten.shapes)
+    return BuiltVariants(timed, left_out, errors, space)
 
 
 def _build_all(
@@ -248,8 +274,7 @@ def _time_in_calling_thread(
 
 
 def _in_calling_thread(built: BuiltVariant) -> BuiltVariant:
-    variant = replace(built.variant, name=f"{built.variant.name} on {LOCAL_SYNC}", local_sync=True)
-    return replace(built, variant=variant)
+    return replace(built, variant=built.variant.in_calling_thread())
 
 
 def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:

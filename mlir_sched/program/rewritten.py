@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlir_sched.compiler.worker_process import JobError, run_isolated
@@ -18,6 +18,7 @@ from mlir_sched.tasks.model import EXTRACTION_LIMITS
 ALL = "all rewrites"
 """What stands for the names of the rewrites when the worker process is lost with all of them."""
 _JOB = "mlir_sched.program.rewrites.scripts:rewrite_scripts"
+_JOB_OF_ONE = "mlir_sched.program.rewrites.scripts:script_of"
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,13 @@ class RewrittenVariants:
         variants: One variant per rewrite that applies to the program.
         left_out: Why rewrites could not be tried, by name.
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one rewrite, or all.
+        shapes: Shapes of the convolutions that have another algorithm where the layout is channels last.
     """
 
     variants: tuple[Variant, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     internal_errors: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
 
 
 def rewritten_variants(path: Path, target: Target) -> RewrittenVariants:
@@ -45,13 +48,38 @@ def rewritten_variants(path: Path, target: Target) -> RewrittenVariants:
         return RewrittenVariants()
     scripts: tuple[RewriteScript, ...]
     raised: dict[str, str]
+    shapes: tuple[str, ...]
     try:
-        scripts, raised = run_isolated(target.flags, _JOB, str(path), rewrites, target.cores, limits=EXTRACTION_LIMITS)
+        scripts, raised, shapes = run_isolated(
+            target.flags, _JOB, str(path), rewrites, target.cores, limits=EXTRACTION_LIMITS
+        )
     except ChildError as error:
         return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
     except JobError as error:
         return _without({ALL: str(error)})
-    return _without(raised, tuple(Variant(script.name, script.flags, script) for script in scripts))
+    variants = tuple(Variant(script.name, script.flags, script) for script in scripts)
+    return replace(_without(raised, variants), shapes=shapes)
+
+
+def decided_variant(path: Path, target: Target, name: str, shapes: Sequence[str] = ()) -> Variant:
+    """Return a variant of a program by the name of its flags or of its rewrite.
+
+    Args:
+        path: The program.
+        target: What to compile for.
+        name: Name of the variant, without other algorithms.
+        shapes: Shapes of the convolutions that have another algorithm.
+
+    Raises:
+        UserError: The compiler rejects the program, or the variant does not apply to the program.
+        MlirSchedError: IREE fails on the program.
+    """
+    kind = target_kind(target.name)
+    if name in kind.variants and not shapes:
+        return Variant(name, kind.variants[name])
+    arguments = str(path), kind.rewrites, target.cores, name, tuple(shapes)
+    script: RewriteScript = run_isolated(target.flags, _JOB_OF_ONE, *arguments, limits=EXTRACTION_LIMITS)
+    return Variant(script.name, script.flags, script)
 
 
 def _without(raised: Mapping[str, str], variants: tuple[Variant, ...] = ()) -> RewrittenVariants:

@@ -7,19 +7,20 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.outcome import Timing
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.whole_program import CompiledModel
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model
 
 LAYOUT, ATTENTION = "channels_last", "decomposed_attention"
 """The rewrites that are compiled right after the default: one decides the layout of a whole network, the other makes
 dispatches that scripts can be written for of those that take most of a transformer's time."""
+IN_CALLING_THREAD = f" on {LOCAL_SYNC}"
+"""What the names of variants end with that run in the calling thread of a run on several."""
 FAR_FASTER = 2.0
 """Ratio to the default from which :data:`LAYOUT`, or :data:`ATTENTION`, and its refinements are the only other
 variants: the others start from the default's layout (MobileNet-V2 4.7 and ResNet-50 5.7 times as fast, without scripts;
@@ -52,6 +53,17 @@ class Variant:
     def extends(self) -> str:
         """Name of the variant with all of this one's rewrite but its last part; empty for none."""
         return self.rewrite.extends if self.rewrite else ""
+
+    @property
+    def base(self) -> str:
+        """Name of the variant without other algorithms, wherever it runs."""
+        if self.rewrite is not None:
+            return self.rewrite.base or self.rewrite.name
+        return self.name.removesuffix(IN_CALLING_THREAD)
+
+    def in_calling_thread(self) -> Variant:
+        """Return the same variant on IREE's ``local-sync``."""
+        return replace(self, name=f"{self.name}{IN_CALLING_THREAD}", local_sync=True)
 
     def threads(self, threads: int) -> int:
         """Return the number of threads that the program runs on, given the number of threads of the run."""
@@ -93,25 +105,3 @@ class BuiltVariant:
     def on(self, target: Target) -> Target:
         """Return the target of a run with the number of threads that the variant runs on."""
         return replace(target, cores=self.variant.threads(target.cores))
-
-
-@dataclass(frozen=True)
-class BuiltVariants:
-    """The variants of one model.
-
-    Attributes:
-        built: The variants that IREE compiles, the default first.
-        left_out: Why variants that do not compile or that cannot be timed do not compete, by name, in one short
-            sentence each.
-        internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one variant.
-    """
-
-    built: tuple[BuiltVariant, ...]
-    left_out: Mapping[str, str]
-    internal_errors: tuple[str, ...] = ()
-
-    def with_variant(self, built: BuiltVariant, left_out: Mapping[str, str]) -> BuiltVariants:
-        """Return the variants with one that a search has composed, unless it is there, and with further reasons."""
-        known = built.variant in [each.variant for each in self.built]
-        all_built = self.built if known else (*self.built, built)
-        return replace(self, built=all_built, left_out={**self.left_out, **left_out})

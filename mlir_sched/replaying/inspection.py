@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import SQLITE_MAGIC
 from mlir_sched.database.record import Record, StoredTask
-from mlir_sched.errors import ScriptError
-from mlir_sched.library.library import provenance_of
+from mlir_sched.errors import IllegalTraceError, ScriptError
+from mlir_sched.library.library import program_decisions, provenance_of
+from mlir_sched.program.program_space import PROGRAM
 from mlir_sched.sampling import Distribution
-from mlir_sched.trace import Trace
+from mlir_sched.trace import Decision, Trace
 from mlir_sched.transform_scripts.script_reading import parse_each_trace
 from mlir_sched.tuned_folder.folder import TunedFolder, read_text, read_tuned_folder
 
@@ -47,12 +48,23 @@ class SequenceView:
 
 @dataclass(frozen=True)
 class LibraryView:
-    """A library or script, with its tuned folder when a folder was inspected."""
+    """A library or script, with its tuned folder when a folder was inspected.
+
+    Attributes:
+        path: Where it is.
+        text: The library, or the script.
+        sequences: Its sequences.
+        folder: The tuned folder.
+        program: The decisions about the whole program; none where the library states none.
+        problem: Why these decisions cannot be read; empty when they can.
+    """
 
     path: str
     text: str
     sequences: tuple[SequenceView, ...]
     folder: TunedFolder | None = None
+    program: tuple[Decision, ...] = ()
+    problem: str = ""
 
     def to_json(self, *, script: bool) -> dict[str, Any]:
         """Return the view as JSON data."""
@@ -60,6 +72,8 @@ class LibraryView:
         if self.folder is not None:
             flags = {"flags": list(self.folder.flags), "problem": self.folder.problem}
             data = {"kind": "tuned folder", "path": self.path} | flags | {"summary": dict(self.folder.summary)}
+        data["program"] = Trace(PROGRAM, self.program).to_json() if self.program else None
+        data["program_problem"] = self.problem
         data["sequences"] = [sequence.to_json() for sequence in self.sequences]
         return data | ({"script": self.text} if script else {})
 
@@ -136,12 +150,11 @@ def inspect_path(path: str) -> View:
         return _view_store(path)
     if file.is_dir() or not file.exists():
         folder = read_tuned_folder(file)
-        return LibraryView(path, folder.library, _sequences(path, folder.library), folder)
-    text = read_text(file)
-    sequences = _sequences(path, text)
-    if not sequences:
+        return _view_library(path, folder.library, folder)
+    view = _view_library(path, read_text(file), None)
+    if not view.sequences and not view.program:
         raise ScriptError(f"{path}: it holds no sequence of mlir-sched")
-    return LibraryView(path, text, sequences)
+    return view
 
 
 def describe_distribution(distribution: Distribution) -> str:
@@ -157,6 +170,14 @@ def _is_database(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+
+
+def _view_library(path: str, text: str, folder: TunedFolder | None) -> LibraryView:
+    view = LibraryView(path, text, _sequences(path, text), folder)
+    try:
+        return replace(view, program=program_decisions(text) if text else ())
+    except (ScriptError, IllegalTraceError) as error:
+        return replace(view, problem=str(error))
 
 
 def _sequences(path: str, text: str) -> tuple[SequenceView, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from mlir_sched.parameters import parameter_files
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.whole_program import CompiledModel, without_failing_functions
 from mlir_sched.replaying.accepted_flags import require_own_flags
+from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
+from mlir_sched.replaying.replayed_folder import write_replayed
 from mlir_sched.replaying.script_state import Judgement, ScriptState, judge
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
@@ -34,6 +37,9 @@ from mlir_sched.tuned_folder.installation import LIBRARY
 from mlir_sched.tuned_folder.summary_check import require_usable_fields
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
+
+NOT_IN_EDITED = "the program with the edited decisions has no such dispatch"
+"""Why a sequence need not hold; the library keeps it, for another edit may need it."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,8 @@ class ReplayResult:
         then: The program's speed-up when it was tuned, None when unknown.
         problems: What does not hold for the program or the folder as a whole.
         notes: What else a reader should know.
+        state: How library and flags relate to the decisions about the program; None when the library states none.
+        note: What was changed in these decisions by hand, or why they are refused.
     """
 
     model: str
@@ -86,6 +94,8 @@ class ReplayResult:
     then: float | None
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    state: ScriptState | None = None
+    note: str = ""
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -97,6 +107,12 @@ class ReplayResult:
     def holds(self) -> bool:
         """Whether every script applies, computes the right numbers and still wins, and so does the program."""
         return not self.all_problems
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every script and the program compute the right numbers, however fast they are."""
+        needed = [sequence for sequence in self.sequences if sequence.note != NOT_IN_EDITED]
+        return self.program is not None and all(sequence.timing is not None for sequence in needed)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -111,6 +127,7 @@ def replay(
     parameters: Sequence[str] = (),
     target: str = "",
     target_description: Path | None = None,
+    output: str | Path | None = None,
     progress: ProgressCallback = silent,
 ) -> ReplayResult:
     """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
@@ -119,7 +136,7 @@ def replay(
     not trust.
 
     A number edited by hand in the library is honoured when the design space allows it: the rest of the script that
-    depends on it is generated anew.
+    depends on it is generated anew. So is a decision about the whole program: its rewrite is generated anew.
 
     Args:
         tuned: A folder that ``tune`` wrote.
@@ -128,6 +145,7 @@ def replay(
         parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
         target: The folder's target with a device, as for ``tune``; by default the target alone.
         target_description: A file that says more of the device, as for ``tune``.
+        output: Folder to write, if all numbers are right: a tuned folder with what follows from edited decisions.
         progress: Called before each step.
 
     Raises:
@@ -150,12 +168,22 @@ def replay(
     here = detect_target(described_by(target or _target_name(folder, provenance), target_description), threads)
     require_target(folder, here, provenance)
     require_own_flags(folder, here)
+    progress(Progress("checking the decisions about the program"))
+    judged = judge_program(folder, Path(model), here)
+    folder = judged.folder
     extra = tuple(flag for flag in folder.flags if flag not in here.flags)
     extracted = extract(model, here, extra, folder.library, parameters=weights)
     space = Space.default(here).led_by(modules, here)
     local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
     own = replace(here, cores=1) if local_sync else here
-    return _Replay(folder, provenance, Path(model), extracted, own, space, threads, local_sync, progress).run()
+    run = _Replay(judged, provenance, Path(model), extracted, own, space, threads, local_sync, progress)
+    result = run.run()
+    if output is not None and result.is_right:
+        measured = {"untuned": result.untuned, "tuned": result.program}
+        timings = {name: timing for name, timing in measured.items() if timing is not None}
+        scripts = {s.symbol: s.timing for s in result.sequences if s.timing is not None}
+        write_replayed(Path(output), folder, run.library(), here.name, timings, scripts)
+    return result
 
 
 def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]]) -> str:
@@ -166,7 +194,7 @@ def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]
 
 @dataclass
 class _Replay:
-    folder: TunedFolder
+    judged: ProgramJudgement
     provenance: Mapping[str, Mapping[str, str]]
     path: Path
     model: Model
@@ -176,18 +204,28 @@ class _Replay:
     local_sync: bool
     progress: ProgressCallback
 
-    def run(self) -> ReplayResult:
-        judged = self._judge_all()
+    @property
+    def folder(self) -> TunedFolder:
+        """The folder with the library and the flags that its decisions lead to."""
+        return self.judged.folder
+
+    def library(self) -> str:
+        """Return the library with what follows from edited decisions; empty for a folder without a library."""
         library = self.folder.library
-        for sequence, judgement, _ in judged:
+        for sequence, judgement, _ in self._judged:
             if judgement.script:
                 library = replace_sequence(library, sequence.symbol, judgement.script)
+        return library
+
+    def run(self) -> ReplayResult:
+        judged, library = self._judged, self.library()
         with Runner(RunnerOptions.final(self.target.driver, threads=self.target.cores)) as runner:
             sequences = self._measure_all(judged, library, runner)
         with Runner(RunnerOptions.final(self.target.driver, threads=self.threads)) as runner:
             return self._with_program(sequences, library, runner)
 
-    def _judge_all(self) -> list[tuple[ReplayedSequence, Judgement, Task | None]]:
+    @cached_property
+    def _judged(self) -> list[tuple[ReplayedSequence, Judgement, Task | None]]:
         if not self.folder.library:
             return []
         traces = parse_each_trace(self.folder.library)
@@ -203,11 +241,19 @@ class _Replay:
         return judged
 
     def _task(self, origin: Mapping[str, str]) -> Task | None:
-        """Return the task of a sequence: one with the same code and target, or else one with the same name."""
+        """Return the task of a sequence: one with the same code and target, or else one with the same name.
+
+        A program whose decisions were edited has other dispatches of the same names.
+        """
         tasks = self.model.tasks
         same_code = (task for task in tasks if task.key == origin.get("task"))
         same_name = (task for task in tasks if task.name == origin.get("dispatch"))
-        return next(same_code, None) or next(same_name, None)
+        return next(same_code, None) or (None if self._is_edited else next(same_name, None))
+
+    @property
+    def _is_edited(self) -> bool:
+        """Whether the program has other dispatches than when it was tuned."""
+        return self.judged.state is ScriptState.EDITED
 
     def _measure_all(
         self, judged: Sequence[tuple[ReplayedSequence, Judgement, Task | None]], library: str, runner: Runner
@@ -218,6 +264,9 @@ class _Replay:
         with CompilerPool(self.model.flags) as pool:
             for sequence, _, task in judged:
                 self.progress(Progress(f"measuring {sequence.dispatch or sequence.symbol}"))
+                if task is None and self._is_edited:
+                    measured.append(replace(sequence, note=NOT_IN_EDITED))
+                    continue
                 if sequence.state is ScriptState.REFUSED or task is None or task.dispatch is None:
                     problem = f"{sequence.state}: {sequence.note}"
                     measured.append(replace(sequence, problems=(problem,)))
@@ -230,7 +279,9 @@ class _Replay:
         """Compile the program with the library, count the dispatches that scripts are applied to, and measure it."""
         problems = [self.folder.problem] if self.folder.problem else []
         untuned = program = None
-        if any(sequence.state is ScriptState.REFUSED for sequence in sequences):
+        if self.judged.state is ScriptState.REFUSED:
+            problems.append(f"a decision about the whole program is refused: {self.judged.note}")
+        elif any(sequence.state is ScriptState.REFUSED for sequence in sequences):
             problems.append("the whole program was not measured, because a script is refused")
         else:
             self.progress(Progress("measuring the whole program"))
@@ -242,7 +293,7 @@ class _Replay:
         tuned = self.folder.summary.get("program", {}).get("tuned", {})
         return ReplayResult(
             str(self.path), str(self.folder.path), tuple(sequences), untuned, program, tuned.get("ratio"),
-            tuple(problems), tuple(self._notes()),
+            tuple(problems), tuple(self._notes()), self.judged.state, self.judged.note,
         )  # fmt: skip
 
     def _measure_program(
@@ -312,7 +363,8 @@ def _with_dispatches(sequence: ReplayedSequence, applied: Sequence[TunedDispatch
     It must be applied to at least one dispatch, and the code of each must be the code that was measured alone.
     """
     own = [dispatch for dispatch in applied if dispatch.sequence == sequence.symbol]
-    problems = [] if own else ["it does not apply to any dispatch of the model"]
+    needed = sequence.note != NOT_IN_EDITED
+    problems = [] if own or not needed else ["it does not apply to any dispatch of the model"]
     other = [dispatch.name for dispatch in own if sequence.code and dispatch.code != sequence.code]
     problems += [f"its code in @{name} is not the code that was measured" for name in other]
     return replace(sequence, applied=len(own), problems=(*sequence.problems, *problems))

@@ -10,6 +10,7 @@ from mlir_sched.attributes import SEQUENCE
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.text import changed_decisions
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script_reading import sequence_text
 
@@ -70,7 +71,7 @@ def judge(
         script = space.script(found, symbol)
     except IllegalTraceError as error:
         return Judgement(ScriptState.REFUSED, str(error))
-    changed = _changes(found, emitted)
+    changed = changed_decisions(found.values, emitted)
     if _text(library, symbol) == _text(script):
         return Judgement(ScriptState.EDITED if changed else ScriptState.AS_TUNED, changed)
     if changed and emitted is not None and _is_edit_of(library, symbol, found, space, emitted):
@@ -95,15 +96,3 @@ def _with(trace: Trace, name: str, value: Value) -> Trace:
 
 def _text(text: str, symbol: str = SEQUENCE, values: Mapping[str, Value] | None = None) -> str:
     return sequence_text(text, symbol, values=values, distributions=False)
-
-
-def _changes(trace: Trace, emitted: Mapping[str, Value] | None) -> str:
-    """Return the decisions that differ from the emitted ones: ``rows 8 -> 16``."""
-    if emitted is None:
-        return ""
-    differing = [(n, emitted.get(n), v) for n, v in trace.values.items() if emitted.get(n) != v]
-    return ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, old, new in differing)
-
-
-def _shown(value: Value | None) -> str:
-    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -11,6 +11,7 @@ from typing import Any
 from mlir_sched.compiler.library_flags import library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file
 from mlir_sched.errors import UserError
+from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tuned_folder.installation import LIBRARY, SUMMARY, emission_of
 
@@ -47,6 +48,13 @@ class TunedFolder:
                 f"the folder was moved; run mlir-sched relocate {self.path}"
             )
         return ""
+
+    @property
+    def emitted_decisions(self) -> Mapping[str, Value] | None:
+        """The decisions about the program that it was emitted with; None where the summary has none."""
+        program = self.summary.get("program")
+        found = program.get("decisions") if isinstance(program, Mapping) else None
+        return found if isinstance(found, Mapping) and found else None
 
     def library_to_use(self) -> Path | None:
         """Return the library's absolute path; None when the folder has no library and needs none.

@@ -96,6 +96,7 @@ class ProgramResult:
             the calling thread is faster than several threads.
         verified: Whether the emitted program's numbers passed every check against the untuned ones.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
+        decisions: The decisions about the program by name, which the library states, too, if there is one.
     """
 
     untuned: Timing
@@ -105,6 +106,7 @@ class ProgramResult:
     device: str
     verified: bool
     constant_outputs: tuple[str, ...] = ()
+    decisions: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def gained(self) -> bool:

@@ -13,6 +13,7 @@ _KINDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
     ("parameters",): list,
     ("dispatches",): list,
     ("program",): dict,
+    ("program", "decisions"): dict,
     ("program", "gained"): bool,
     ("program", "device"): str,
     ("program", "tuned"): dict,

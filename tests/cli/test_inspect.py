@@ -10,9 +10,12 @@ from command_line import TRIALS, Cli, Ended
 def test_inspect_shows_decisions_of_a_folder_a_library_and_a_script(tuned: tuple[Path, Ended], cli: Cli) -> None:
     folder, ended = tuned
     (dispatch,) = json.loads(ended.out)["dispatches"]
+    decided = json.loads(ended.out)["program"]["decisions"]
+    assert list(decided) == ["variant"]
     for path in (folder / "tuned", folder / "tuned" / "library.mlir"):
         document = json.loads(cli("inspect", path, "--json").out)
         (sequence,) = document["sequences"]
+        assert {d["name"]: d["value"] for d in document["program"]["decisions"]} == decided
         assert sequence["symbol"] == dispatch["symbol"]
         assert {d["name"]: d["value"] for d in sequence["trace"]["decisions"]} == dispatch["decisions"]
         assert sequence["provenance"]["task"] == dispatch["task_key"]

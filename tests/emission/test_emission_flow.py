@@ -22,6 +22,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, as_untuned
+from mlir_sched.program.building import BuiltVariants
 from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -102,7 +103,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(export, "measure_program", program.measure)
         monkeypatch.setattr(export, "measure_variants", program.measure_all)
         tuned = min((v for v in variants if v.timing is not None), key=call_s)
-        emission = emit(Path("m.mlir"), variants, tuned, Finalists(winners), OPTIONS, TARGET)
+        emission = emit(Path("m.mlir"), BuiltVariants(tuple(variants), {}), tuned, Finalists(winners), OPTIONS, TARGET)
         assert not program.sessions, "every session is used"
         return emission
 

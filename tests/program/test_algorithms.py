@@ -8,7 +8,7 @@ from pathlib import Path
 import iree_cases as cases
 import numpy as np
 import pytest
-from channels_first_networks import function, layer, padded
+from channels_first_networks import two_shapes
 from rewriting import run
 
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
@@ -20,20 +20,10 @@ from mlir_sched.runner import RunnerOptions
 SHAPES = ["16x16x32x32", "16x16x32x64"]
 
 
-def network() -> str:
-    """Return three 3x3 convolutions of 16x16 pixels, two of one shape, the last one with 64 filters."""
-    values, filters, parts = ["%image", "%out0", "%out1"], [32, 32, 64], list[str]()
-    for n, (value, count) in enumerate(zip(values, filters, strict=True)):
-        pad = padded(value, "1x32x16x16", "1x32x18x18", n)
-        sizes = ("1x32x18x18", f"{count}x32x3x3", f"1x{count}x16x16")
-        parts.append(layer(n, "conv_2d_nchw_fchw", f"%pad{n}", sizes, 1, pad))
-    return function("1x32x16x16", "".join(parts), "%out2", "1x64x16x16")
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("network") / "model.mlir"
-    path.write_text(network())
+    path.write_text(two_shapes())
     return path
 
 

@@ -16,8 +16,7 @@ from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
-from mlir_sched.program.building import Choice, build_variants
-from mlir_sched.program.variant import BuiltVariants
+from mlir_sched.program.building import BuiltVariants, Choice, build_variants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.numeric_checks import checks_for_dispatch

@@ -21,10 +21,15 @@ from mlir_sched.program.rewrites.winograd import Winograd
 def other_algorithms(program: ir.Module) -> tuple[str, ...]:
     """Return the shapes of the convolutions that Winograd's algorithms can compute, each once, in the program's order.
 
+    There are none in a program that cannot have channels last.
+
     Args:
         program: As in :meth:`ProgramRewrite.applies`; channels first.
     """
-    network = rewritten(ChannelsLast(cancel=True), program)
+    layout = ChannelsLast(cancel=True)
+    if not layout.applies(program):
+        return ()
+    network = rewritten(layout, program)
     return tuple(dict.fromkeys(site.shape for site in Winograd().sites(network)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from iree.compiler import ir
 
@@ -16,9 +17,14 @@ from mlir_sched.program.rewrites.algorithms import name_of, other_algorithms, wi
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.transform_scripts.script import new_library, print_module
 
+ALGORITHMS = "other algorithms"
+"""What stands for the name of a rewrite where the other algorithms of a program cannot be found."""
 
-def rewrite_scripts(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScript, ...], Mapping[str, str]]:
-    """Return the script of every rewrite that applies to a program.
+
+def rewrite_scripts(
+    path: str, kind: str, cores: int
+) -> tuple[tuple[RewriteScript, ...], Mapping[str, str], tuple[str, ...]]:
+    """Return the script of every rewrite that applies to a program, and what other algorithms can compute.
 
     Args:
         path: The program's file.
@@ -26,19 +32,24 @@ def rewrite_scripts(path: str, kind: str, cores: int) -> tuple[tuple[RewriteScri
         cores: Cores of a CPU.
 
     Returns:
-        The scripts, and the tracebacks of the rewrites that raise an exception, by name.
+        The scripts, the tracebacks of the rewrites that raise an exception, by name, and the shapes of the convolutions
+        that have another algorithm once the layout is channels last.
 
     Raises:
         UserError: The compiler rejects the program.
     """
-    scripts, raised = list[RewriteScript](), dict[str, str]()
+    scripts, raised, shapes = list[RewriteScript](), dict[str, str](), tuple[str, ...]()
     with _program(path) as program:
         for rewrite in REWRITES[kind](cores):
             try:
                 scripts += [_script(rewrite, program)] if rewrite.applies(program) else []
             except Exception:
                 raised[rewrite.name] = traceback.format_exc()
-    return tuple(scripts), raised
+        try:
+            shapes = other_algorithms(program)
+        except Exception:
+            raised[ALGORITHMS] = traceback.format_exc()
+    return tuple(scripts), raised, shapes
 
 
 def algorithm_scripts(path: str, name: str) -> tuple[tuple[str, str, RewriteScript], ...]:
@@ -53,19 +64,28 @@ def algorithm_scripts(path: str, name: str) -> tuple[tuple[str, str, RewriteScri
     """
     with _program(path) as program:
         return tuple(
-            (shape, name_of(shape), _script(with_algorithms(name, [shape]), program))
-            for shape in other_algorithms(program)
+            (shape, name_of(shape), _with_algorithms(name, [shape], program)) for shape in other_algorithms(program)
         )
 
 
-def script_with_algorithms(path: str, name: str, shapes: Sequence[str]) -> RewriteScript:
-    """Return the script that computes convolutions of all these shapes by another algorithm.
+def script_of(path: str, kind: str, cores: int, name: str, shapes: Sequence[str]) -> RewriteScript:
+    """Return the script of a rewrite, with another algorithm for convolutions of some shapes.
 
-    Args, Raises:
-        As in :func:`algorithm_scripts`.
+    Args:
+        path, kind, cores: As in :func:`rewrite_scripts`.
+        name: Name of the rewrite.
+        shapes: Some of :func:`other_algorithms`, or none.
+
+    Raises:
+        UserError: The compiler rejects the program, or the rewrite does not apply to the program.
     """
     with _program(path) as program:
-        return _script(with_algorithms(name, shapes), program)
+        if shapes:
+            return _with_algorithms(name, shapes, program)
+        for rewrite in REWRITES[kind](cores):
+            if rewrite.name == name and rewrite.applies(program):
+                return _script(rewrite, program)
+    raise UserError(f"{path}: the rewrite {name} does not apply to this program")
 
 
 @contextmanager
@@ -79,6 +99,11 @@ def _program(path: str) -> Iterator[ir.Module]:
             raise UserError(str(error).splitlines()[0]) from None
         context().get_dialect_descriptor("transform")  # building ops, unlike parsing them, does not load it
         yield compilation.module()
+
+
+def _with_algorithms(name: str, shapes: Sequence[str], program: ir.Module) -> RewriteScript:
+    """Return the script of a rewrite with another algorithm for convolutions of some shapes, at least one."""
+    return replace(_script(with_algorithms(name, shapes), program), base=name, algorithms=tuple(shapes))
 
 
 def _script(rewrite: ProgramRewrite, program: ir.Module) -> RewriteScript:

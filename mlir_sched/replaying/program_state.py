@@ -1,0 +1,95 @@
+"""The state of what a library does with the whole program: as its decisions say, or edited by a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError
+from mlir_sched.library.library import has_rewrite, program_decisions, with_rewrite
+from mlir_sched.program.program_space import PROGRAM, VARIANT, has_algorithms, other_algorithms_in
+from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.program.variant import Variant
+from mlir_sched.reasons import reason
+from mlir_sched.replaying.script_state import ScriptState
+from mlir_sched.sampling import Value
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS
+from mlir_sched.text import changed_decisions
+from mlir_sched.trace import Trace
+from mlir_sched.tuned_folder.folder import TunedFolder
+
+
+@dataclass(frozen=True)
+class ProgramJudgement:
+    """The state of the decisions about a program, and the folder to use.
+
+    Attributes:
+        state: How the library and its flags relate to the decisions; None for a library that states none.
+        note: What was changed, or why it is refused; for people.
+        folder: The folder with the library and the flags that the decisions lead to; nothing is written.
+    """
+
+    state: ScriptState | None
+    note: str
+    folder: TunedFolder
+
+
+def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJudgement:
+    """Return the state of the decisions about a program that a folder's library states.
+
+    Args:
+        folder: The folder.
+        model: The program.
+        target: What to compile for.
+    """
+    try:
+        decisions = program_decisions(folder.library) if folder.library else ()
+    except IllegalTraceError as error:
+        return ProgramJudgement(ScriptState.REFUSED, str(error), folder)
+    except ScriptError as error:
+        return ProgramJudgement(ScriptState.HAND_WRITTEN, str(error), folder)
+    if not decisions:
+        return ProgramJudgement(None, "", folder)
+    trace = Trace(PROGRAM, decisions)
+    if VARIANT not in trace.values:
+        note = f"the decision {VARIANT!r} is missing; restore it, or tune again"
+        return ProgramJudgement(ScriptState.HAND_WRITTEN, note, folder)
+    try:
+        decided = _variant(model, target, trace.values)
+    except MlirSchedError as error:
+        return ProgramJudgement(ScriptState.REFUSED, reason(str(error)), folder)
+    emitted = folder.emitted_decisions
+    changed = changed_decisions(trace.values, emitted)
+    if _is_of(folder, decided, target):
+        return ProgramJudgement(ScriptState.EDITED if changed else ScriptState.AS_TUNED, changed, folder)
+    if changed and emitted and VARIANT in emitted:
+        before = _variant(model, target, emitted)
+        if _is_of(folder, before, target):
+            library = with_rewrite(folder.library, before.rewrite, decided.rewrite, trace)
+            flags = _flags(decided, target, scripts=_has_scripts(folder))
+            note = f"{changed}; what follows from it is generated anew"
+            return ProgramJudgement(ScriptState.EDITED, note, replace(folder, library=library, flags=flags))
+    note = "more than the decisions about the program was changed; it is verified as it stands"
+    return ProgramJudgement(ScriptState.HAND_WRITTEN, note, folder)
+
+
+def _variant(model: Path, target: Target, values: Mapping[str, Value]) -> Variant:
+    """Return the variant that decisions lead to; a variant without a choice of algorithms has none."""
+    name = str(values[VARIANT])
+    return decided_variant(model, target, name, other_algorithms_in(values) if has_algorithms(name) else ())
+
+
+def _is_of(folder: TunedFolder, variant: Variant, target: Target) -> bool:
+    """Say whether a folder has the rewrite and the flags of a variant."""
+    flags = _flags(variant, target, scripts=_has_scripts(folder))
+    return set(folder.flags) == set(flags) and has_rewrite(folder.library, variant.rewrite)
+
+
+def _flags(variant: Variant, target: Target, *, scripts: bool) -> tuple[str, ...]:
+    return (*target.flags, *(TASK_FLAGS if scripts else ()), *variant.flags)
+
+
+def _has_scripts(folder: TunedFolder) -> bool:
+    return set(TASK_FLAGS) <= set(folder.flags)

@@ -1,0 +1,77 @@
+"""A tuned folder written by a replay: with what follows from decisions that were edited by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mlir_sched.library.library import program_decisions, provenance_of
+from mlir_sched.outcome import Timing
+from mlir_sched.trace import Trace
+from mlir_sched.transform_scripts.script_reading import parse_each_trace
+from mlir_sched.tuned_folder.folder import TunedFolder
+from mlir_sched.tuned_folder.installation import EmittedFiles, install
+from mlir_sched.tuned_folder.lock import open_folder
+from mlir_sched.tuned_folder.result import SUMMARY_VERSION
+
+_KEPT = ("model", "target", "threads", "parameters", "versions")
+"""The fields of a summary that a replay does not change."""
+
+
+def write_replayed(
+    path: Path,
+    folder: TunedFolder,
+    library: str,
+    target: str,
+    program: Mapping[str, Timing],
+    scripts: Mapping[str, Timing],
+) -> None:
+    """Write a folder that was replayed with the right numbers.
+
+    Its ``summary.json`` has only what describes the result, and no figure of the search.
+
+    Args:
+        path: The folder to write.
+        folder: The folder that was replayed, with the flags to write.
+        library: The library to write; empty for none.
+        target: Name of the target.
+        program: Timings of the program, ``untuned`` and ``tuned``.
+        scripts: Timings of the scripts that the program uses, by symbol.
+
+    Raises:
+        UserError: The folder cannot be written, or holds results for another target.
+    """
+    own, before = EmittedFiles(library, folder.flags), folder.summary.get("program", {})
+    decisions = {decision.name: decision.value for decision in (program_decisions(library) if library else ())}
+    summary: dict[str, Any] = {
+        "summary_version": SUMMARY_VERSION,
+        **{name: folder.summary[name] for name in _KEPT if name in folder.summary},
+        "emission": own.emission,
+        "program": {
+            **{name: before[name] for name in ("device", "gained") if name in before},
+            **{name: asdict(timing) for name, timing in program.items()},
+            "decisions": decisions or before.get("decisions", {}),
+        },
+        "dispatches": _dispatches(library, scripts),
+    }
+    with open_folder(path, target) as place:
+        install(place, own, json.dumps(summary, indent=2) + "\n")
+
+
+def _dispatches(library: str, scripts: Mapping[str, Timing]) -> list[dict[str, Any]]:
+    """Return an entry per sequence of a library; one that was edited by hand beyond its decisions has none of them."""
+    if not library:
+        return []
+    traces, provenance = parse_each_trace(library), provenance_of(library)
+    return [
+        {
+            "name": provenance[symbol].get("dispatch", ""),
+            "symbol": symbol,
+            "decisions": found.values if isinstance(found, Trace) else {},
+            "tuned": asdict(scripts[symbol]) if symbol in scripts else None,
+        }
+        for symbol, found in traces.items()
+    ]

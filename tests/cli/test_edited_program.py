@@ -1,0 +1,99 @@
+"""A decision about the whole program that is edited by hand: replayed, written, compiled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from channels_first_networks import two_shapes
+from command_line import Cli
+
+from mlir_sched.library.library import TunedSequence, build_library, program_decisions
+from mlir_sched.program.program_space import DIRECT, VARIANT, WINOGRAD, ProgramSpace
+from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.replaying.replay import NOT_IN_EDITED
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS, extract
+from mlir_sched.tuned_folder.installation import EmittedFiles, install
+
+SHAPES = ("16x16x32x32", "16x16x32x64")
+SCRIPT = "tuned_0"
+
+
+@pytest.fixture
+def tuned(cli: Cli, here: Target) -> Path:
+    """A folder with channels last, and a script for the convolution of the second shape."""
+    model, folder = cli.folder / "model.mlir", cli.folder / "tuned"
+    model.write_text(two_shapes())
+    variant = decided_variant(model, here, "channels_last")
+    flags, rewrite = (*TASK_FLAGS, *variant.flags), build_library([], variant.rewrite)
+    tasks = [task for task in extract(model, here, flags, rewrite).tasks if task.dispatch and "64" in task.name]
+    task = next(task for task in tasks if "conv" in task.name)
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(here), task.dispatch, here)
+    trace = space.sample(np.random.default_rng(0), space.sketches[0])
+    origin = {"dispatch": task.name, "task": task.key}
+    sequences = [TunedSequence(SCRIPT, task.source, space, trace, origin, task.name)]
+    program = ProgramSpace(("default", "channels_last"), SHAPES).trace_of(variant)
+    library = build_library(sequences, variant.rewrite, program=program, emission="abc")
+    summary = {
+        "target": here.name,
+        "threads": 1,
+        "emission": "abc",
+        "program": {"decisions": program.values, "gained": False, "device": "local-sync"},
+        "dispatches": [{"name": task.name, "symbol": SCRIPT, "decisions": trace.values}],
+    }
+    folder.mkdir()
+    install(folder.resolve(), EmittedFiles(library, (*here.flags, *flags)), json.dumps(summary))
+    return folder
+
+
+def edit(folder: Path, name: str, old: str, new: str) -> None:
+    library = folder / "library.mlir"
+    lines = library.read_text().splitlines()
+    (number,) = (i for i, line in enumerate(lines) if f'mlir_sched.name = "{name}"' in line)
+    assert f'constant "{old}"' in lines[number]
+    lines[number] = lines[number].replace(f'constant "{old}"', f'constant "{new}"')
+    library.write_text("\n".join(lines))
+
+
+def test_an_edited_algorithm_is_replayed_written_and_compiled(cli: Cli, tuned: Path) -> None:
+    shown = cli("inspect", "tuned").out
+    assert "the whole program" in shown
+    assert "algorithm 16x16x32x64" in shown
+    edit(tuned, "algorithm 16x16x32x64", DIRECT, WINOGRAD)
+    refused = cli.refused("compile", "model.mlir", "--tuned", "tuned")
+    assert "algorithm 16x16x32x64 direct -> winograd" in refused
+    assert "replay" in refused
+    ended = cli("replay", "tuned", "model.mlir", "-o", "edited", "--json")
+    document = json.loads(ended.out)
+    assert document["program"], "the numbers are right; whether the program is faster is the machine's"
+    assert document["state"] == "decisions edited"
+    assert "algorithm 16x16x32x64 direct -> winograd" in document["note"]
+    (sequence,) = document["sequences"]
+    assert (sequence["note"], sequence["applied"]) == (NOT_IN_EDITED, 0)
+
+    library = (cli.folder / "edited" / "library.mlir").read_text()
+    expected = {VARIANT: "channels_last", "algorithm 16x16x32x32": DIRECT, "algorithm 16x16x32x64": WINOGRAD}
+    assert {d.name: d.value for d in program_decisions(library)} == expected
+    compiled = json.loads(cli("compile", "model.mlir", "--tuned", "edited", "--json").out)
+    assert compiled["rewrite"] == "channels_last+winograd(16x16x32x64)"
+    assert list(compiled["unused"]) == [SCRIPT], "it waits for the algorithm that it was made for"
+    edit(cli.folder / "edited", "algorithm 16x16x32x64", WINOGRAD, DIRECT)
+    back = json.loads(cli("replay", "edited", "model.mlir", "--json").out)
+    assert back["state"] == "decisions edited"
+    assert back["sequences"][0]["applied"] == 1
+
+
+def test_an_illegal_decision_about_the_program_is_refused(cli: Cli, tuned: Path) -> None:
+    edit(tuned, VARIANT, "channels_last", "sideways")
+    ended = cli("replay", "tuned", "model.mlir", "-o", "edited")
+    assert ended.code == 1
+    assert "a decision about the whole program is refused" in ended.out
+    assert "edited was not written" in ended.out
+    assert not (cli.folder / "edited").exists()
+    assert "sideways" in cli("inspect", "tuned").out
