@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rich.console import Console
 
 from benchmarks.networks.__main__ import table_of
-from benchmarks.networks.comparison import WrongResultError, differences, result_of
+from benchmarks.networks.comparison import OTHER_FLAGS, WrongResultError, differences, result_of
 from benchmarks.networks.families import FAMILIES
 from benchmarks.networks.networks import NETWORKS
 from benchmarks.operators.programs import TUNED
@@ -48,15 +50,18 @@ def test_the_fastest_way_of_the_fastest_engine_is_the_measure() -> None:
         samples(TUNED, 6e-3), samples("IREE", 40e-3), samples("OpenVINO", 5e-3), samples("ONNX Runtime", 7e-3),
         samples("PyTorch", 9e-3), samples("PyTorch", 8e-3, "channels last"),
     ]  # fmt: skip
+    given += [samples(OTHER_FLAGS, 4e-3, "O3"), samples("TVM MetaSchedule", 5.5e-3)]
     result = result_of("resnet50", given, Tuning(500, 480.0), {})
-    assert result.best == "OpenVINO"
+    result = replace(result, others={"TVM MetaSchedule": Tuning(300, 960.0), "PyTorch, compiled": Tuning(0, 60.0)})
+    assert result.best == "OpenVINO", "IREE itself is no engine to compare with"
     assert result.over_best.median == pytest.approx(1.2)
     assert result.seconds["PyTorch"].median == pytest.approx(8e-3, rel=0.01)
-    console = Console(width=200, record=True)
+    console = Console(width=400, record=True)
     console.print(table_of([result]))
     text = console.export_text()
     assert "1.20 (1.20 to 1.20) OpenVINO" in text
     assert "8.0 min" in text
+    assert "TVM MetaSchedule: 300 trials, 16.0 min, PyTorch, compiled: 1.0 min" in " ".join(text.split())
 
 
 def test_a_network_that_is_compared_is_no_other_family() -> None:

@@ -71,10 +71,8 @@ def test_the_decisions_of_a_program_are_those_that_apply_to_it(path: Path) -> No
     space = ProgramSpace(("default", *(v.name for v in found.variants)), found.shapes)
     assert space.trace({VARIANT: "default"}).values == {VARIANT: "default"}
     assert space.trace({VARIANT: "channels_last"}).values == {VARIANT: "channels_last", FIRST: DIRECT, SECOND: DIRECT}
-    wrong: list[dict[str, Value]] = [
-        {VARIANT: "data-tiling"},
-        *({VARIANT: "default", x: WINOGRAD} for x in (FIRST, "x")),
-    ]
+    wrong: list[dict[str, Value]] = [{VARIANT: "data-tiling"}]
+    wrong += [{VARIANT: "default", name: WINOGRAD} for name in (FIRST, "x")]
     for values in wrong:
         with pytest.raises(IllegalTraceError):
             space.trace(values)
