@@ -62,6 +62,10 @@ def function(image: str, body: str, value: str, result: str) -> str:
     return f"func.func @main{arguments} -> {results} {{{body}\n  return {value} : {results}\n}}\n"
 
 
+SHAPES = ("16x16x32x32", "16x16x32x64")
+"""The shapes of the convolutions of :func:`two_shapes` that Winograd's algorithm can compute."""
+
+
 def two_shapes() -> str:
     """Return three 3x3 convolutions of 16x16 pixels, two of one shape, the last one with 64 filters."""
     values, filters, parts = ["%image", "%out0", "%out1"], [32, 32, 64], list[str]()

@@ -68,6 +68,11 @@ class ReplayedSequence:
     timing: Timing | None = None
     problems: tuple[str, ...] = ()
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether the program, with its decisions as they are, should use it."""
+        return self.note != NOT_IN_EDITED
+
 
 @dataclass(frozen=True)
 class ReplayResult:
@@ -111,8 +116,8 @@ class ReplayResult:
     @property
     def is_right(self) -> bool:
         """Whether every script and the program compute the right numbers, however fast they are."""
-        needed = [sequence for sequence in self.sequences if sequence.note != NOT_IN_EDITED]
-        return self.program is not None and all(sequence.timing is not None for sequence in needed)
+        right = all(sequence.timing is not None for sequence in self.sequences if sequence.is_needed)
+        return self.program is not None and right
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -363,8 +368,7 @@ def _with_dispatches(sequence: ReplayedSequence, applied: Sequence[TunedDispatch
     It must be applied to at least one dispatch, and the code of each must be the code that was measured alone.
     """
     own = [dispatch for dispatch in applied if dispatch.sequence == sequence.symbol]
-    needed = sequence.note != NOT_IN_EDITED
-    problems = [] if own or not needed else ["it does not apply to any dispatch of the model"]
+    problems = [] if own or not sequence.is_needed else ["it does not apply to any dispatch of the model"]
     other = [dispatch.name for dispatch in own if sequence.code and dispatch.code != sequence.code]
     problems += [f"its code in @{name} is not the code that was measured" for name in other]
     return replace(sequence, applied=len(own), problems=(*sequence.problems, *problems))

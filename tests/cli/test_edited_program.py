@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from channels_first_networks import two_shapes
+from channels_first_networks import SHAPES, two_shapes
 from command_line import Cli
+from edited_decisions import with_word
 
 from mlir_sched.library.library import TunedSequence, build_library, program_decisions
 from mlir_sched.program.program_space import DIRECT, VARIANT, WINOGRAD, ProgramSpace
@@ -20,7 +21,6 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
 
-SHAPES = ("16x16x32x32", "16x16x32x64")
 SCRIPT = "tuned_0"
 
 
@@ -54,11 +54,7 @@ def tuned(cli: Cli, here: Target) -> Path:
 
 def edit(folder: Path, name: str, old: str, new: str) -> None:
     library = folder / "library.mlir"
-    lines = library.read_text().splitlines()
-    (number,) = (i for i, line in enumerate(lines) if f'mlir_sched.name = "{name}"' in line)
-    assert f'constant "{old}"' in lines[number]
-    lines[number] = lines[number].replace(f'constant "{old}"', f'constant "{new}"')
-    library.write_text("\n".join(lines))
+    library.write_text(with_word(library.read_text(), name, old, new))
 
 
 def test_an_edited_algorithm_is_replayed_written_and_compiled(cli: Cli, tuned: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import iree_cases as cases
 import numpy as np
 import pytest
-from channels_first_networks import two_shapes
+from channels_first_networks import SHAPES, two_shapes
 from rewriting import run
 
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
@@ -16,8 +16,6 @@ from mlir_sched.program.building import build_variant
 from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
-
-SHAPES = ["16x16x32x32", "16x16x32x64"]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,7 @@ def found(algorithms: Algorithms, layout: BuiltVariant) -> Sequence[OtherAlgorit
 def test_every_shape_has_an_alternative_that_takes_its_dispatch_away(
     found: Sequence[OtherAlgorithm], layout: BuiltVariant
 ) -> None:
-    assert [alternative.shape for alternative in found] == SHAPES
+    assert tuple(alternative.shape for alternative in found) == SHAPES
     calls = {task.key: task.weight for task in layout.model.tasks}
     for alternative, convolutions in zip(found, (2, 1), strict=True):
         assert sorted(alternative.gone.values()) == [convolutions], "one dispatch, of all convolutions of the shape"

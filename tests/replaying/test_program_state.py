@@ -8,7 +8,8 @@ from pathlib import Path
 
 import iree_cases as cases
 import pytest
-from channels_first_networks import two_shapes
+from channels_first_networks import SHAPES, two_shapes
+from edited_decisions import with_word
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import build_library, has_rewrite, program_decisions
@@ -21,7 +22,6 @@ from mlir_sched.sampling import Value
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.folder import TunedFolder
 
-SHAPES = ("16x16x32x32", "16x16x32x64")
 FIRST, SECOND = (f"algorithm {shape}" for shape in SHAPES)
 SPACE = ProgramSpace(("default", "O3", "channels_last", "channels_last+packed_weights"), SHAPES)
 
@@ -52,12 +52,8 @@ EMITTED: Mapping[str, Value] = {VARIANT: "channels_last", FIRST: WINOGRAD, SECON
 
 def edited(folder: TunedFolder, name: str, value: str) -> TunedFolder:
     """Return a folder in whose library a person gave a decision another value."""
-    lines = folder.library.splitlines()
-    (number,) = (i for i, line in enumerate(lines) if f'mlir_sched.name = "{name}"' in line)
     old = next(str(d.value) for d in program_decisions(folder.library) if d.name == name)
-    assert f'param.constant "{old}"' in lines[number]
-    lines[number] = lines[number].replace(f'param.constant "{old}"', f'param.constant "{value}"')
-    return replace(folder, library="\n".join(lines))
+    return replace(folder, library=with_word(folder.library, name, old, value))
 
 
 def judged(folder: TunedFolder, path: Path) -> tuple[ScriptState | None, ProgramJudgement]:
