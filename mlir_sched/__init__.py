@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mlir_sched.outcome import Outcome, Timing
     from mlir_sched.payload import Dispatch, LinalgOp, OpKind
     from mlir_sched.pipeline import tune
-    from mlir_sched.replaying.replay import ReplayResult, replay
+    from mlir_sched.replaying.replay import replay
+    from mlir_sched.replaying.replay_result import ReplayResult
     from mlir_sched.search import EvolutionaryOptions
     from mlir_sched.space.design_space import DesignSpace
     from mlir_sched.space.space import Space
@@ -86,7 +87,8 @@ _EXPORTS = {
     "outcome": ("Outcome", "Timing"),
     "payload": ("Dispatch", "LinalgOp", "OpKind"),
     "pipeline": ("tune",),
-    "replaying.replay": ("ReplayResult", "replay"),
+    "replaying.replay": ("replay",),
+    "replaying.replay_result": ("ReplayResult",),
     "search": ("EvolutionaryOptions",),
     "space.design_space": ("DesignSpace",),
     "space.space": ("Space",),

@@ -19,7 +19,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
-from mlir_sched.program.building import build_variants
+from mlir_sched.program.building import build_variants, fastest
 from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
@@ -136,7 +136,9 @@ def tune(
             )
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)
-            algorithms = AlgorithmChoice(run, Algorithms(path, target, variants.built[0], measuring, weights))
+            algorithms = AlgorithmChoice(
+                run, Algorithms(path, target, fastest(variants.built), measuring.roughly, weights)
+            )
             search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms)
             with Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
                 for program, work in search.work():

@@ -16,6 +16,8 @@ from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.rewrites import ProgramRewrite
+from mlir_sched.program.rewritten import RewrittenVariants, rewriting
+from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import script_context
 
@@ -33,6 +35,11 @@ def compiled_to(model: Path, flags: tuple[str, ...], phase: str) -> str:
 
 def abi(model: Path) -> str:
     return compiled_to(model, FLAGS, "abi")
+
+
+def rewritten_variants(model: Path, target: Target) -> RewrittenVariants:
+    with rewriting(model, target) as rewritten:
+        return rewritten()
 
 
 def applies(rewrite: ProgramRewrite, model: Path) -> bool:

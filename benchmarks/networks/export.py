@@ -1,12 +1,12 @@
-"""Exports a network: ``python -m benchmarks.networks.export NAME FOLDER``, in the environment of the engines.
+"""Exports a network, in the environment of the engines: ``python -m benchmarks.networks.export NAME FOLDER``.
 
-Writes ``input.npy``, ``model.mlir`` and its weights in ``weights.irpa`` (scope ``model``). A network that is compared
-with engines also has a ``model.onnx``.
+Writes ``input.npy``, ``model.mlir`` and its weights in ``weights.irpa`` (scope ``model``); with ``--inline`` they are
+inside of ``model.mlir``. A network that is compared with engines also has a ``model.onnx``.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,14 @@ import numpy as np
 from benchmarks.networks.networks import NETWORKS, network
 
 
-def export(name: str, folder: Path) -> None:
-    """Write a network's files into a folder, which is made if there is none."""
+def export(name: str, folder: Path, *, inline: bool = False) -> None:
+    """Write a network's files into a folder, which is made if there is none.
+
+    Args:
+        name: The network.
+        folder: The folder.
+        inline: Whether the weights are a part of the program, and not a file of their own.
+    """
     import iree.turbine.aot as aot
     import torch
 
@@ -26,10 +32,16 @@ def export(name: str, folder: Path) -> None:
         torch.onnx.export(
             module, (example,), str(folder / "model.onnx"), dynamo=False, opset_version=17, input_names=["x"]
         )
-    aot.externalize_module_parameters(module)
-    aot.save_module_parameters(folder / "weights.irpa", module)
+    if not inline:
+        aot.externalize_module_parameters(module)
+        aot.save_module_parameters(folder / "weights.irpa", module)
     aot.export(module, example).save_mlir(folder / "model.mlir")
 
 
 if __name__ == "__main__":
-    export(sys.argv[1], Path(sys.argv[2]))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks.export", description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--inline", action="store_true", help="leave the weights inside of the program")
+    arguments = parser.parse_args()
+    export(arguments.name, arguments.folder, inline=arguments.inline)

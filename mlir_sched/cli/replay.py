@@ -7,7 +7,8 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli.progress import progress_view
-from mlir_sched.replaying.replay import ReplayedSequence, ReplayResult, replay
+from mlir_sched.replaying.replay import replay
+from mlir_sched.replaying.replay_result import ReplayedSequence, ReplayResult
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.text import console, seconds, speedup, table
@@ -77,5 +78,5 @@ def _row(sequence: ReplayedSequence) -> tuple[str, ...]:
         "yes" if sequence.timing else "no" if sequence.applied else "-",
         sequence.then or "-",
         speedup(sequence.timing),
-        "no" if sequence.problems else "yes",
+        "no" if sequence.problems else "yes" if sequence.is_needed else "-",
     )

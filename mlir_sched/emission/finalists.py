@@ -39,8 +39,8 @@ REPORTING = 0.7
 """Time for the script of a task to be compiled and reported, relative to the time for choosing the script (ResNet-50 on
 two cores of an Emerald Rapids: 2.5 s and 3.6 s)."""
 FIRST_CHOICE_S, TAKING_S = 4.0, 1.5
-"""Seconds for the first choice, before any was timed, and for a task without a choice: its script is compiled and
-reported (a T5 encoder on a core of a Zen 4: 7 s and 1 s)."""
+"""Seconds for a choice, and for a task without a choice, whose script is compiled and reported, before any were timed.
+Source: a T5 encoder on a core of a Zen 4, 7 s and 1 s; ResNet-50, 0.7 s for the second."""
 NONE_VALID = "no candidate is valid"
 
 
@@ -87,9 +87,9 @@ class Finalists:
 def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, seconds: float = math.inf) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
-    The tasks that take most of the program's time come first. A task that takes little has one finalist, which is
-    measured briefly and only to be reported. Once ``seconds`` leave no time for a choice, all further tasks are treated
-    in this way.
+    Tasks that take little of the program's time have one finalist each, which is measured briefly and only to be
+    reported. This comes first, as it shows what it takes. Then come the choices, for the heaviest tasks first. Once
+    ``seconds`` leave no time for a choice, all further tasks are treated as those that take little.
 
     Args:
         searches: The tasks' searches.
@@ -98,20 +98,21 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
     """
     if not searches:
         return Finalists()
-    pace = _Pace(time.monotonic(), seconds, len(searches))
+    start = time.monotonic()
     entries = [_Entry(sequence_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
     entries.sort(key=lambda entry: entry.search.seconds_per_run(), reverse=True)
     least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
-    decided, others = dict[str, _Choice | str](), list[_Entry]()
+    heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
+    light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
+        found = _taken(light, options, pool)
+        pace = _Pace.after(len(light), start, seconds, len(heavy))
         with Runner(options) as runner:
-            for entry in entries:
-                if entry.search.seconds_per_run() >= least_s and pace.has_time(len(decided)):
-                    decided[entry.search.task.key] = _decide(entry, pool, runner)
-                else:
-                    others.append(entry)
-        taken = _take_all(others, pool)
-        found = _reported(decided, options, pool) | _reported(taken, options.within(LIGHT_BUDGET_S), pool)
+            for entry in heavy:
+                if not pace.has_time(len(decided)):
+                    break
+                decided[entry.search.task.key] = _decide(entry, pool, runner)
+        found |= _reported(decided, options, pool) | _taken(heavy[len(decided) :], options, pool)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -142,17 +143,32 @@ def sequence_symbol(number: int, name: str) -> str:
 
 @dataclass(frozen=True)
 class _Pace:
-    """How the time for the finalists goes: its start by ``time.monotonic()``, its seconds, and the number of tasks."""
+    """How the time for choices goes.
+
+    Attributes:
+        start: When the first choice began, by ``time.monotonic()``.
+        seconds: Seconds for all heavy tasks.
+        tasks: How many these are.
+        taking_s: Seconds that a task without a choice takes.
+    """
 
     start: float
     seconds: float
     tasks: int
+    taking_s: float
+
+    @staticmethod
+    def after(light: int, start: float, seconds: float, heavy: int) -> _Pace:
+        """Return the pace of ``heavy`` tasks after so many others without a choice, which began at ``start``."""
+        now = time.monotonic()
+        taking_s = (now - start) / light if light else TAKING_S
+        return _Pace(now, seconds - (now - start), heavy, taking_s)
 
     def has_time(self, decided: int) -> bool:
         """Say whether one more task may have a choice after ``decided`` others, so that all scripts can be reported."""
         spent_s = time.monotonic() - self.start
         choice_s = spent_s / decided if decided else FIRST_CHOICE_S
-        rest_s = REPORTING * choice_s * (decided + 1) + TAKING_S * (self.tasks - decided - 1)
+        rest_s = REPORTING * choice_s * (decided + 1) + self.taking_s * (self.tasks - decided - 1)
         return spent_s + choice_s + rest_s < self.seconds
 
 
@@ -244,6 +260,11 @@ def _take_all(entries: Sequence[_Entry], pool: CompilerPool, rank: int = 0) -> d
     }
 
 
+def _taken(entries: Sequence[_Entry], options: RunnerOptions, pool: CompilerPool) -> dict[str, Winner | str]:
+    """Return the scripts of tasks as the search judged them, by key, measured briefly to be reported; or why not."""
+    return _reported(_take_all(entries, pool), options.within(LIGHT_BUDGET_S), pool)
+
+
 def _timing(record: Record) -> Timing:
     """Return the time of a valid candidate, as the search measured it."""
     timing = record.outcome.timing
@@ -255,6 +276,8 @@ def _reported(
     chosen: Mapping[str, _Choice | str], options: RunnerOptions, pool: CompilerPool
 ) -> dict[str, Winner | str]:
     """Measure the chosen scripts once more, in a fresh process. A reason in place of a script is kept."""
+    if not chosen:
+        return {}
     with Runner(options) as runner:
         return {
             key: choice if isinstance(choice, str) else _report(choice, runner, pool) for key, choice in chosen.items()

@@ -74,8 +74,9 @@ class Prover:
             files = self._files(variant, kept)
             names = {task.name for task in variant.model.tasks}
             try:
-                flags = self._write(variant, files)
+                flags = self._write(files)
                 with compiling(self.model, flags) as compiled:
+                    self._require_rewrite(variant, flags)
                     faults = faults_in(kept, tuned_dispatches(self.model, flags), names) if kept else {}
                     if not faults:
                         return Proven(variant, kept, dropped, files, compiled(), self._decided(variant))
@@ -98,20 +99,22 @@ class Prover:
     def _decided(self, variant: BuiltVariant) -> Trace | None:
         return self.space.trace_of(variant.variant) if self.space else None
 
-    def _write(self, variant: BuiltVariant, files: EmittedFiles) -> tuple[str, ...]:
-        """Write library and flags, check that the variant's rewrite is applied, and return the argument ``@flags.txt``.
+    def _write(self, files: EmittedFiles) -> tuple[str, ...]:
+        """Write library and flags, and return the argument ``@flags.txt``."""
+        library, response = self.folder / LIBRARY, self.folder / FLAGS
+        replace_file(library, files.library.encode())
+        replace_file(response, files.response(library).encode())
+        return (f"@{response}",)
+
+    def _require_rewrite(self, variant: BuiltVariant, flags: tuple[str, ...]) -> None:
+        """Check that the variant's rewrite is applied.
 
         Raises:
             ModelCompileError: The rewrite is not applied, or the compiler fails before that.
         """
-        library, response = self.folder / LIBRARY, self.folder / FLAGS
-        replace_file(library, files.library.encode())
-        replace_file(response, files.response(library).encode())
-        flags = (f"@{response}",)
         rewrite = variant.variant.rewrite
         if rewrite and rewrite.mark not in applied_rewrites(self.model, flags, None):
             raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
-        return flags
 
     def _faults_of_failure(
         self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence], error: ModelCompileError
@@ -130,7 +133,7 @@ class Prover:
 
     def _failure_alone(self, variant: BuiltVariant, key: str, sequence: TunedSequence) -> str:
         try:
-            compile_to_bytes(self.model, self._write(variant, self._files(variant, {key: sequence})))
+            compile_to_bytes(self.model, self._write(self._files(variant, {key: sequence})))
         except ModelCompileError as error:
             return reason(str(error))
         return ""

@@ -18,8 +18,9 @@ from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import build_variant, time_variants
+from mlir_sched.program.program_space import has_algorithms
 from mlir_sched.program.rewritten import decided_variant
-from mlir_sched.program.variant import LAYOUT, BuiltVariant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
@@ -72,14 +73,14 @@ class Algorithms:
     Attributes:
         path: The model.
         target: What to compile for.
-        default: The default variant, which other programs are compared with.
+        reference: A variant that was timed, which composed programs are checked against and timed with.
         options: How programs are run and timed.
         parameters: Files with the model's weights.
     """
 
     path: Path
     target: Target
-    default: BuiltVariant
+    reference: BuiltVariant
     options: RunnerOptions
     parameters: tuple[ParameterFile, ...] = ()
 
@@ -93,7 +94,7 @@ class Algorithms:
             MlirSchedError: IREE fails on the program.
         """
         variant = built.variant
-        if LAYOUT not in (variant.name, variant.refines) or variant.local_sync:
+        if not has_algorithms(variant.name) or variant.local_sync:
             return ()
         scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker(_SCRIPTS, variant.name)
         with ThreadPoolExecutor(EXTRACTIONS) as pool:
@@ -111,14 +112,14 @@ class Algorithms:
             MlirSchedError: IREE does not compile the program.
         """
         variant = decided_variant(self.path, self.target, built.variant.base, shapes)
-        composed = build_variant(self.path, self.target, variant, self.parameters, self.default.model.not_run)
+        composed = build_variant(self.path, self.target, variant, self.parameters, self.reference.model.not_run)
         with Runner(self.options) as runner:
-            (_, timed), _ = time_variants([self.default, composed], runner)
+            (_, timed), _ = time_variants([self.reference, composed], runner)
         return timed
 
     def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
         library = build_library([], script)
-        flags, not_run = (*TASK_FLAGS, *script.flags), self.default.model.not_run
+        flags, not_run = (*TASK_FLAGS, *script.flags), self.reference.model.not_run
         try:
             tasks = extract(self.path, self.target, flags, library, parameters=self.parameters, not_run=not_run).tasks
         except MlirSchedError:

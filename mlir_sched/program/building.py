@@ -15,7 +15,7 @@ from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
-from mlir_sched.program.rewritten import rewritten_variants
+from mlir_sched.program.rewritten import rewriting
 from mlir_sched.program.variant import ATTENTION, FAR_FASTER, LAYOUT, BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
 from mlir_sched.reasons import reason
@@ -122,7 +122,9 @@ def build_variants(
     """
     choice = choice or Choice()
     default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
-    rewritten = rewritten_variants(path, target)
+    with rewriting(path, target) as found:
+        first = _first_variant(path, target, default, parameters, runner)
+        rewritten = found()
     early = [variant for variant in rewritten.variants if variant.name in SETTLING]
     others = [variant for variant in (*flagged, *rewritten.variants) if variant.name not in SETTLING]
     others.sort(key=lambda variant: variant.refines not in SETTLING)
@@ -130,7 +132,6 @@ def build_variants(
     def build(variants: Sequence[Variant]) -> BuiltVariants:
         return _build_all(variants, path, target, parameters, choice, first.model.not_run)
 
-    first = _first_variant(path, target, default, parameters, runner)
     choice.expects(call_s=0.0, build_s=first.build_s)
     start = build(early)
     timed: tuple[BuiltVariant, ...] = (first,)
@@ -143,7 +144,7 @@ def build_variants(
     rest = build([variant for variant in others if not settled or variant.refines in settled])
     skipped = [variant.name for variant in others if settled and variant.refines not in settled]
     if settled:
-        (_, *faster), failed_too = time_variants([timed[0], *rest.built], runner)
+        (_, *faster), failed_too = time_variants([fastest(timed), *rest.built], runner)
         timed, failed = (*timed, *faster), failed | failed_too
     else:
         timed, failed = _timed_together([first, *rest.built, *start.built], runner)
@@ -278,24 +279,32 @@ def _in_calling_thread(built: BuiltVariant) -> BuiltVariant:
 
 
 def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
-    """Return the variants with their times, and why some could not be timed, by name.
+    """Return the variants with their times, and why some could not be timed, by name; all ratios are to the default.
 
     Args:
-        built: The variants, the default first.
+        built: The variants. All are checked against the first one and timed in turns with that: the default, or another
+            variant that was timed before. A session beside a default of half a second per call takes long.
         runner: Times the programs.
 
     Raises:
-        UserError: The default variant cannot be run, or its numbers cannot be checked.
+        UserError: The first variant cannot be run, or its numbers cannot be checked.
     """
-    default, *others = built
+    first, *others = built
     try:
-        timing, results = measure_programs(runner, default.model, default.compiled(), [b.compiled() for b in others])
+        timing, results = measure_programs(runner, first.model, first.compiled(), [b.compiled() for b in others])
     except UnverifiableError as error:
         advice = "let it return what depends on its inputs"
-        raise UserError(f"{default.model.path}: nothing is tuned, as {error}; {advice}") from error
+        raise UserError(f"{first.model.path}: nothing is tuned, as {error}; {advice}") from error
     except BaselineError as error:
-        raise UserError(f"{default.model.path}: the untuned program cannot be measured: {error}") from error
-    timed = [replace(b, timing=result.timing) for b, result in zip(others, results, strict=True)]
+        raise UserError(f"{first.model.path}: the untuned program cannot be measured: {error}") from error
+    ratio = first.timing.ratio if first.timing else 1.0
+    timings = [result.timing and result.timing.scaled(ratio) for result in results]
+    timed = [replace(b, timing=timing) for b, timing in zip(others, timings, strict=True)]
     failures = {b.variant.name: result.failure for b, result in zip(others, results, strict=True)}
     failed = {name: f"{f.kind}: {reason(f.message)}" for name, f in failures.items() if f is not None}
-    return (replace(default, timing=timing), *timed), failed
+    return (replace(first, timing=timing.scaled(ratio)), *timed), failed
+
+
+def fastest(built: Sequence[BuiltVariant]) -> BuiltVariant:
+    """Return the fastest of the variants that were timed, of which there is at least one."""
+    return min((b for b in built if b.timing is not None), key=lambda b: b.measured.median_s)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mlir_sched.compiler.worker_process import JobError, run_isolated
+from mlir_sched.compiler.worker_process import JobError, Worker, run_isolated
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.program.variant import Variant
@@ -38,27 +39,35 @@ class RewrittenVariants:
     shapes: tuple[str, ...] = ()
 
 
-def rewritten_variants(path: Path, target: Target) -> RewrittenVariants:
-    """Return one variant per rewrite that applies to the program.
+@contextmanager
+def rewriting(path: Path, target: Target) -> Iterator[Callable[[], RewrittenVariants]]:
+    """Try rewrites of a program beside other work: yield a function that returns a variant per rewrite that applies.
+
+    The work ends when the context is left before its end.
 
     Raises:
-        UserError: The compiler rejects the program.
+        UserError: By the function: the compiler rejects the program.
     """
     if not (rewrites := target_kind(target.name).rewrites):
-        return RewrittenVariants()
-    scripts: tuple[RewriteScript, ...]
-    raised: dict[str, str]
-    shapes: tuple[str, ...]
-    try:
-        scripts, raised, shapes = run_isolated(
-            target.flags, _JOB, str(path), rewrites, target.cores, limits=EXTRACTION_LIMITS
-        )
-    except ChildError as error:
-        return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
-    except JobError as error:
-        return _without({ALL: str(error)})
-    variants = tuple(Variant(script.name, script.flags, script) for script in scripts)
-    return replace(_without(raised, variants), shapes=shapes)
+        yield RewrittenVariants
+        return
+    with Worker(target.flags) as worker:
+        worker.submit(_JOB, str(path), rewrites, target.cores)
+
+        def rewritten() -> RewrittenVariants:
+            scripts: tuple[RewriteScript, ...]
+            raised: dict[str, str]
+            shapes: tuple[str, ...]
+            try:
+                scripts, raised, shapes = worker.wait(EXTRACTION_LIMITS)
+            except ChildError as error:
+                return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
+            except JobError as error:
+                return _without({ALL: str(error)})
+            variants = tuple(Variant(script.name, script.flags, script) for script in scripts)
+            return replace(_without(raised, variants), shapes=shapes)
+
+        yield rewritten
 
 
 def decided_variant(path: Path, target: Target, name: str, shapes: Sequence[str] = ()) -> Variant:

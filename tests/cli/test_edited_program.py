@@ -14,7 +14,7 @@ from edited_decisions import with_word
 from mlir_sched.library.library import TunedSequence, build_library, program_decisions
 from mlir_sched.program.program_space import DIRECT, VARIANT, WINOGRAD, ProgramSpace
 from mlir_sched.program.rewritten import decided_variant
-from mlir_sched.replaying.replay import NOT_IN_EDITED
+from mlir_sched.replaying.replay_result import NOT_IN_EDITED
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target

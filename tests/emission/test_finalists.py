@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -180,7 +181,7 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
         def __init__(self, options: RunnerOptions) -> None:
             budgets.append(options.racing.budget_s)
 
-    sessions = Sessions([[timing(1.5)] * 3, [timing(1.5)], [timing(1.5)]])
+    sessions = Sessions([[timing(1.5)], [timing(1.5)] * 3, [timing(1.5)]])
     replace_processes(monkeypatch, sessions, Runner)
     drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in range(4)]
     records = [record(trace, "") for trace in drawn]
@@ -189,9 +190,17 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in (light, heavy)]
     found = choose_finalists(searches, RunnerOptions.final("local"))
     assert list(found.winners) == ["light", "heavy"]
-    assert budgets == [1.0, 1.0, finalists.LIGHT_BUDGET_S]
+    assert budgets == [finalists.LIGHT_BUDGET_S, 1.0, 1.0]
     assert len(sessions.compiled) == finalists.FINALISTS + 1
     assert not sessions.ratios
+
+
+@pytest.mark.parametrize(("taking_s", "has_time"), [(0.1, True), (1.5, False)])
+def test_there_is_time_for_a_choice_where_all_other_scripts_can_be_taken_afterwards(
+    taking_s: float, has_time: bool
+) -> None:
+    pace = finalists._Pace(time.monotonic(), seconds=30.0, tasks=30, taking_s=taking_s)
+    assert pace.has_time(0) == has_time
 
 
 def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,10 @@ import iree_cases as cases
 import numpy as np
 import pytest
 from channels_first_networks import SHAPES, two_shapes
-from rewriting import run
+from rewriting import rewritten_variants, run
 
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.building import build_variant
-from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
 

@@ -8,9 +8,9 @@ import pytest
 from attention_programs import LOOPS, Attention
 from fixed_targets import FIXED_CUDA, FIXED_VULKAN
 from folders import TESTS
+from rewriting import rewritten_variants
 
 from mlir_sched.program.building import build_variant
-from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target

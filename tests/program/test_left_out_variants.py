@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 import iree_cases as cases
 import pytest
 from folders import TESTS
-from rewriting import write
+from rewriting import rewritten_variants, write
 
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program import building
 from mlir_sched.program.building import EXTENDED, Choice, build_variants
-from mlir_sched.program.rewritten import ALL, RewrittenVariants, rewritten_variants
+from mlir_sched.program.rewritten import ALL, RewrittenVariants
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner
@@ -45,7 +46,8 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
 
     monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
-    monkeypatch.setattr(building, "rewritten_variants", lambda path, target: RewrittenVariants((), {"r": "no"}, ("t",)))
+    no_rewrite = RewrittenVariants((), {"r": "no"}, ("t",))
+    monkeypatch.setattr(building, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
     found = build_variants(model, cases.TARGET, cast("Runner", None))
     assert found.built[0].variant.name == "default"
     assert {name: found.left_out[name] for name in ("O3", "data-tiling", "r")} == {
@@ -83,7 +85,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     scripts = [RewriteScript("a", "@a", ""), RewriteScript("a+b", "@b", "", extends="a")]
     rewritten = RewrittenVariants(tuple(Variant(script.name, (), script) for script in scripts))
     monkeypatch.setattr(building, "build_variant", build_variant)
-    monkeypatch.setattr(building, "rewritten_variants", lambda path, target: rewritten)
+    monkeypatch.setattr(building, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     monkeypatch.setattr(building, "program_hash", lambda vmfb: vmfb.decode())
     monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
     found = build_variants(model, cases.TARGET, cast("Runner", None), choice=NoneExtended())

@@ -10,7 +10,7 @@ from replayed_run import matmul_dispatch, task_of
 from mlir_sched.compiler import CompileResult
 from mlir_sched.outcome import Timing
 from mlir_sched.replaying import replay as module
-from mlir_sched.replaying.replay import ReplayedSequence
+from mlir_sched.replaying.replay_result import ReplayedSequence
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.runner import RunResult
 

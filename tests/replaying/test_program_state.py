@@ -10,11 +10,12 @@ import iree_cases as cases
 import pytest
 from channels_first_networks import SHAPES, two_shapes
 from edited_decisions import with_word
+from rewriting import rewritten_variants
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import build_library, has_rewrite, program_decisions
 from mlir_sched.program.program_space import DIRECT, PROGRAM, VARIANT, WINOGRAD, ProgramSpace
-from mlir_sched.program.rewritten import decided_variant, rewritten_variants
+from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import Variant
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
 from mlir_sched.replaying.script_state import ScriptState

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from attention_programs import PLAIN, SIZES, TANH, Attention, causal, layer
 from iree_cases import FLAGS, TARGET
-from rewriting import applies, compiled_to, library_for, run, write
+from rewriting import applies, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.pipeline import tune
 from mlir_sched.program.rewrites import Composition, DecomposedAttention, PackedWeights
-from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.tuning.options import TuneOptions
 
 REWRITE = DecomposedAttention()

@@ -9,13 +9,12 @@ import pytest
 from channels_first_networks import function, layer, padded
 from iree.compiler import ir
 from iree_cases import FLAGS
-from rewriting import abi, applies, compiled_to, library_for, run, write
+from rewriting import abi, applies, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites import ChannelsLast, Composition, FusedPadding, PackedWeights
 from mlir_sched.program.rewrites.algorithms import other_algorithms, with_algorithms
-from mlir_sched.program.rewritten import rewritten_variants
 from mlir_sched.program.variant import LAYOUT
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script_form import script_context
