@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import choose_finalists
 from mlir_sched.emission.interim import interim_times
@@ -19,7 +20,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
-from mlir_sched.program.building import build_variants, fastest
+from mlir_sched.program.building import BuiltVariants, build_variants, fastest
 from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
@@ -154,6 +155,7 @@ def tune(
             end = math.inf if interruption.happened else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
             emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
             result = result_of(run, found, path, emission, folder, variants, phases.seconds())
+            records.keep_program(_stored(variants, target, generation, result))
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                 write_report(folder, result, [Curve(s.task.name, s.history.ratios()) for s in best.searches])
@@ -164,6 +166,13 @@ def first_stage(target: Target, options: TuneOptions) -> str:
     """Return what a run does first, and on how many threads programs run on the CPU."""
     place = f" on {threads(target.cores, chosen=options.threads is not None)}" if target.driver == LOCAL else ""
     return STAGES[Phase.VARIANTS] + place
+
+
+def _stored(variants: BuiltVariants, target: Target, generation: int, result: TuneResult) -> StoredProgram:
+    """Return what the store keeps of the decisions about the whole program."""
+    tasks = tuple(sorted({task.key for task in variants.built[0].model.tasks}))
+    context_key = measuring_context(target, generation=generation)
+    return StoredProgram(context_key, tasks, result.program.decisions, result.program.tuned.ratio)
 
 
 def default_store(folder: Path | None) -> Path:

@@ -21,7 +21,6 @@ from rich.console import Console
 from rich.table import Table
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.outcome import Timing
 from mlir_sched.parameters import parameter_files
@@ -137,11 +136,10 @@ def main() -> None:
     programs = [CompiledModel(route.program, local_sync) for route in routes.values()]
     with Runner(RunnerOptions.final(target.driver, threads=target.cores)) as runner:
         _, results = measure_programs(runner, extract(model, target, parameters=weights), plain, programs)
-    table, hashes = Table("route", "took", "speed-up", "numbers", "code"), dict[str, int]()
+    table = Table("route", "took", "speed-up", "numbers")
     for (name, route), result in zip(routes.items(), results, strict=True):
-        code = hashes.setdefault(program_hash(route.program), len(hashes) + 1)
         numbers = "right" if result.verified else str(result.failure or "not verified")
-        table.add_row(name, f"{route.seconds:.1f} s", speedup(result.timing), numbers, f"{code}")
+        table.add_row(name, f"{route.seconds:.1f} s", speedup(result.timing), numbers)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     low, median, high = (stated[name] for name in ("ratio_low", "ratio", "ratio_high"))
     print(f"stated by the folder: {median:.2f}x ({low:.2f} to {high:.2f})")

@@ -50,7 +50,9 @@ def _print_library(view: LibraryView, out: Console) -> None:
         out.print(_decision_table("the whole program", view.program))
     if view.problem:
         _line(out, f"problem: {view.problem}")
-    if not view.sequences:
+    if view.by_hand:
+        _line(out, f"written by hand, without decisions that mlir-sched knows: {', '.join(view.by_hand)}")
+    elif not view.sequences:
         _line(out, "no dispatch is tuned here: the flags are all there is")
     for sequence in view.sequences:
         _print_sequence(sequence, out)

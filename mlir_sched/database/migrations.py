@@ -134,3 +134,19 @@ def _decisions_and_clocks() -> tuple[Table, Table]:
 def to_version_4(connection: Connection) -> None:
     """Call a record's round what it is; version 3 called it a batch."""
     connection.exec_driver_sql("ALTER TABLE records RENAME COLUMN batch TO round")
+
+
+def to_version_5(connection: Connection) -> None:
+    """Add a table for the decisions about whole programs; earlier versions forgot them with the run."""
+    programs = Table(
+        "programs",
+        MetaData(),
+        Column("id", _ROW_ID, primary_key=True),
+        Column("key", _KEY, nullable=False, unique=True),
+        Column("context_key", _KEY, nullable=False),
+        Column("tasks", Text, nullable=False),
+        Column("decisions", Text, nullable=False),
+        Column("ratio", Float(53), nullable=False),
+        Column("created", Text, nullable=False),
+    )
+    programs.create(connection)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -11,6 +12,7 @@ from typing import Any
 
 from mlir_sched.outcome import Outcome
 from mlir_sched.payload import Dispatch
+from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target, chain_length
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -95,6 +97,28 @@ class StoredTask:
             target.compiler,
             task.flags,
         )
+
+
+@dataclass(frozen=True)
+class StoredProgram:
+    """The decisions about a whole program with which a run ended.
+
+    Attributes:
+        context_key: What its speed depends on beside the program (:func:`measuring_context`).
+        tasks: Keys of the tasks that the program has without any decision, sorted.
+        decisions: The decisions by name, as in the program's library.
+        ratio: How many times as fast as the untuned program the program is with its scripts.
+    """
+
+    context_key: str
+    tasks: tuple[str, ...]
+    decisions: Mapping[str, Value]
+    ratio: float
+
+    @property
+    def key(self) -> str:
+        """The same for equal programs in the same context."""
+        return hashlib.sha256("\0".join((self.context_key, *self.tasks)).encode()).hexdigest()[:32]
 
 
 def describe(dispatch: Dispatch) -> str:

@@ -31,15 +31,20 @@ from sqlalchemy import (
     update,
 )
 
-from mlir_sched.database.migrations import to_version_2, to_version_3, to_version_4
-from mlir_sched.database.record import Origin, Record, StoredTask, utc_now
+from mlir_sched.database.migrations import to_version_2, to_version_3, to_version_4, to_version_5
+from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.trace import Trace
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: to_version_2, 2: to_version_3, 3: to_version_4}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {
+    1: to_version_2,
+    2: to_version_3,
+    3: to_version_4,
+    4: to_version_5,
+}
 """By schema version, the step to the next version; it runs inside the transaction that changes the version."""
 
 METADATA = MetaData()
@@ -85,6 +90,18 @@ RECORDS = Table(
     Column("script", Text, nullable=False),
     UniqueConstraint("task_key", "context_key", "candidate_key", "attempt"),
     Index("records_in_order", "task_key", "context_key", "id"),
+)
+
+PROGRAMS = Table(
+    "programs",
+    METADATA,
+    Column("id", _ROW_ID, primary_key=True),
+    Column("key", _KEY, nullable=False, unique=True),
+    Column("context_key", _KEY, nullable=False),
+    Column("tasks", Text, nullable=False),
+    Column("decisions", Text, nullable=False),
+    Column("ratio", Float(53), nullable=False),
+    Column("created", Text, nullable=False),
 )
 
 RUNS = Table(
@@ -192,6 +209,24 @@ def row_task(row: RowMapping) -> StoredTask:
         compiler=row["compiler"],
         flags=tuple(json.loads(row["flags"])),
     )
+
+
+def program_row(program: StoredProgram) -> dict[str, Any]:
+    """Return the columns of a program."""
+    return {
+        "key": program.key,
+        "context_key": program.context_key,
+        "tasks": dump_json(program.tasks),
+        "decisions": dump_json(program.decisions),
+        "ratio": float(program.ratio),
+        "created": utc_now(),
+    }
+
+
+def row_program(row: RowMapping) -> StoredProgram:
+    """Return the program of a row."""
+    tasks, decisions = tuple(json.loads(row["tasks"])), json.loads(row["decisions"])
+    return StoredProgram(row["context_key"], tasks, decisions, row["ratio"])
 
 
 def record_row(record: Record) -> dict[str, Any]:

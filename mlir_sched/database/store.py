@@ -28,11 +28,12 @@ from mlir_sched.database.engine import (
     store_name,
     transaction,
 )
-from mlir_sched.database.record import Origin, Record, StoredTask, utc_now
+from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
 from mlir_sched.database.schema import (
     CLOCKS,
     DECISIONS,
     MODELS,
+    PROGRAMS,
     RECORDS,
     ROUNDS,
     RUNS,
@@ -40,7 +41,9 @@ from mlir_sched.database.schema import (
     TASKS,
     create_or_migrate,
     dump_json,
+    program_row,
     record_row,
+    row_program,
     row_record,
     row_task,
     stored_version,
@@ -197,6 +200,21 @@ class RecordStore:
             .order_by(RECORDS.c.ratio.desc(), RECORDS.c.id)
         )
         return self._first_record(query.limit(1))
+
+    # Programs
+
+    def keep_program(self, program: StoredProgram) -> None:
+        """Store the decisions about a program, unless the store has faster ones for the same program and context."""
+        with self._write() as connection:
+            ratio = connection.scalar(select(PROGRAMS.c.ratio).where(PROGRAMS.c.key == program.key))
+            if ratio is None or program.ratio > ratio:
+                replace_row(connection, PROGRAMS, ("key",), program_row(program))
+
+    def programs(self, context_key: str) -> tuple[StoredProgram, ...]:
+        """Return the programs of a context, the last one that was stored first."""
+        query = select(PROGRAMS).where(PROGRAMS.c.context_key == context_key).order_by(PROGRAMS.c.id.desc())
+        with self._read() as connection:
+            return tuple(row_program(row) for row in connection.execute(query).mappings())
 
     # Runs
 

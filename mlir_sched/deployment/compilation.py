@@ -13,7 +13,7 @@ from typing import Any
 
 from mlir_sched.compiler import ModelCompileError, TunedDispatch, compiling, tuned_dispatches
 from mlir_sched.errors import IllegalTraceError, UserError
-from mlir_sched.library.library import program_decisions, provenance_of, rewrite_of
+from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
 from mlir_sched.text import changed_decisions
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
 from mlir_sched.tuned_folder.installation import replace_file
@@ -74,7 +74,7 @@ def compile_tuned(
     folder = read_tuned_folder(Path(tuned))
     library = folder.library_to_use()
     everything = (*folder.flags, *flags)
-    scripts = provenance_of(folder.library) if library else {}
+    scripts = scripts_of(folder.library) if library else {}
     rewrite = rewrite_of(folder.library)
     _require_unedited_program(folder)
     try:
@@ -123,7 +123,7 @@ def _by_script(dispatches: Sequence[TunedDispatch]) -> dict[str, tuple[str, ...]
 
 def _is_measured(dispatch: TunedDispatch, scripts: Mapping[str, Mapping[str, str]]) -> bool:
     """Say whether the code of a dispatch is what was measured; true where the library does not say what that was."""
-    return dispatch.code == (scripts[dispatch.sequence].get("code") or dispatch.code)
+    return dispatch.code == (scripts.get(dispatch.sequence, {}).get("code") or dispatch.code)
 
 
 def _write(output: Path, program: bytes) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import transform
 
-from mlir_sched.attributes import EMISSION, SEQUENCE_CHOSEN
+from mlir_sched.attributes import APPLIED, EMISSION, SEQUENCE_CHOSEN
 from mlir_sched.compiler.library_flags import DISPATCH_ENTRY, PROGRAM_ENTRY
-from mlir_sched.compiler.operations import named_attributes
+from mlir_sched.compiler.operations import named_attributes, producer, walk
 from mlir_sched.errors import ScriptError
 from mlir_sched.library.matcher import append_matcher
 from mlir_sched.library.rewrite_script import RewriteScript
@@ -120,6 +120,28 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
                     if name.startswith("mlir_sched.")
                 }
         return found
+
+
+def scripts_of(library: str) -> dict[str, dict[str, str]]:
+    """Return the provenance attributes of every script of a library, by what the script marks its dispatches with.
+
+    mlir-sched's own sequences mark dispatches with their symbol. A script that was written by hand has no provenance.
+
+    Raises:
+        ScriptError: The text does not parse.
+    """
+    with script_context():
+        marks = [mark for op in walk(parse_module(library).operation) if (mark := _mark(op))]
+    return {mark: {} for mark in marks} | provenance_of(library)
+
+
+def _mark(op: Any) -> str:
+    """Return the name that an op marks dispatches with; empty for any other op."""
+    if op.name != "transform.annotate" or ir.StringAttr(op.attributes["name"]).value != APPLIED or len(op.operands) < 2:
+        return ""
+    made = producer(op.operands[1])
+    value = made.attributes["value"] if made is not None and "value" in made.attributes else None
+    return str(ir.StringAttr(value).value) if isinstance(value, ir.StringAttr) else ""
 
 
 def program_decisions(library: str) -> tuple[Decision, ...]:

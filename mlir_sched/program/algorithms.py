@@ -88,13 +88,14 @@ class Algorithms:
         """Return the other algorithms for a variant's program; none unless a rewrite has settled its layout.
 
         A program that IREE cannot compile with an algorithm has no such alternative. Short programs that run in the
-        calling thread of a run on several have none.
+        calling thread of a run on several have none, and neither have programs whose algorithms are chosen.
 
         Raises:
             MlirSchedError: IREE fails on the program.
         """
         variant = built.variant
-        if not has_algorithms(variant.name) or variant.local_sync:
+        chosen = variant.rewrite is not None and variant.rewrite.algorithms
+        if not has_algorithms(variant.name) or variant.local_sync or chosen:
             return ()
         scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker(_SCRIPTS, variant.name)
         with ThreadPoolExecutor(EXTRACTIONS) as pool:
@@ -112,16 +113,20 @@ class Algorithms:
             MlirSchedError: IREE does not compile the program.
         """
         variant = decided_variant(self.path, self.target, built.variant.base, shapes)
-        composed = build_variant(self.path, self.target, variant, self.parameters, self.reference.model.not_run)
+        not_run, known = self.reference.model.not_run, built.model.tasks
+        composed = build_variant(self.path, self.target, variant, self.parameters, not_run, known)
         with Runner(self.options) as runner:
             (_, timed), _ = time_variants([self.reference, composed], runner)
         return timed
 
     def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
         library = build_library([], script)
-        flags, not_run = (*TASK_FLAGS, *script.flags), self.reference.model.not_run
+        flags, not_run, known = (*TASK_FLAGS, *script.flags), self.reference.model.not_run, built.model.tasks
+        weights = self.parameters
         try:
-            tasks = extract(self.path, self.target, flags, library, parameters=self.parameters, not_run=not_run).tasks
+            tasks = extract(
+                self.path, self.target, flags, library, parameters=weights, not_run=not_run, known=known
+            ).tasks
         except MlirSchedError:
             return None
         before = {task.key: task.weight for task in built.model.tasks}

@@ -10,19 +10,21 @@ from pathlib import Path
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.worker_process import JobError
-from mlir_sched.errors import UserError
+from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
-from mlir_sched.program.rewritten import rewriting
+from mlir_sched.program.program_space import DEFAULT_ONLY, VARIANT, ProgramSpace, other_algorithms_in
+from mlir_sched.program.rewritten import decided_variant, rewriting
 from mlir_sched.program.variant import ATTENTION, FAR_FASTER, LAYOUT, BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
+from mlir_sched.sampling import Value
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
+from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.installation import LIBRARY
 
 SHORT_S = 5e-3
@@ -35,6 +37,8 @@ SETTLED = "the program is far faster with {}"
 """Why variants other than such a rewrite and its refinements are not compiled then."""
 EXTENDED = "the run is too short to tune it beside the variant that extends it"
 """Why a variant is left out of a run with a short time budget where another one has all of its rewrite and more."""
+CHOSEN_BEFORE = "the run is too short to tune it beside the variant that an earlier run chose"
+"""Why a variant is left out of a run with a short time budget where the store knows such a variant."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,13 @@ class Choice:
         """Say whether a variant other than the default is to be compiled."""
         return True
 
-    def wants_extended(self, name: str) -> bool:
-        """Say whether a variant is to be compiled although another that is compiled, too, extends it."""
+    def wants_beside(self, name: str) -> bool:
+        """Say whether a variant is to be compiled beside another that extends it, or that an earlier run chose."""
         return self.wants(name)
+
+    def known(self, default: Model) -> Mapping[str, Value]:  # noqa: ARG002 - a run by time asks its store
+        """Return what an earlier run decided about this program, or a similar one; empty where nothing is known."""
+        return {}
 
     def settles(self, name: str, ratio: float) -> bool:  # noqa: ARG002 - a run that goes on has decided it by name
         """Say whether one of :data:`SETTLING`, by its ratio to the default, leaves no other variant a chance."""
@@ -126,11 +134,12 @@ def build_variants(
         first = _first_variant(path, target, default, parameters, runner)
         rewritten = found()
     early = [variant for variant in rewritten.variants if variant.name in SETTLING]
-    others = [variant for variant in (*flagged, *rewritten.variants) if variant.name not in SETTLING]
+    variants = (*flagged, *rewritten.variants)
+    others = [variant for variant in variants if variant.name not in SETTLING]
     others.sort(key=lambda variant: variant.refines not in SETTLING)
 
-    def build(variants: Sequence[Variant]) -> BuiltVariants:
-        return _build_all(variants, path, target, parameters, choice, first.model.not_run)
+    def build(variants: Sequence[Variant], chosen: Variant | None = None) -> BuiltVariants:
+        return _build_all(variants, path, target, parameters, choice, first.model.not_run, chosen)
 
     choice.expects(call_s=0.0, build_s=first.build_s)
     start = build(early)
@@ -141,7 +150,11 @@ def build_variants(
         first = timed[0]
         choice.expects(call_s=first.timing.median_s if first.timing else 0.0, build_s=first.build_s)
     settled = [b.variant.name for b in timed[1:] if b.timing and choice.settles(b.variant.name, b.timing.ratio)]
-    rest = build([variant for variant in others if not settled or variant.refines in settled])
+    chosen = _chosen_before(choice.known(first.model), path, target, variants, rewritten.shapes)
+    wanted = [variant for variant in others if not settled or variant.refines in settled]
+    if chosen:
+        wanted = [chosen, *(variant for variant in wanted if variant.name not in (chosen.name, chosen.base))]
+    rest = build(wanted, chosen)
     skipped = [variant.name for variant in others if settled and variant.refines not in settled]
     if settled:
         (_, *faster), failed_too = time_variants([fastest(timed), *rest.built], runner)
@@ -154,7 +167,7 @@ def build_variants(
     if local_sync and target.cores > 1:
         more, failed = _time_in_calling_thread(timed, runner, choice)
         timed, left_out = (*timed, *more), left_out | failed
-    space = ProgramSpace(tuple(v.name for v in (default, *flagged, *rewritten.variants)), rewritten.shapes)
+    space = ProgramSpace(tuple(variant.name for variant in (default, *variants)), rewritten.shapes)
     return BuiltVariants(timed, left_out, errors, space)
 
 
@@ -165,14 +178,16 @@ def _build_all(
     parameters: tuple[ParameterFile, ...],
     choice: Choice,
     not_run: Mapping[str, str],
+    chosen: Variant | None,
 ) -> BuiltVariants:
-    """Compile variants without timing them, those that extend others first."""
+    """Compile variants without timing them: first one that an earlier run chose, then those that extend others."""
     built, left_out, errors = list[BuiltVariant](), dict[str, str](), list[str]()
     extended = {variant.extends for variant in variants}
     for variant in sorted(variants, key=lambda variant: variant.name in extended):
         has_extension = any(b.variant.extends == variant.name for b in built)
-        if not (choice.wants_extended(variant.name) if has_extension else choice.wants(variant.name)):
-            left_out[variant.name] = EXTENDED if has_extension else NO_TIME_TO_COMPILE
+        beside = has_extension or any(b.variant is chosen for b in built)
+        if not (choice.wants_beside(variant.name) if beside else choice.wants(variant.name)):
+            left_out[variant.name] = EXTENDED if has_extension else CHOSEN_BEFORE if beside else NO_TIME_TO_COMPILE
             continue
         try:
             built.append(build_variant(path, target, variant, parameters, not_run))
@@ -182,6 +197,29 @@ def _build_all(
             left_out[variant.name] = reason(str(error))
             errors.append(f"{variant.name}: {error}")
     return BuiltVariants(tuple(built), left_out, tuple(errors))
+
+
+def _chosen_before(
+    decisions: Mapping[str, Value], path: Path, target: Target, variants: Sequence[Variant], shapes: Sequence[str]
+) -> Variant | None:
+    """Return the variant that an earlier run decided on; None without decisions, or if they do not fit the program.
+
+    Args:
+        decisions: The decisions.
+        path: The model.
+        target: What to compile for.
+        variants: The variants without other algorithms, but the default.
+        shapes: Shapes of the convolutions that have another algorithm in this program.
+    """
+    base = next((variant for variant in variants if variant.name == decisions.get(VARIANT)), None)
+    others = [shape for shape in other_algorithms_in(decisions) if shape in shapes]
+    without = None if base is None or base.name in SETTLING else base  # those of SETTLING are compiled before
+    if base is None or not others:
+        return without
+    try:
+        return decided_variant(path, target, base.name, others)
+    except MlirSchedError:
+        return without
 
 
 def _timed_together(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
@@ -222,6 +260,7 @@ def build_variant(
     variant: Variant,
     parameters: tuple[ParameterFile, ...],
     not_run: Mapping[str, str] | None = None,
+    known: Sequence[Task] = (),
 ) -> BuiltVariant:
     """Compile the model under a variant, and take its dispatches out meanwhile; the variant is not timed.
 
@@ -231,6 +270,7 @@ def build_variant(
         variant: The variant.
         parameters: Files with the model's weights.
         not_run: Public functions that are neither run nor timed, each with the reason.
+        known: Tasks of other variants, which are not read again.
 
     Raises:
         ModelCompileError: IREE does not compile the program, or the variant's rewrite left no trace in it.
@@ -243,7 +283,7 @@ def build_variant(
         if library is not None:
             library.write_text(text)
         with compiling(path, flags, library) as compiled:
-            model = _model_of(path, target, variant, parameters, not_run, text)
+            model = _model_of(path, target, variant, parameters, not_run, text, known)
             if variant.rewrite and variant.rewrite.mark not in applied_rewrites(path, flags, library):
                 raise ModelCompileError(f"{path}: the rewrite {variant.name} left no trace in the program")
             vmfb = compiled()
@@ -257,9 +297,11 @@ def _model_of(
     parameters: tuple[ParameterFile, ...],
     not_run: Mapping[str, str] | None,
     library: str = "",
+    known: Sequence[Task] = (),
 ) -> Model:
     """Return the dispatches of a variant, which the library's text rewrites if there is one."""
-    return extract(path, target, (*TASK_FLAGS, *variant.flags), library, parameters=parameters, not_run=not_run)
+    flags = (*TASK_FLAGS, *variant.flags)
+    return extract(path, target, flags, library, parameters=parameters, not_run=not_run, known=known)
 
 
 def _time_in_calling_thread(

@@ -12,7 +12,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import SQLITE_MAGIC
 from mlir_sched.database.record import Record, StoredTask
 from mlir_sched.errors import IllegalTraceError, ScriptError
-from mlir_sched.library.library import program_decisions, provenance_of
+from mlir_sched.library.library import program_decisions, provenance_of, scripts_of
 from mlir_sched.program.program_space import PROGRAM
 from mlir_sched.sampling import Distribution
 from mlir_sched.trace import Decision, Trace
@@ -57,6 +57,7 @@ class LibraryView:
         folder: The tuned folder.
         program: The decisions about the whole program; none where the library states none.
         problem: Why these decisions cannot be read; empty when they can.
+        by_hand: Names of the scripts that mlir-sched did not write, and of whose decisions it knows nothing.
     """
 
     path: str
@@ -65,6 +66,7 @@ class LibraryView:
     folder: TunedFolder | None = None
     program: tuple[Decision, ...] = ()
     problem: str = ""
+    by_hand: tuple[str, ...] = ()
 
     def to_json(self, *, script: bool) -> dict[str, Any]:
         """Return the view as JSON data."""
@@ -75,6 +77,7 @@ class LibraryView:
         data["program"] = Trace(PROGRAM, self.program).to_json() if self.program else None
         data["program_problem"] = self.problem
         data["sequences"] = [sequence.to_json() for sequence in self.sequences]
+        data["by_hand"] = list(self.by_hand)
         return data | ({"script": self.text} if script else {})
 
 
@@ -152,7 +155,7 @@ def inspect_path(path: str) -> View:
         folder = read_tuned_folder(file)
         return _view_library(path, folder.library, folder)
     view = _view_library(path, read_text(file), None)
-    if not view.sequences and not view.program:
+    if not view.sequences and not view.program and not view.by_hand:
         raise ScriptError(f"{path}: it holds no sequence of mlir-sched")
     return view
 
@@ -173,7 +176,9 @@ def _is_database(path: Path) -> bool:
 
 
 def _view_library(path: str, text: str, folder: TunedFolder | None) -> LibraryView:
-    view = LibraryView(path, text, _sequences(path, text), folder)
+    sequences = _sequences(path, text)
+    by_hand = set(scripts_of(text) if text else ()) - {sequence.symbol for sequence in sequences}
+    view = LibraryView(path, text, sequences, folder, by_hand=tuple(sorted(by_hand)))
     try:
         return replace(view, program=program_decisions(text) if text else ())
     except (ScriptError, IllegalTraceError) as error:

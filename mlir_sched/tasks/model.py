@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,7 @@ def extract(
     *,
     parameters: tuple[ParameterFile, ...] = (),
     not_run: Mapping[str, str] | None = None,
+    known: Sequence[Task] = (),
 ) -> Model:
     """Return the model's tasks for a target.
 
@@ -105,6 +106,7 @@ def extract(
         parameters: Files with the program's weights.
         not_run: Public functions to leave out, each with the reason; others are left out where their tensors
             can neither be made nor compared, unless none remains then.
+        known: Tasks of other programs for this target: equal tasks of this program are not read again.
 
     Raises:
         UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch, or
@@ -114,7 +116,8 @@ def extract(
     path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
     try:
-        model = _extract(flags, str(path), flags, target.key, target.driver == LOCAL, library, dict(not_run or {}))
+        on_cpu, by_key = target.driver == LOCAL, {task.key: task for task in known}
+        model = _extract(flags, str(path), flags, target.key, on_cpu, library, dict(not_run or {}), by_key)
     except ChildTimeoutError as error:
         raise UserError(f"{path}: the compiler took too long to form the dispatches: {error}") from None
     except ChildError as error:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import measuring_context
 from mlir_sched.program.building import Choice
+from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
+from mlir_sched.tuning.known_program import known_decisions
 from mlir_sched.tuning.options import TuneOptions
 
 COVERING_BUILDS = 10.0
@@ -37,6 +41,7 @@ class VariantChoice(Choice):
             trials, which compiles all variants.
         end: Time by ``time.monotonic()`` at which the search should end; infinite for a run by trials.
         threads: Threads that the program runs on.
+        context_key: What the speed of programs depends on beside the program.
         timing_s: About how many seconds the timing of a variant takes; 0 until it is known.
         build_s: About how many seconds it takes to compile a variant; 0 until it is known.
     """
@@ -46,6 +51,7 @@ class VariantChoice(Choice):
     until: float
     end: float
     threads: int
+    context_key: str
     timing_s: float = 0.0
     build_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
@@ -59,14 +65,29 @@ class VariantChoice(Choice):
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
         run = (*model, target.key, options.minutes, options.seed, generation)
         key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
-        return VariantChoice(store, key, start + compiling_s(options), start + searching_s(options), target.cores)
+        context_key = measuring_context(target, generation=generation)
+        until, end = start + compiling_s(options), start + searching_s(options)
+        return VariantChoice(store, key, until, end, target.cores, context_key)
+
+    def known(self, default: Model) -> Mapping[str, Value]:
+        """Return what an earlier run decided about this program, or a similar one; a run by trials tries all variants.
+
+        Args:
+            default: The program without any decision.
+        """
+        if not self.hurried:
+            return {}
+        known: Mapping[str, Value] = self.store.decide(
+            f"{self.key}-known", lambda: dict(known_decisions(self.store, self.context_key, default))
+        )
+        return known
 
     def wants(self, name: str) -> bool:
         """Say whether a further variant is to be compiled."""
         return self._decided(name, wanted=self._has_time())
 
-    def wants_extended(self, name: str) -> bool:
-        """Say whether a variant is to be compiled although another that is compiled, too, extends it.
+    def wants_beside(self, name: str) -> bool:
+        """Say whether a variant is to be compiled beside another one that is likely to become faster.
 
         That takes time to give the dispatches of both candidates before one of the two is chosen.
         """

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from channels_first_networks import network
 from command_line import MODEL, Cli, Ended
+from folders import ROOT
 from iree_cases import FLAGS
 from rewriting import library_for, run, write
 
@@ -50,6 +51,18 @@ def test_compile_lists_the_scripts_that_another_model_does_not_use(cli: Cli, mov
     (dispatch,) = document["unused"].values()
     assert dispatch.startswith("main_dispatch_0_softmax_128x256xf32")
     assert (cli.folder / "other.vmfb").read_bytes() == before
+
+
+def test_compile_uses_a_library_that_was_written_by_hand(cli: Cli) -> None:
+    by_hand = ROOT / "examples" / "cmake_project"
+    text = (by_hand / "model.mlir").read_text()
+    (cli.folder / "own.mlir").write_text(text)
+    (cli.folder / "other.mlir").write_text(text.replace("64", "72"))
+    ended = cli("compile", "own.mlir", "--tuned", by_hand / "tuned", "--strict", "--json")
+    (dispatches,) = json.loads(ended.out)["applied"].values()
+    assert len(dispatches) == 1
+    document = json.loads(cli("compile", "other.mlir", "--tuned", by_hand / "tuned", "--strict", "--json").out)
+    assert (document["output"], document["unused"]) == (None, {"strategy_0": ""})
 
 
 def test_compile_names_dispatches_whose_code_was_not_measured(cli: Cli, moved: Path) -> None:

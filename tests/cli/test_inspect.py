@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from command_line import TRIALS, Cli, Ended
+from folders import ROOT
 
 
 def test_inspect_shows_decisions_of_a_folder_a_library_and_a_script(tuned: tuple[Path, Ended], cli: Cli) -> None:
@@ -36,6 +37,13 @@ def test_inspect_shows_what_a_store_holds(tuned: tuple[Path, Ended], cli: Cli) -
     assert "llvm-cpu" in result["target"]
     (cli.folder / "best.mlir").write_text(cli("inspect", store, "--script").out)
     assert "@strategy" in cli("inspect", cli.folder / "best.mlir").out
+
+
+def test_inspect_names_scripts_that_were_written_by_hand(cli: Cli) -> None:
+    tuned = ROOT / "examples" / "cmake_project" / "tuned"
+    for path in (tuned, tuned / "library.mlir"):
+        assert "written by hand, without decisions that mlir-sched knows: strategy_0" in cli("inspect", path).out
+        assert json.loads(cli("inspect", path, "--json").out)["by_hand"] == ["strategy_0"]
 
 
 @pytest.mark.parametrize(

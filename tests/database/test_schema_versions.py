@@ -11,7 +11,7 @@ from stored_records import CONTEXT, TASK, fill_store
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database import schema as database_schema
-from mlir_sched.database.record import Origin, script_key
+from mlir_sched.database.record import Origin, StoredProgram, script_key
 from mlir_sched.database.schema import SCHEMA_VERSION
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Timing
@@ -131,6 +131,22 @@ def test_a_store_of_schema_version_3_can_be_read(path: Path) -> None:
         assert store.decide("variants-0011223344556677-begun", lambda: 0.0) == 12.5
         assert store.seconds("variants-8899aabbccddeeff") == 61.25
         assert store.load_model("run-0123456789abcdef") == b"\0\1"
+
+
+def test_a_store_of_schema_version_4_gets_programs(path: Path) -> None:
+    restore(path, 4)
+    program = StoredProgram("threads=1", ("task",), {"variant": "O3"}, 1.5)
+    with RecordStore.open(path) as store:
+        assert store.programs("threads=1") == ()
+        store.keep_program(program)
+        assert store.programs("threads=1") == (program,)
+
+
+def test_a_store_of_schema_version_5_can_be_read(path: Path) -> None:
+    restore(path, 5)
+    with RecordStore.open(path) as store:
+        decisions = {"variant": "channels_last", "algorithm 7x7x8x8": "winograd"}
+        assert store.programs("threads=1") == (StoredProgram("threads=1", ("task",), decisions, 2.5),)
 
 
 def restore(path: Path, version: int) -> None:

@@ -314,10 +314,10 @@ def test_a_variant_is_compiled_beside_its_extension_where_the_search_has_time_fo
             choice = VariantChoice.of(model, TARGET, options, store, time.monotonic())
             choice.expects(call_s=0.0, build_s=build_s)
             assert choice.wants("a")
-            assert choice.wants_extended("b") is wanted
+            assert choice.wants_beside("b") is wanted
             choice.keep()
             resumed = VariantChoice.of(model, TARGET, options, store, 0.0 if wanted else time.monotonic())
-            assert resumed.wants_extended("b") is wanted
+            assert resumed.wants_beside("b") is wanted
 
 
 def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def extract_model(
     on_cpu: bool,
     library: str,
     not_run: Mapping[str, str],
+    known: Mapping[str, Task],
     at_work: str,
     skipped: Mapping[str, str],
 ) -> Model:
@@ -51,6 +52,7 @@ def extract_model(
         on_cpu: Whether the target is this machine's CPU; only there constants are timed as cold as in the model.
         library: Text of a transform library that rewrites the program; empty for none.
         not_run: Public functions to leave out, each with the reason.
+        known: Tasks of other programs, by key: an equal task is not read again.
         at_work: A file into which each dispatch's name is written first, to name the culprit of a crash.
         skipped: Dispatches to leave alone, each with the reason.
     """
@@ -62,16 +64,27 @@ def extract_model(
         if not calls:
             raise UserError(f"{path}: the program has no dispatch to tune: IREE compiles it to copies or constants")
 
-        def tasks() -> Iterator[Task]:
+        programs: dict[str, TaskProgram] = {}
+
+        def called() -> Iterator[Task]:
             for call in calls:
                 Path(at_work).write_text(call.entry)
-                yield _task(module, call, task_flags(flags), target_key, skipped, errors)
+                yield _called_task(module, call, task_flags(flags), target_key, skipped, programs, errors)
 
-        merged = tuple(with_reuse(task, reused if on_cpu else 0) for task in merge_equal(tasks()))
+        def tasks() -> Iterator[Task]:
+            for called_task in merge_equal(called()):
+                task = with_reuse(called_task, reused if on_cpu else 0)
+                Path(at_work).write_text(task.name)
+                if task.key in known:
+                    yield _equal_task(task, known[task.key])
+                else:
+                    yield _read_task(task, programs.get(called_task.key), errors)
+
+        found = tuple(tasks())
         Path(at_work).write_text("")
         scopes = parameter_scopes(module)
     internal = tuple(errors)
-    return Model(path, entries, merged, flags, notes, scopes=scopes, internal_errors=internal, not_run=left_out)
+    return Model(path, entries, found, flags, notes, scopes=scopes, internal_errors=internal, not_run=left_out)
 
 
 def parameter_scopes(module: Any) -> tuple[str, ...]:
@@ -146,14 +159,16 @@ def with_reuse(task: Task, reused: int) -> Task:
     return replace(task, key=key, reuse_bytes=reused)
 
 
-def _task(
+def _called_task(
     module: Any,
     call: DispatchCall,
     flags: tuple[str, ...],
     target_key: str,
     skipped: Mapping[str, str],
+    programs: dict[str, TaskProgram],
     errors: list[str],
 ) -> Task:
+    """Return the task of some calls, without its source; its program, if there is one, is put into ``programs``."""
     task = Task(
         key=_key(call.text, flags, target_key),
         name=call.entry,
@@ -171,23 +186,41 @@ def _task(
         return replace(task, not_tunable=skipped[call.entry])
     try:
         program = build_task_program(module, call.op)
+    except NotTunableError as error:
+        return replace(task, not_tunable=reason(str(error)))
+    except Exception as error:
+        return _broken_task(task, error, errors)
+    key = _key(program.text, flags, target_key)
+    programs[key] = program
+    return replace(task, key=key, inputs=program.inputs, outputs=program.outputs)
+
+
+def _equal_task(task: Task, known: Task) -> Task:
+    """Return a task with what is known of one of equal key."""
+    return replace(task, source=known.source, dispatch=known.dispatch, not_tunable=known.not_tunable)
+
+
+def _read_task(task: Task, program: TaskProgram | None, errors: list[str]) -> Task:
+    """Return a task with its source and its dispatch; one without a program stays as it is."""
+    if program is None:
+        return task
+    try:
         source, dispatch = _compile_to_sources(program)
     except NotTunableError as error:
         return replace(task, not_tunable=reason(str(error)))
     except CompilerError as error:
         return replace(task, not_tunable=f"IREE does not compile it alone: {reason(str(error))}")
     except Exception as error:
-        errors.append(f"{call.entry}: {traceback.format_exc()}")
-        return replace(task, not_tunable=f"internal error: {reason(f'{type(error).__name__}: {error}')}")
-    return replace(
-        task,
-        key=_key(program.text, flags, target_key),
-        source=source,
-        inputs=program.inputs,
-        outputs=program.outputs,
-        dispatch=dispatch if isinstance(dispatch, Dispatch) else None,
-        not_tunable="" if isinstance(dispatch, Dispatch) else dispatch,
-    )
+        return _broken_task(task, error, errors)
+    if isinstance(dispatch, str):
+        return replace(task, source=source, not_tunable=dispatch)
+    return replace(task, source=source, dispatch=dispatch)
+
+
+def _broken_task(task: Task, error: Exception, errors: list[str]) -> Task:
+    """Return a task that an error of mlir-sched's own keeps from being tuned; its traceback is put into ``errors``."""
+    errors.append(f"{task.name}: {''.join(traceback.format_exception(error))}")
+    return replace(task, not_tunable=f"internal error: {reason(f'{type(error).__name__}: {error}')}")
 
 
 def _compile_to_sources(program: TaskProgram) -> tuple[str, Dispatch | str]:

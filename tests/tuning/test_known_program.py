@@ -1,0 +1,123 @@
+"""Decisions about whole programs that earlier runs left: which are kept, and for which programs they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import iree_cases as cases
+import pytest
+from channels_first_networks import SHAPES, two_shapes
+
+from mlir_sched.database import RecordStore
+from mlir_sched.database.record import StoredProgram, measuring_context
+from mlir_sched.outcome import Timing
+from mlir_sched.program import building
+from mlir_sched.program.building import Choice, build_variants
+from mlir_sched.program.variant import LAYOUT, BuiltVariant
+from mlir_sched.runner import Runner
+from mlir_sched.sampling import Value
+from mlir_sched.tasks import Model
+from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.known_program import known_decisions
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.variant_choice import VariantChoice
+
+CONTEXT = measuring_context(cases.TARGET)
+WINOGRAD = {"variant": LAYOUT, f"algorithm {SHAPES[0]}": "winograd"}
+
+
+def model_of(*keys: str) -> Model:
+    task = Task("", "", 1, "", (), (), None, "", ())
+    return Model("model.mlir", (), tuple(replace(task, key=key) for key in keys), ())
+
+
+def program(keys: str, variant: str, ratio: float = 2.0, context: str = CONTEXT) -> StoredProgram:
+    return StoredProgram(context, tuple(keys), {"variant": variant}, ratio)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RecordStore]:
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        yield store
+
+
+def test_the_fastest_decisions_about_a_program_are_kept(store: RecordStore) -> None:
+    for variant, ratio in (("a", 2.0), ("b", 3.0), ("c", 2.5)):
+        store.keep_program(program("xyz", variant, ratio))
+    store.keep_program(program("xy", "d", 1.5))
+    assert [found.decisions["variant"] for found in store.programs(CONTEXT)] == ["d", "b"]
+    assert store.programs("another machine") == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "variant"),
+    [("wxyz", "all"), ("wxyv", "all"), ("wxuv", "all"), ("wstuv", None), ("k", None), ("pq", "two")],
+)
+def test_the_decisions_of_the_program_that_shares_most_tasks_are_known(
+    store: RecordStore, keys: str, variant: str | None
+) -> None:
+    store.keep_program(program("wxyz", "all"))
+    store.keep_program(program("pq", "two"))
+    store.keep_program(program("wstuv", "elsewhere", context="another machine"))
+    assert known_decisions(store, CONTEXT, model_of(*keys)).get("variant") == variant
+
+
+def test_a_run_by_time_asks_once_what_is_known_and_one_by_trials_never(store: RecordStore, tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text("module {}")
+    store.keep_program(program("xy", "O3"))
+    for options, first in ((TuneOptions(minutes=1.0), {"variant": "O3"}), (TuneOptions(trials=9), {})):
+        assert VariantChoice.of(path, cases.TARGET, options, store, 0.0).known(model_of("x", "y")) == first
+    store.keep_program(program("xy", "O2", ratio=9.0))
+    resumed = VariantChoice.of(path, cases.TARGET, TuneOptions(minutes=1.0), store, 0.0)
+    assert resumed.known(model_of("x", "y")) == {"variant": "O3"}
+
+
+class Knowing(Choice):
+    """A choice in which an earlier run decided something, without time for a second variant beside that."""
+
+    def __init__(self, decisions: Mapping[str, Value], *, settled: bool) -> None:
+        self.decisions = decisions
+        self.settled = settled
+
+    def known(self, default: Model) -> Mapping[str, Value]:
+        assert default.tasks
+        return self.decisions
+
+    def wants_beside(self, name: str) -> bool:
+        del name
+        return False
+
+    def settles(self, name: str, ratio: float) -> bool:
+        del ratio
+        return self.settled and name == LAYOUT
+
+
+@pytest.mark.parametrize(
+    ("decisions", "settled", "chosen"),
+    [
+        (WINOGRAD, True, [f"channels_last+winograd({SHAPES[0]})"]),
+        ({**WINOGRAD, "algorithm 9x9x64x64": "winograd"}, True, [f"channels_last+winograd({SHAPES[0]})"]),
+        ({"variant": LAYOUT}, True, []),
+        ({"variant": "a rewrite of another version"}, True, []),
+        ({"variant": "contiguous_filters"}, False, ["contiguous_filters"]),
+    ],
+)
+def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_run(
+    decisions: Mapping[str, Value], settled: bool, chosen: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(two_shapes())
+
+    def timed(built: tuple[BuiltVariant, ...], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+        del runner
+        return tuple(replace(b, timing=Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0)) for b in built), {}
+
+    monkeypatch.setattr(building, "time_variants", timed)
+    found = build_variants(path, cases.TARGET, cast("Runner", None), choice=Knowing(decisions, settled=settled))
+    others = {built.variant.name for built in found.built} - {"default", LAYOUT}
+    assert others == set(chosen)
+    assert (building.CHOSEN_BEFORE in found.left_out.values()) == (not settled)
