@@ -121,18 +121,23 @@ class Algorithms:
 
     def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
         library = build_library([], script)
-        flags, not_run, known = (*TASK_FLAGS, *script.flags), self.reference.model.not_run, built.model.tasks
-        weights = self.parameters
+        flags = (*TASK_FLAGS, *script.flags)
         try:
-            tasks = extract(
-                self.path, self.target, flags, library, parameters=weights, not_run=not_run, known=known
-            ).tasks
+            model = extract(
+                self.path,
+                self.target,
+                flags,
+                library,
+                parameters=self.parameters,
+                not_run=self.reference.model.not_run,
+                known=built.model.tasks,
+            )
         except MlirSchedError:
             return None
         before = {task.key: task.weight for task in built.model.tasks}
-        after = {task.key: task.weight for task in tasks}
+        after = {task.key: task.weight for task in model.tasks}
         gone = {key: calls - after.get(key, 0) for key, calls in before.items() if calls > after.get(key, 0)}
-        more = [(task, task.weight - before.get(task.key, 0)) for task in tasks]
+        more = [(task, task.weight - before.get(task.key, 0)) for task in model.tasks]
         return OtherAlgorithm(
             shape, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -185,9 +186,9 @@ def _build_all(
     extended = {variant.extends for variant in variants}
     for variant in sorted(variants, key=lambda variant: variant.name in extended):
         has_extension = any(b.variant.extends == variant.name for b in built)
-        beside = has_extension or any(b.variant is chosen for b in built)
-        if not (choice.wants_beside(variant.name) if beside else choice.wants(variant.name)):
-            left_out[variant.name] = EXTENDED if has_extension else CHOSEN_BEFORE if beside else NO_TIME_TO_COMPILE
+        rival = EXTENDED if has_extension else CHOSEN_BEFORE if any(b.variant is chosen for b in built) else ""
+        if not (choice.wants_beside(variant.name) if rival else choice.wants(variant.name)):
+            left_out[variant.name] = rival or NO_TIME_TO_COMPILE
             continue
         try:
             built.append(build_variant(path, target, variant, parameters, not_run))
@@ -208,18 +209,16 @@ def _chosen_before(
         decisions: The decisions.
         path: The model.
         target: What to compile for.
-        variants: The variants without other algorithms, but the default.
+        variants: The variants without other algorithms, except the default.
         shapes: Shapes of the convolutions that have another algorithm in this program.
     """
     base = next((variant for variant in variants if variant.name == decisions.get(VARIANT)), None)
-    others = [shape for shape in other_algorithms_in(decisions) if shape in shapes]
-    without = None if base is None or base.name in SETTLING else base  # those of SETTLING are compiled before
-    if base is None or not others:
-        return without
-    try:
-        return decided_variant(path, target, base.name, others)
-    except MlirSchedError:
-        return without
+    if base is None:
+        return None
+    if others := [shape for shape in other_algorithms_in(decisions) if shape in shapes]:
+        with suppress(MlirSchedError):
+            return decided_variant(path, target, base.name, others)
+    return None if base.name in SETTLING else base  # those of SETTLING are compiled in any case
 
 
 def _timed_together(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import iree_cases as cases
@@ -34,6 +35,16 @@ def test_a_model_has_its_entry_and_one_task(tmp_path: Path) -> None:
     assert task.not_tunable == ""
     assert task.dispatch is not None
     assert [op.kind for op in task.dispatch.ops] == [OpKind.FILL, OpKind.CONTRACTION]
+
+
+def test_a_known_task_is_not_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(cases.MATMUL)
+    (task,) = extract(path, cases.TARGET).tasks
+    read_before = replace(task, name="another dispatch", weight=7, source="as it was read before")
+    (equal,) = extract(path, cases.TARGET, known=[read_before]).tasks
+    assert equal == replace(task, source="as it was read before")
+    assert extract(path, cases.TARGET, known=[replace(read_before, key="other code")]).tasks == (task,)
 
 
 def test_a_torch_program_has_its_public_entry_only(tmp_path: Path) -> None:
