@@ -21,7 +21,7 @@ FINALIST_S = 2.0
 MobileNet-V2 and ResNet-50, on a slow machine, 0.8 and 3.5 s."""
 TAKEN_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 1.25, 1.25, 0.05
 """What is set aside for the finalists of a task once the seconds are known that a candidate takes in the search. The
-first number of candidates is for compiling and reporting the script that the search found: 0.9 on ResNet-50 on a core
+first number of candidates is for compiling and reporting the script that the search found: 1.1 on ResNet-50 on a core
 of a Zen 4, 30 s for 42 tasks. The second is for choices among finalists, which take at most this share of the whole
 time: of 5 minutes, choices for all dispatches of ResNet-50 would take a quarter of the search."""
 ROUND_SHARE, CANDIDATE_CALLS = 0.1, 25
@@ -62,6 +62,7 @@ class Standing:
         tasks: How many of its tasks are searched, or wait for time to be measured.
         reached: Whether every searched task had a round, or has nothing left to try.
         begun: Whether an interrupted process had begun the next round.
+        strayed: Whether a resumed process measures other candidates than the one before.
     """
 
     tried: int
@@ -69,6 +70,7 @@ class Standing:
     tasks: int
     reached: bool
     begun: bool
+    strayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,15 +102,19 @@ class Part:
 
         First rounds are small where there are several tasks: a dispatch without any script may be many times slower
         than with one, and no time may be left to get to the last task. In a part by time, a resumed run finishes a
-        round that was begun, even after ``until_s``.
+        round that was begun, even after ``until_s``, and so it does with a part that an earlier process ended, unless
+        it strayed: what that process measured takes no time.
         """
         if self.trials is None:
-            goes_on = search.begun or search.now_s < self.until_s
+            in_time = search.now_s < self.until_s
+            goes_on = search.begun or in_time
+            if self.ended is not None:
+                goes_on = search.tried < self.ended and (in_time or not search.strayed)
             whole = search.reached or search.tasks == 1
             size = self.round_size if whole else min(FIRST_ROUND, self.round_size)
             if self.most is not None:
                 size = min(size, max(0, self.most - search.tried))
-            return size if (goes_on if self.ended is None else search.tried < self.ended) else 0
+            return size if goes_on else 0
         share = self.round_size if search.reached else max(FIRST_ROUND, self.round_size // search.tasks)
         return min(self.round_size, share, max(0, self.trials - search.tried))
 
@@ -279,19 +285,18 @@ class Budget:
         rest = self.rest(elsewhere=elsewhere)
         return rest if self.trials is not None else replace(rest, until_s=self._until_s(REVIEW, now_s))
 
-    def further(self, *, tasks: int, emission_s: float, now_s: float, tried: int) -> tuple[float, int]:
+    def further(self, *, tasks: int, emission_s: float, now_s: float, candidate_s: float) -> tuple[float, int]:
         """Return the seconds on the run's clock until which the search goes on, and how many candidates it tries.
 
         Args:
             tasks: How many tasks have candidates: the others need no finalists.
             emission_s: Seconds that emission is expected to take.
             now_s: Seconds on the run's clock.
-            tried: Candidates tried so far on all programs.
+            candidate_s: Seconds that a candidate takes; 0 as long as none was tried.
         """
-        if not tried:
+        if not candidate_s:
             until_s = search_end_s(self.whole_s, emission_s + FINALIST_S * tasks)
             return until_s, FIRST_ROUND if now_s < until_s else 0
-        candidate_s = (now_s - self.begun_s) / tried
         choices_s = min(CHOICE_CANDIDATES * candidate_s * tasks, CHOICE_SHARE * self.whole_s)
         until_s = search_end_s(self.whole_s, emission_s + TAKEN_CANDIDATES * candidate_s * tasks + choices_s)
         return until_s, max(0, int((until_s - now_s) / candidate_s))

@@ -181,6 +181,11 @@ class ProgramSearch:
         before = self.predecessor.trials if self.predecessor else 0
         return before + sum(search.tried for search in self.searches)
 
+    @property
+    def measured(self) -> int:
+        """Candidates of the tasks under search that this process evaluated, not found in the store."""
+        return sum(search.measured for search in self.searches)
+
     def call_s(self) -> dict[str, float]:
         """Return the seconds per call of every task under search, with its best script so far, by task key."""
         return {search.task.key: search.history.seconds_per_call() for search in self.searches}
@@ -276,16 +281,17 @@ class ProgramSearch:
     def _standing(self) -> Standing:
         searches = self._in_focus()
         reached = all(search.history.rounds or search.exhausted for search in searches)
-        begun = self._log.had_begun(self._rounds(), self.tried) and not self._goes_another_way()
+        strayed = self._strayed()
+        begun = self._log.had_begun(self._rounds(), self.tried) and not strayed
         late = sum(task.key in self.waiting and not self._waits(task) for task in self.tasks)
-        return Standing(self.tried, self.run.clock.spent_s(), len(searches) + late, reached, begun)
+        return Standing(self.tried, self.run.clock.spent_s(), len(searches) + late, reached, begun, strayed)
 
-    def _goes_another_way(self) -> bool:
+    def _strayed(self) -> bool:
         """Say whether this search measures more than the rest of a round that an earlier process left.
 
         It then tries other candidates than that process, because shares of the time are measured anew, for one.
         """
-        return sum(search.measured for search in self.searches) > self.run.options.round_size
+        return self.measured > self.run.options.round_size
 
     def _rounds(self) -> int:
         before = self.predecessor.rounds if self.predecessor else 0

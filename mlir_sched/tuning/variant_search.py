@@ -62,7 +62,7 @@ class SearchResult:
     @property
     def measured(self) -> int:
         """Candidates evaluated by this process, not found in the store."""
-        return sum(search.measured for program in (self.best, *self.others) for search in program.searches)
+        return sum(program.measured for program in (self.best, *self.others))
 
 
 @dataclass
@@ -152,10 +152,10 @@ class VariantSearch:
         (best,) = self.left
         yield from self._with_algorithms(best)
         (best,) = self.left
-        elsewhere = self._elsewhere(best)
-        yield best, budget.before_review(elsewhere=elsewhere, now_s=self.run.clock.spent_s())
+        elsewhere, since_s, before = self._elsewhere(best), self.run.clock.spent_s(), best.measured
+        yield best, budget.before_review(elsewhere=elsewhere, now_s=since_s)
         for number in range(MOST_FURTHER if budget.by_time else 0):
-            until_s, candidates = self.run.decide(f"further-{number}", lambda: self._further(best))
+            until_s, candidates = self.run.decide(f"further-{number}", lambda: self._further(best, since_s, before))
             if not candidates:
                 break
             yield best, replace(budget.rest(elsewhere=elsewhere), until_s=until_s, most=best.tried + candidates)
@@ -167,12 +167,25 @@ class VariantSearch:
             self.left = self._fastest(f"chosen-{program.name}", 1)
             (best,) = self.left
 
-    def _further(self, program: ProgramSearch) -> tuple[float, int]:
-        """Return how long a program is searched further, and with how many candidates: see :meth:`Budget.further`."""
+    def _further(self, program: ProgramSearch, since_s: float, before: int) -> tuple[float, int]:
+        """Return how long a program is searched further, and with how many candidates: see :meth:`Budget.further`.
+
+        What a candidate takes shows in the last search, of the chosen program alone; where this has measured none, in
+        all that came after the variants were timed.
+
+        Args:
+            program: The program.
+            since_s: Seconds on the run's clock when its last search began.
+            before: Candidates of the program that were measured before.
+        """
         tasks = sum(bool(search.history.records) for search in program.searches)
         end_s = self.run.emission_s(self.built or [program.built], program.built, program.expected_s())
         tried, now_s = program.tried + self._elsewhere(program), self.run.clock.spent_s()
-        return self.run.budget.further(tasks=tasks, emission_s=end_s, now_s=now_s, tried=tried)
+        spent_s, number = now_s - self.run.budget.begun_s, tried
+        if program.measured > before:
+            spent_s, number = now_s - since_s, program.measured - before
+        candidate_s = spent_s / number if number else 0.0
+        return self.run.budget.further(tasks=tasks, emission_s=end_s, now_s=now_s, candidate_s=candidate_s)
 
     def _with_calling_thread(self, program: ProgramSearch) -> Turns[None]:
         """Yield a program once more, in the calling thread, where scripts made the program short; leave the faster one.

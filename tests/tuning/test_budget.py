@@ -87,6 +87,13 @@ def test_a_part_by_time_that_ended_before_ends_after_the_same_candidates() -> No
     assert [part.next_round(replace(AMID, tried=tried, begun=True)) for tried in (8, 15, 16)] == [8, 8, 0]
 
 
+def test_a_part_that_ended_before_is_over_in_time_where_other_candidates_are_measured() -> None:
+    part = Part(8, None, until_s=50.0, ended=16)
+    strayed = [replace(AMID, tried=8, now_s=now_s, strayed=True) for now_s in (49.0, 50.0)]
+    assert [part.next_round(standing) for standing in strayed] == [8, 0]
+    assert part.next_round(replace(AMID, tried=8, now_s=50.0)) == 8
+
+
 def test_by_time_half_of_what_is_left_is_for_untuned_code() -> None:
     assert Part(8, None, until_s=50.0).untuned_until_s(20.0) == 35.0
     assert Part(8, trials=3).untuned_until_s(20.0) == math.inf
@@ -106,11 +113,13 @@ def test_finalists_have_the_time_that_emission_does_not_need() -> None:
 
 def test_a_search_goes_on_when_the_end_needs_less_than_was_set_aside() -> None:
     budget = replace(BY_TIME, whole_s=150.0)
-    assert budget.further(tasks=3, emission_s=14.0, now_s=101.0, tried=0) == (130.0, FIRST_ROUND), "no pace is known"
-    assert budget.further(tasks=2, emission_s=14.0, now_s=100.0, tried=40) == (126.0, 13)
-    assert budget.further(tasks=10, emission_s=14.0, now_s=80.0, tried=40)[0] == 150.0 - 14.0 - 18.75 - 7.5
-    assert budget.further(tasks=2, emission_s=60.0, now_s=100.0, tried=40) == (100.0, 0)
-    assert budget.further(tasks=2, emission_s=14.0, now_s=130.0, tried=40)[1] == 0
+    assert budget.further(tasks=3, emission_s=14.0, now_s=101.0, candidate_s=0.0) == (130.0, FIRST_ROUND), (
+        "no pace is known"
+    )
+    assert budget.further(tasks=2, emission_s=14.0, now_s=100.0, candidate_s=2.0) == (126.0, 13)
+    assert budget.further(tasks=10, emission_s=14.0, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 18.75 - 7.5
+    assert budget.further(tasks=2, emission_s=60.0, now_s=100.0, candidate_s=2.0) == (100.0, 0)
+    assert budget.further(tasks=2, emission_s=14.0, now_s=130.0, candidate_s=2.0)[1] == 0
 
 
 def test_the_end_of_the_search_by_time_is_set_anew_before_it_comes() -> None:
