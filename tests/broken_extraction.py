@@ -7,7 +7,7 @@ from typing import Any
 from unittest import mock
 
 from mlir_sched.tasks.model import Model
-from mlir_sched.tasks.worker import extraction
+from mlir_sched.tasks.worker import extraction, task_reader
 from mlir_sched.tasks.worker.task_program import build_task_program
 
 CRASHES, RAISES = "softmax", "reduction_8x4"
@@ -22,5 +22,5 @@ def extract_model(*arguments: Any) -> Model:
             raise KeyError("a mistake")
         return build_task_program(module, dispatch)
 
-    with mock.patch.object(extraction, "build_task_program", broken):
+    with mock.patch.object(task_reader, "build_task_program", broken):
         return extraction.extract_model(*arguments)

@@ -1,0 +1,159 @@
+"""The tasks of a program at the flow phase: one per distinct dispatch, cut out and read."""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.operations import first_function
+from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
+from mlir_sched.compiler.worker.session import FLOW, SOURCES, Compilation, CompilerError
+from mlir_sched.payload import Dispatch
+from mlir_sched.reasons import reason
+from mlir_sched.tasks.task import Task
+from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
+from mlir_sched.tasks.worker.call_counts import DispatchCall
+from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
+
+
+@dataclass
+class TaskReader:
+    """Makes tasks of the dispatches that a program calls.
+
+    Attributes:
+        flags: Compiler flags of the tasks.
+        target_key: Key of the target.
+        reused: Bytes of constants between two calls with the same constants; 0 where constants are timed warm.
+        known: Tasks of other programs, by key: an equal task is not read again.
+        skipped: Dispatches to leave alone, each with the reason.
+        at_work: A file into which each dispatch's name is written first, to name the culprit of a crash.
+        errors: Tracebacks of mlir-sched's own errors so far, each of which cost one task.
+    """
+
+    flags: tuple[str, ...]
+    target_key: str
+    reused: int
+    known: Mapping[str, Task]
+    skipped: Mapping[str, str]
+    at_work: Path
+    errors: list[str] = field(default_factory=list)
+    _programs: dict[str, TaskProgram] = field(default_factory=dict)  # by the key of their code alone
+
+    def tasks(self, module: Any, calls: Iterable[DispatchCall]) -> tuple[Task, ...]:
+        """Return the tasks of the calls in a program, those of equal code merged, in the order of their first call."""
+        found = tuple(map(self._read, merge_equal(self._cut(module, call) for call in calls)))
+        self.at_work.write_text("")
+        return found
+
+    def _cut(self, module: Any, call: DispatchCall) -> Task:
+        """Return the task of some calls, without its source; its program, if there is one, is kept."""
+        self.at_work.write_text(call.entry)
+        task = Task(
+            key=self._key(call.text),
+            name=call.entry,
+            weight=call.weight,
+            source="",
+            inputs=(),
+            outputs=(),
+            dispatch=None,
+            not_tunable="",
+            flags=self.flags,
+            constants=tuple(sorted(call.constants)),
+            may_not_run=call.may_not_run,
+        )
+        if call.entry in self.skipped:
+            return replace(task, not_tunable=self.skipped[call.entry])
+        try:
+            program = build_task_program(module, call.op)
+        except NotTunableError as error:
+            return replace(task, not_tunable=reason(str(error)))
+        except Exception as error:
+            return self._broken(task, error)
+        key = self._key(program.text)
+        self._programs[key] = program
+        return replace(task, key=key, inputs=program.inputs, outputs=program.outputs)
+
+    def _read(self, cut: Task) -> Task:
+        """Return a task with its source and its dispatch, and with how cold its constants are."""
+        self.at_work.write_text(cut.name)
+        task = with_reuse(cut, self.reused)
+        if known := self.known.get(task.key):
+            return replace(task, source=known.source, dispatch=known.dispatch, not_tunable=known.not_tunable)
+        if cut.key not in self._programs:
+            return task
+        try:
+            source, dispatch = _compile_to_sources(self._programs[cut.key])
+        except NotTunableError as error:
+            return replace(task, not_tunable=reason(str(error)))
+        except CompilerError as error:
+            return replace(task, not_tunable=f"IREE does not compile it alone: {reason(str(error))}")
+        except Exception as error:
+            return self._broken(task, error)
+        if isinstance(dispatch, str):
+            return replace(task, source=source, not_tunable=dispatch)
+        return replace(task, source=source, dispatch=dispatch)
+
+    def _broken(self, task: Task, error: Exception) -> Task:
+        """Return a task that an error of mlir-sched's own keeps from being tuned, and keep its traceback."""
+        self.errors.append(f"{task.name}: {''.join(traceback.format_exception(error))}")
+        return replace(task, not_tunable=f"internal error: {reason(f'{type(error).__name__}: {error}')}")
+
+    def _key(self, text: str) -> str:
+        return _digest(text, self.target_key, *self.flags)
+
+
+def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
+    """Return the tasks, those of equal key merged into one with the sum of their weights and the constants of all."""
+    merged: dict[str, Task] = {}
+    for task in tasks:
+        seen = merged.get(task.key)
+        if seen is None:
+            merged[task.key] = task
+        else:
+            merged[task.key] = replace(
+                seen,
+                weight=seen.weight + task.weight,
+                constants=tuple(sorted({*seen.constants} & {*task.constants})),
+                may_not_run=seen.may_not_run and task.may_not_run,
+            )
+    return tuple(merged.values())
+
+
+def with_reuse(task: Task, reused: int) -> Task:
+    """Return a task that knows how cold its constants are, under a key that says so."""
+    if not (reused and task.constants):
+        return replace(task, constants=())
+    key = _digest(task.key, str(task.constants), str(reused))
+    return replace(task, key=key, reuse_bytes=reused)
+
+
+def _compile_to_sources(program: TaskProgram) -> tuple[str, Dispatch | str]:
+    """Return the program at the executable-sources phase, and its dispatch or why the dispatch cannot be tuned."""
+    module = ir.Module.parse(program.text)
+    with Compilation() as compilation:
+        compilation.load(module.operation)
+        compilation.run(FLOW, SOURCES)
+        source = str(module)
+        return source, dispatch_of(module)
+
+
+def dispatch_of(module: Any) -> Dispatch | str:
+    """Return the dispatch of a program at executable-sources, or why it cannot be tuned (changes the module)."""
+    function = first_function(module.operation)
+    if function is None:
+        return "it has no code of its own"
+    run_preconfiguration(function)
+    try:
+        return analyse(function)
+    except NotTunableError as error:
+        return reason(str(error))
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
