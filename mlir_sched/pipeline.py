@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
-from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import choose_finalists
 from mlir_sched.emission.interim import interim_times
@@ -20,7 +19,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
-from mlir_sched.program.building import BuiltVariants, build_variants, fastest
+from mlir_sched.program.building import build_variants, fastest
 from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
@@ -43,6 +42,7 @@ from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.evaluator import CompileAndRun, Evaluators
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
+from mlir_sched.tuning.known_program import keep_decisions
 from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.phases import Phase, PhaseClock
@@ -155,7 +155,8 @@ def tune(
             end = math.inf if interruption.happened else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
             emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
             result = result_of(run, found, path, emission, folder, variants, phases.seconds())
-            records.keep_program(_stored(variants, target, generation, result))
+            decisions, ratio = result.program.decisions, result.program.tuned.ratio
+            keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
             if folder is not None:
                 install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                 write_report(folder, result, [Curve(s.task.name, s.history.ratios()) for s in best.searches])
@@ -166,13 +167,6 @@ def first_stage(target: Target, options: TuneOptions) -> str:
     """Return what a run does first, and on how many threads programs run on the CPU."""
     place = f" on {threads(target.cores, chosen=options.threads is not None)}" if target.driver == LOCAL else ""
     return STAGES[Phase.VARIANTS] + place
-
-
-def _stored(variants: BuiltVariants, target: Target, generation: int, result: TuneResult) -> StoredProgram:
-    """Return what the store keeps of the decisions about the whole program."""
-    tasks = tuple(sorted({task.key for task in variants.built[0].model.tasks}))
-    context_key = measuring_context(target, generation=generation)
-    return StoredProgram(context_key, tasks, result.program.decisions, result.program.tuned.ratio)
 
 
 def default_store(folder: Path | None) -> Path:

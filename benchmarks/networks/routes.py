@@ -27,7 +27,7 @@ from mlir_sched.parameters import parameter_files
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import detect_target
-from mlir_sched.targets.target import LOCAL, LOCAL_SYNC
+from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import extract
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.folder import read_tuned_folder
@@ -125,9 +125,9 @@ def holds(timing: Timing | None, stated: Mapping[str, float]) -> bool:
 def main() -> None:
     arguments = _parser().parse_args()
     tuned, model = read_tuned_folder(arguments.tuned), arguments.model.resolve()
-    stated, cores = tuned.summary["program"]["tuned"], arguments.threads
-    target, weights = detect_target("llvm-cpu", cores), parameter_files(arguments.parameters)
-    local_sync = target.driver == LOCAL and tuned.summary["program"]["device"] == LOCAL_SYNC
+    stated, weights = tuned.summary["program"]["tuned"], parameter_files(arguments.parameters)
+    target = detect_target("llvm-cpu", arguments.threads)
+    local_sync = tuned.summary["program"]["device"] == LOCAL_SYNC
     try:
         routes = compiled_by_routes(model, tuned.path.resolve())
     except RouteError as error:

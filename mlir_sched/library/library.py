@@ -106,20 +106,7 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
         ScriptError: The text does not parse.
     """
     with script_context():
-        try:
-            module = ir.Module.parse(library)
-        except ir.MLIRError as error:
-            raise ScriptError(f"the library does not parse: {error}") from error
-        found: dict[str, dict[str, str]] = {}
-        for op in module.body:
-            attributes = {a.name: a.attr for a in named_attributes(op.operation)}
-            if SKETCH in attributes:
-                found[ir.StringAttr(attributes["sym_name"]).value] = {
-                    name.removeprefix("mlir_sched."): ir.StringAttr(value).value
-                    for name, value in attributes.items()
-                    if name.startswith("mlir_sched.")
-                }
-        return found
+        return _provenance(_parsed(library))
 
 
 def scripts_of(library: str) -> dict[str, dict[str, str]]:
@@ -131,8 +118,29 @@ def scripts_of(library: str) -> dict[str, dict[str, str]]:
         ScriptError: The text does not parse.
     """
     with script_context():
-        marks = [mark for op in walk(parse_module(library).operation) if (mark := _mark(op))]
-    return {mark: {} for mark in marks} | provenance_of(library)
+        module = _parsed(library)
+        marks = [mark for op in walk(module.operation) if (mark := _mark(op))]
+        return {mark: {} for mark in marks} | _provenance(module)
+
+
+def _parsed(library: str) -> ir.Module:
+    try:
+        return ir.Module.parse(library)
+    except ir.MLIRError as error:
+        raise ScriptError(f"the library does not parse: {error}") from error
+
+
+def _provenance(module: ir.Module) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for op in module.body:
+        attributes = {a.name: a.attr for a in named_attributes(op.operation)}
+        if SKETCH in attributes:
+            found[ir.StringAttr(attributes["sym_name"]).value] = {
+                name.removeprefix("mlir_sched."): ir.StringAttr(value).value
+                for name, value in attributes.items()
+                if name.startswith("mlir_sched.")
+            }
+    return found
 
 
 def _mark(op: Any) -> str:

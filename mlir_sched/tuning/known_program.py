@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.record import StoredProgram
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model
 
@@ -21,9 +22,21 @@ def known_decisions(store: RecordStore, context_key: str, default: Model) -> Map
         default: The program, without any decision.
     """
     own = {task.key for task in default.tasks}
-    programs = store.programs(context_key)
-    shared = [len(own & set(program.tasks)) for program in programs]
-    most = max(shared, default=0)
-    if not most or most < LEAST_SHARED * max(len(own), len(programs[shared.index(most)].tasks)):
+    closest = max(store.programs(context_key), key=lambda program: len(own & set(program.tasks)), default=None)
+    if closest is None or len(own & set(closest.tasks)) < LEAST_SHARED * max(len(own), len(closest.tasks)):
         return {}
-    return programs[shared.index(most)].decisions
+    return closest.decisions
+
+
+def keep_decisions(
+    store: RecordStore, context_key: str, default: Model, decisions: Mapping[str, Value], ratio: float
+) -> None:
+    """Keep what a run decided about a program, unless the store knows something faster.
+
+    Args:
+        store, context_key, default: As in :func:`known_decisions`.
+        decisions: The decisions by name.
+        ratio: How many times as fast as the untuned program the program is with its scripts.
+    """
+    tasks = tuple(sorted({task.key for task in default.tasks}))
+    store.keep_program(StoredProgram(context_key, tasks, decisions, ratio))
