@@ -17,7 +17,7 @@ from benchmarks.operators.rows import IREE
 from benchmarks.operators.sampling import Samples, TimedWay, interleave, ratio
 from benchmarks.operators.tuning import Tuning
 from mlir_sched import TuneOptions
-from mlir_sched.compiler import compile_model
+from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.runner.statistics import Interval
 from mlir_sched.targets import target_kind
@@ -97,7 +97,7 @@ def compare_network(name: str, setting: Setting) -> Result:
         UserError: IREE cannot compile the network, or nothing can be tuned.
     """
     folder = (setting.folder / name).resolve()
-    export(name, folder, setting.engines)
+    export(name, folder, setting.engines, onnx=True)
     tuning = _tune(folder, setting)
     own = {"folder": str(folder), "minutes": setting.minutes, "seed": setting.seed}
     requests = ((setting.engines, own), (IREE_PEERS[IREE], _programs(folder, setting.target)))
@@ -155,15 +155,21 @@ def result_of(name: str, samples: Sequence[Samples], tuning: Tuning, errors: dic
     return Result(name, {label: each.interval for label, each in fastest.items()}, over_best, best, tuning, errors)
 
 
-def export(name: str, folder: Path, engines: PeerSpec) -> None:
+def export(name: str, folder: Path, engines: PeerSpec, *, onnx: bool = False) -> None:
     """Write the files of a network into a folder, unless it has them, in the environment of the engines.
+
+    Args:
+        name: The network.
+        folder: The folder.
+        engines: The peer whose environment it is.
+        onnx: Whether other engines are to run the network, too.
 
     Raises:
         PeerError: It cannot be exported.
     """
-    if (folder / "model.mlir").exists():
+    if (folder / ("model.onnx" if onnx else "model.mlir")).exists():
         return
-    arguments = "benchmarks.networks.export", name, str(folder)
+    arguments = "benchmarks.networks.export", name, str(folder), *(["--onnx"] if onnx else [])
     run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=engines.python)
 
 
@@ -178,7 +184,10 @@ def _tune(folder: Path, setting: Setting) -> Tuning:
 
 
 def _programs(folder: Path, target: Target) -> dict[str, Any]:
-    """Compile the untuned programs and the tuned one; return what the IREE peer is asked to load."""
+    """Compile the untuned programs and the tuned one; return what the IREE peer is asked to load.
+
+    IREE's other flags are left out where IREE does not compile the network under them.
+    """
     model, weights = folder / "model.mlir", weights_of(folder)
     entry = extract(model, target, parameters=(weights,)).entries[0]
     flags = {name: (*target.flags, *further) for name, further in target_kind(target.name).variants.items()}
@@ -187,6 +196,11 @@ def _programs(folder: Path, target: Target) -> dict[str, Any]:
     programs = []
     for number, (label, detail, own) in enumerate(ways):
         vmfb = folder / f"{number}.vmfb"
-        compile_model(model, own, None, vmfb)
+        try:
+            compile_model(model, own, None, vmfb)
+        except ModelCompileError:
+            if label != OTHER_FLAGS:
+                raise
+            continue
         programs.append({**Compiled(label, detail, vmfb, entry, ()).to_json(), "parameters": [str(weights)]})
     return {"programs": programs}

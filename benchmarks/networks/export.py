@@ -1,7 +1,7 @@
 """Exports a network, in the environment of the engines: ``python -m benchmarks.networks.export NAME FOLDER``.
 
 Writes ``input.npy``, ``model.mlir`` and its weights in ``weights.irpa`` (scope ``model``); with ``--inline`` they are
-inside of ``model.mlir``. A network that is compared with engines also has a ``model.onnx``.
+inside of ``model.mlir``. With ``--onnx``, which engines need, it also writes ``model.onnx``.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.networks.networks import NETWORKS, network
+from benchmarks.networks.networks import network
 
 
-def export(name: str, folder: Path, *, inline: bool = False) -> None:
+def export(name: str, folder: Path, *, inline: bool = False, onnx: bool = False) -> None:
     """Write a network's files into a folder, which is made if there is none.
 
     Args:
         name: The network.
         folder: The folder.
         inline: Whether the weights are a part of the program, and not a file of their own.
+        onnx: Whether to write the network for other engines, too.
     """
     import iree.turbine.aot as aot
     import torch
 
     folder.mkdir(parents=True, exist_ok=True)
-    module, example = network(name)
-    np.save(folder / "input.npy", example.numpy())
-    if name in NETWORKS:
+    if onnx:  # exporting may change a module, so each export has one of its own
+        module, example = network(name)
         torch.onnx.export(
             module, (example,), str(folder / "model.onnx"), dynamo=False, opset_version=17, input_names=["x"]
         )
+    module, example = network(name)
+    np.save(folder / "input.npy", example.numpy())
     if not inline:
         aot.externalize_module_parameters(module)
         aot.save_module_parameters(folder / "weights.irpa", module)
@@ -43,5 +45,6 @@ if __name__ == "__main__":
     parser.add_argument("name")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--inline", action="store_true", help="leave the weights inside of the program")
+    parser.add_argument("--onnx", action="store_true", help="also write model.onnx")
     arguments = parser.parse_args()
-    export(arguments.name, arguments.folder, inline=arguments.inline)
+    export(arguments.name, arguments.folder, inline=arguments.inline, onnx=arguments.onnx)

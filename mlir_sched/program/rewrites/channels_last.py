@@ -5,6 +5,7 @@ image, filter and result innermost. IREE's own pass makes channels-last convolut
 two-dimensional convolutions, and its global optimization moves the transposes through padding and element-wise ops
 until those of neighbouring convolutions cancel. This rewrite runs the pass, and does the same for the ops that the
 pass leaves channels first: depthwise convolutions and poolings. One such op in between would keep its transposes.
+Element-wise ops are fused first, because transposes stay in front of values with two readers.
 
 A convolution with one tap and a stride above 1 becomes a copy of the pixels that it reads, and a product of them. Where
 its image has another reader, IREE 3.13 keeps the stride in the indexing map of the product, whose loads are then slow
@@ -45,6 +46,10 @@ MIN_CONVOLUTIONS = 2
 """Convolutions of a program below which no transposes cancel."""
 PASS = "iree-preprocessing-convert-conv-to-channels-last"
 """IREE's pass, on every ``util.func`` (ConvertConvToChannelsLast.cpp)."""
+FUSION = "iree-dispatch-creation-elementwise-op-fusion"
+"""IREE's pass that fuses element-wise ops (ElementwiseOpFusion.cpp), which IREE runs later anyhow. The two ops of
+``x * sigmoid(x)`` both read ``x``, so that no transpose moves through them (EfficientNet-B0 before any script, on a
+Zen 4: 45 ms, and 18 where they are fused first)."""
 
 CANCELLATION = ("iree-dispatch-creation-fold-unit-extent-dims-for-func", "iree-global-opt-propagate-linalg-transpose")
 """IREE's passes that move transposes until they cancel (PropagateLinalgTranspose.cpp). Indexing maps with constants, as
@@ -129,9 +134,10 @@ class ChannelsLast(OpRewrite[OpSite]):
         return producer(producer(result).operands[0])
 
     def rewrite_rest(self, module: Any, program: ir.Module) -> None:
-        """Emit IREE's pass, and a failure of the sequence unless all convolutions are channels last then."""
+        """Emit IREE's passes, and a failure of the sequence unless all convolutions are channels last then."""
         any_op = transform.AnyOpType.get()
-        transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), PASS)
+        for name in (FUSION, PASS):
+            transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), name)
         names = [op.name for op in walk(program.operation)]
         require_number(ops_named(module, PLANE_LAST), names.count(PLANE_FIRST) + names.count(PLANE_LAST))
         mark(ops_named(module, PLANE_LAST), self.name)

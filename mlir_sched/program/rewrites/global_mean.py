@@ -15,7 +15,14 @@ from iree.compiler.dialects import arith, transform
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.linalg_ops import dims_map, expand, generic, zeros
-from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, only_op, operand_of, producer_of
+from mlir_sched.program.rewrites.replacement import (
+    attributes_of,
+    match_dag,
+    match_type,
+    only_op,
+    operand_of,
+    producer_of,
+)
 from mlir_sched.program.rewrites.site_rewrite import OpSite, SiteRewrite, told_apart
 from mlir_sched.program.rewrites.tensor_pad import only_pad, pads_with_zeros, sides_of
 
@@ -48,9 +55,14 @@ class MeanSite(OpSite):
         return [self.pad.operands[0]]
 
     @property
+    def window(self) -> Any:
+        """An empty tensor of as many rows and columns as the image, the gather's first operand."""
+        return producer(self.op.operands[0]).operands[0]
+
+    @property
     def matched(self) -> tuple[Any, ...]:
-        """What a matcher compares: the division alone."""
-        return super().kind
+        """What a matcher compares: the division, and the size of the image."""
+        return _matched(self.op)
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -66,14 +78,15 @@ class GlobalMean(SiteRewrite[MeanSite]):
     def sites(self, program: ir.Module) -> list[MeanSite]:
         """Return the means whose divisions no matcher takes for another op of the program."""
         found = [(op, _site(op)) for op in walk(program.operation) if _is_division(op)]
-        others = {OpSite(op).kind for op, site in found if site is None}
+        others = {_matched(op) for op, site in found if site is None}
         apart = told_apart([site for _, site in found if site is not None], lambda site: site.matched)
         return [site for site in apart if site.matched not in others]
 
     def match(self, root: Any, site: MeanSite) -> None:
-        """Emit the comparison of the division."""
+        """Emit the comparison of the division and of the size of the image: images of other sizes have means, too."""
         transform.MatchOperationNameOp(root, [GENERIC])
         match_dag(site.op, list(site.op.operands), root)
+        match_type(operand_of(producer_of(root, 0), 0), site.window.type)
 
     def inputs(self, op: Any, site: MeanSite) -> list[Any]:
         """Emit a handle on the image; fail unless its pixels are gathered as in the site."""
@@ -97,6 +110,13 @@ class GlobalMean(SiteRewrite[MeanSite]):
     def marked(self, result: Any) -> Any:
         """Return the division: the reshape behind it may be folded."""
         return producer(producer(result).operands[0])
+
+
+def _matched(division: Any) -> tuple[Any, ...]:
+    """Return what a matcher compares of a division."""
+    sums = producer(division.operands[0])
+    window = str(sums.operands[0].type) if sums is not None and len(sums.operands) else ""
+    return *OpSite(division).kind, window
 
 
 def _is_division(op: Any) -> bool:

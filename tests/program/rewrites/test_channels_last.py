@@ -44,6 +44,65 @@ def test_transposes_stay_at_the_ends_alone(model: Path, flags: tuple[str, ...]) 
     assert any("depthwise" in line or "conv" in line for line in dispatches)
 
 
+GATED = """
+  %one = arith.constant 1.0 : f32
+  %gate = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
+      affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%out1 : tensor<1x16x18x18xf32>) outs(%empty1 : tensor<1x16x18x18xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %minus = arith.negf %x : f32
+    %power = math.exp %minus : f32
+    %more = arith.addf %power, %one : f32
+    %part = arith.divf %one, %more : f32
+    linalg.yield %part : f32
+  } -> tensor<1x16x18x18xf32>
+  %swish = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
+      affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%gate, %out1 : tensor<1x16x18x18xf32>, tensor<1x16x18x18xf32>) outs(%empty1 : tensor<1x16x18x18xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %gated = arith.mulf %x, %y : f32
+    linalg.yield %gated : f32
+  } -> tensor<1x16x18x18xf32>
+  %few = tensor.empty() : tensor<1x16x1x1xf32>
+  %none = linalg.fill ins(%zero1 : f32) outs(%few : tensor<1x16x1x1xf32>) -> tensor<1x16x1x1xf32>
+  %total = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
+      affine_map<(d0, d1, d2, d3) -> (d0, d1, 0, 0)>],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%swish : tensor<1x16x18x18xf32>) outs(%none : tensor<1x16x1x1xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %added = arith.addf %x, %sum : f32
+    linalg.yield %added : f32
+  } -> tensor<1x16x1x1xf32>
+  %scaled = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
+      affine_map<(d0, d1, d2, d3) -> (d0, d1, 0, 0)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%swish, %total : tensor<1x16x18x18xf32>, tensor<1x16x1x1xf32>) outs(%empty1 : tensor<1x16x18x18xf32>) {
+  ^bb0(%x: f32, %scale: f32, %o: f32):
+    %product = arith.mulf %x, %scale : f32
+    linalg.yield %product : f32
+  } -> tensor<1x16x18x18xf32>"""
+"""A swish, which reads its argument twice, and its result times the sum of its pixels, per channel."""
+
+
+def test_transposes_move_through_an_activation_that_reads_its_argument_twice(tmp_path: Path) -> None:
+    layers = [
+        layer(0, "conv_2d_nchw_fchw", "%image", ("1x4x22x22", "16x4x3x3", "1x16x20x20"), 1),
+        layer(1, "depthwise_conv_2d_nchw_chw", "%out0", ("1x16x20x20", "16x3x3", "1x16x18x18"), 1) + GATED,
+        layer(2, "conv_2d_nchw_fchw", "%scaled", ("1x16x18x18", "8x16x1x1", "1x8x18x18"), 1),
+    ]
+    model = write(tmp_path, function("1x4x22x22", "".join(layers), "%out2", "1x8x18x18"))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    results = [
+        line.rpartition("->")[2] for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line
+    ]
+    assert not any("16x18x18x" in result or "16x324x" in result for result in results)
+    image = np.random.default_rng(0).integers(-1, 2, (1, 4, 22, 22)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    np.testing.assert_allclose(run(compile_to_bytes(model, flags), [image]), expected, rtol=1e-4, atol=1e-2)
+
+
 def test_a_library_for_another_network_is_an_error(tmp_path: Path, flags: tuple[str, ...]) -> None:
     other = write(tmp_path, network().replace("pooling_nchw_max", "pooling_nchw_sum"))
     with pytest.raises(ModelCompileError):

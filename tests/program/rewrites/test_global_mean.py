@@ -113,16 +113,34 @@ def test_what_is_no_mean_of_all_pixels_stays(name: str, tmp_path: Path) -> None:
 
 
 def test_a_division_of_the_same_form_by_something_else_is_not_taken_for_a_mean(tmp_path: Path) -> None:
-    again = mean().partition("  %mean =")[2].replace("%sums#1", "%ones").replace("%sums#0", "%mean")
-    text = program(mean() + "\n  %again =" + again)
-    assert not applies(GlobalMean(), write(tmp_path, text.replace("return %mean", "return %again")))
+    again = mean().partition("  %mean =")[2].replace("%sums#1", "%filled").replace("%sums#0", "%mean")
+    two = """
+  %two = arith.constant 2.0 : f32
+  %filled = linalg.fill ins(%two : f32) outs(%ones : tensor<1x1xf32>) -> tensor<1x1xf32>"""
+    text = program(mean() + two + "\n  %again =" + again).replace("return %mean", "return %again")
+    model = write(tmp_path, text)
+    flags = library_for(GlobalMean(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"global_mean": 1}
+    image = np.random.default_rng(0).integers(-4, 5, (1, 12, 5, 7)).astype(np.float32)
+    expected = image.mean(axis=(2, 3), keepdims=True, dtype=np.float64) / 2
+    np.testing.assert_allclose(run(compile_to_bytes(model, flags), [image]), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_means_that_differ_in_their_image_alone_stay(tmp_path: Path) -> None:
+def test_images_of_several_sizes_with_as_many_channels_have_means(tmp_path: Path) -> None:
     turned = mean("turned").replace("%", "%other_").replace("turned", "%turned").replace("5x7", "7x5")
     turned = turned.replace("6x8", "8x6").replace("rows = arith.constant 5", "rows = arith.constant 7")
     turned = turned.replace("columns = arith.constant 7", "columns = arith.constant 5")
+    transpose = """
+  %empty = tensor.empty() : tensor<1x12x7x5xf32>
+  %turned = linalg.transpose ins(%image : tensor<1x12x5x7xf32>) outs(%empty : tensor<1x12x7x5xf32>)
+      permutation = [0, 1, 3, 2]"""
     both = "\n  %both = arith.addf %mean, %other_mean : tensor<1x12x1x1xf32>"
-    text = program(mean() + "\n  %turned = tensor.empty() : tensor<1x12x7x5xf32>" + turned + both)
-    assert not applies(GlobalMean(), write(tmp_path, text.replace("return %mean", "return %both")))
-    assert applies(GlobalMean(), write(tmp_path, text.replace("return %mean", "return %other_mean")))
+    text = program(mean() + transpose + turned + both).replace("return %mean", "return %both")
+    model = write(tmp_path, text)
+    flags = library_for(GlobalMean(), model, tmp_path)
+    rewritten = compiled_to(model, flags, "preprocessing")
+    assert rewrites_in(rewritten) == {"global_mean": 2}
+    assert "tensor.extract " not in rewritten
+    image = np.random.default_rng(0).integers(-4, 5, (1, 12, 5, 7)).astype(np.float32)
+    expected = 2 * image.mean(axis=(2, 3), keepdims=True, dtype=np.float64)
+    np.testing.assert_allclose(run(compile_to_bytes(model, flags), [image]), expected, rtol=1e-5, atol=1e-6)
