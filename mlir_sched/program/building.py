@@ -17,7 +17,8 @@ from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.program_space import DEFAULT_ONLY, VARIANT, ProgramSpace, other_algorithms_in
 from mlir_sched.program.rewritten import decided_variant, rewriting
-from mlir_sched.program.variant import ATTENTION, FAR_FASTER, LAYOUT, BuiltVariant, Variant
+from mlir_sched.program.settling import SETTLED, SETTLING, is_far_faster
+from mlir_sched.program.variant import LAYOUT, BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
@@ -32,10 +33,6 @@ SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
 NO_TIME_TO_COMPILE = "no time was left to compile it"
 """Why a variant is left out of a run with a short time budget."""
-SETTLING = (LAYOUT, ATTENTION)
-"""Rewrites that leave the other variants no chance where they make the program far faster."""
-SETTLED = "the program is far faster with {}"
-"""Why variants other than such a rewrite and its refinements are not compiled then."""
 EXTENDED = "the run is too short to tune it beside the variant that extends it"
 """Why a variant is left out of a run with a short time budget where another one has all of its rewrite and more."""
 CHOSEN_BEFORE = "the run is too short to tune it beside the variant that an earlier run chose"
@@ -81,9 +78,14 @@ class Choice:
         """Return what an earlier run decided about this program, or a similar one; empty where nothing is known."""
         return {}
 
-    def settles(self, name: str, ratio: float) -> bool:  # noqa: ARG002 - a run that goes on has decided it by name
-        """Say whether one of :data:`SETTLING`, by its ratio to the default, leaves no other variant a chance."""
-        return ratio >= FAR_FASTER
+    def settles(self, name: str, *, far_faster: bool) -> bool:  # noqa: ARG002 - a run that goes on has decided it by name
+        """Say whether one of :data:`SETTLING` leaves no other variant a chance.
+
+        Args:
+            name: Its name.
+            far_faster: Whether it does by what was measured now.
+        """
+        return far_faster
 
     @property
     def hurried(self) -> bool:
@@ -148,9 +150,13 @@ def build_variants(
     failed: dict[str, str] = {}
     if start.built or choice.hurried:
         timed, failed = time_variants([first, *start.built], runner)
-        first = timed[0]
+        has_layout = any(b.variant.name == LAYOUT for b in start.built)
+        first = profiled(timed[0], target) if has_layout else timed[0]
+        timed = (first, *timed[1:])
         choice.expects(call_s=first.timing.median_s if first.timing else 0.0, build_s=first.build_s)
-    settled = [b.variant.name for b in timed[1:] if b.timing and choice.settles(b.variant.name, b.timing.ratio)]
+    ratios = {b.variant.name: b.timing.ratio for b in timed[1:] if b.timing}
+    far_faster = {name: is_far_faster(name, ratio, first) for name, ratio in ratios.items()}
+    settled = [name for name in far_faster if choice.settles(name, far_faster=far_faster[name])]
     chosen = _chosen_before(choice.known(first.model), path, target, variants, rewritten.shapes)
     wanted = [variant for variant in others if not settled or variant.refines in settled]
     if chosen:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir_sched.program.variant import FAR_FASTER, BuiltVariant
+from mlir_sched.program.settling import CLEARLY_FASTER, is_far_faster
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -17,8 +18,6 @@ TUNABLE = 0.5
 """Least share of a variant's untuned time in dispatches that can have scripts, below which the variant is not tuned by
 time. Under IREE's data tiling most products can have none: a search that spent its time on this variant of BERT-base
 ended at 125 ms in place of 104."""
-CLEARLY_FASTER = 1.02
-"""Ratio above which a variant comes before the default: a gain that noise does not explain."""
 
 
 def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
@@ -43,7 +42,7 @@ def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) ->
     tunable = [b for b in tunable if not b.variant.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)]
     refined = {b.variant.refines for b in tunable}
     tunable = [b for b in tunable if b.variant.name not in refined]
-    if max(map(rank, tunable), default=0.0) >= FAR_FASTER:
+    if any(is_far_faster(b.variant.refines or b.variant.name, rank(b), built[0]) for b in tunable if b is not built[0]):
         tunable = [b for b in tunable if b is not built[0]]
     fastest: dict[tuple[object, ...], BuiltVariant] = {}
     for variant in sorted(tunable, key=rank, reverse=True):

@@ -21,10 +21,6 @@ LAYOUT, ATTENTION = "channels_last", "decomposed_attention"
 dispatches that scripts can be written for of those that take most of a transformer's time."""
 IN_CALLING_THREAD = f" on {LOCAL_SYNC}"
 """What the names of variants end with that run in the calling thread of a run on several."""
-FAR_FASTER = 2.0
-"""Ratio to the default from which :data:`LAYOUT`, or :data:`ATTENTION`, and its refinements are the only other
-variants: the others start from the default's layout (MobileNet-V2 4.7 and ResNet-50 5.7 times as fast, without scripts;
-no other variant is above 1.4), or have attentions that take more time than the whole decomposed program."""
 
 
 @dataclass(frozen=True)

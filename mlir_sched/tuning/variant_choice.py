@@ -117,10 +117,9 @@ class VariantChoice(Choice):
         """Note the seconds that the default takes per call, 0 at first, and took to be compiled, as others may."""
         self.timing_s, self.build_s = VARIANT_CALLS * call_s, build_s
 
-    def settles(self, name: str, ratio: float) -> bool:
+    def settles(self, name: str, *, far_faster: bool) -> bool:
         """Say whether a variant leaves no other one a chance, the same in every run that goes on with this one."""
-        decided = f"{self.key}-{name}"
-        settled: bool = self.store.decide(decided, lambda: super(VariantChoice, self).settles(name, ratio))
+        settled: bool = self.store.decide(f"{self.key}-{name}", lambda: far_faster)
         return settled
 
     def short(self, names: Sequence[str]) -> Sequence[str]:

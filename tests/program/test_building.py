@@ -10,7 +10,8 @@ from attention_programs import layer
 from channels_first_networks import network
 from rewriting import write
 
-from mlir_sched.program.building import NO_TIME_TO_COMPILE, SETTLED, SETTLING, Choice, build_variants
+from mlir_sched.program.building import NO_TIME_TO_COMPILE, Choice, build_variants
+from mlir_sched.program.settling import SETTLED, SETTLING
 from mlir_sched.program.variant import ATTENTION, LAYOUT
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
@@ -33,9 +34,9 @@ class Told(Choice):
         self.asked.append(name)
         return name in self.wanted
 
-    def settles(self, name: str, ratio: float) -> bool:
+    def settles(self, name: str, *, far_faster: bool) -> bool:
         assert name in SETTLING
-        assert ratio > 0
+        assert far_faster in (False, True)
         self.asked.append("settles")
         return self.settled
 

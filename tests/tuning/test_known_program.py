@@ -91,8 +91,8 @@ class Knowing(Choice):
         del name
         return False
 
-    def settles(self, name: str, ratio: float) -> bool:
-        del ratio
+    def settles(self, name: str, *, far_faster: bool) -> bool:
+        del far_faster
         return self.settled and name == LAYOUT
 
 

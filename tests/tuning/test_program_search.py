@@ -324,11 +324,11 @@ def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Pat
     model = tmp_path / "model.mlir"
     model.write_text("module {}")
     with RecordStore.open(tmp_path / "records.sqlite") as store:
-        for options, first, second in ((TuneOptions(trials=5), 4.7, 1.2), (TuneOptions(minutes=1.0), 1.9, 2.1)):
+        for options, first, second in ((TuneOptions(trials=5), True, False), (TuneOptions(minutes=1.0), False, True)):
             choice, resumed = (VariantChoice.of(model, TARGET, options, store, 0.0) for _ in range(2))
             for name in (LAYOUT, ATTENTION):
-                assert choice.settles(name, first) == resumed.settles(name, second) == (first >= 2.0)
-            assert not resumed.settles("another", 1.0)
+                assert choice.settles(name, far_faster=first) == resumed.settles(name, far_faster=second) == first
+            assert not resumed.settles("another", far_faster=False)
 
 
 @pytest.mark.parametrize("options", [TuneOptions(trials=5), TuneOptions(minutes=1.0)])
@@ -352,13 +352,13 @@ def test_a_fresh_start_knows_nothing_that_earlier_runs_decided_of_variants(tmp_p
         earlier.until = 0.0
         assert not earlier.wants("data-tiling")
         earlier.keep()
-        assert earlier.settles(LAYOUT, 4.7)
+        assert earlier.settles(LAYOUT, far_faster=True)
         assert earlier.short(["default"]) == ["default"]
         assert not resumed.wants("data-tiling")
         generation = generation_of(store, fresh=True)
         fresh = VariantChoice.of(model, TARGET, options, store, time.monotonic(), generation=generation)
         assert fresh.wants("data-tiling")
-        assert not fresh.settles(LAYOUT, 1.2)
+        assert not fresh.settles(LAYOUT, far_faster=False)
         assert fresh.short(["O3"]) == ["O3"]
 
 

@@ -4,7 +4,8 @@ Vectors over output channels suit convolutions of any size, stride and number of
 image, filter and result innermost. IREE's own pass makes channels-last convolutions between transposes of most
 two-dimensional convolutions, and its global optimization moves the transposes through padding and element-wise ops
 until those of neighbouring convolutions cancel. This rewrite runs the pass, and does the same for the ops that the
-pass leaves channels first: depthwise convolutions and poolings. One such op in between would keep its transposes.
+pass leaves channels first: depthwise and grouped convolutions and poolings. One such op in between would keep its
+transposes.
 Element-wise ops are fused first, because transposes stay in front of values with two readers.
 
 A convolution with one tap and a stride above 1 becomes a copy of the pixels that it reads, and a product of them. Where
@@ -38,8 +39,9 @@ from mlir_sched.program.rewrites.convolution_ops import (
     strides_of,
 )
 from mlir_sched.program.rewrites.global_mean import GlobalMean
-from mlir_sched.program.rewrites.linalg_ops import barrier, generic, transposed
+from mlir_sched.program.rewrites.linalg_ops import barrier, collapse, expand, generic, multiply_add, transposed
 from mlir_sched.program.rewrites.replacement import append_in_turn, mark, ops_named, require_number
+from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_CONVOLUTIONS = 2
@@ -50,6 +52,8 @@ FUSION = "iree-dispatch-creation-elementwise-op-fusion"
 """IREE's pass that fuses element-wise ops (ElementwiseOpFusion.cpp), which IREE runs later anyhow. The two ops of
 ``x * sigmoid(x)`` both read ``x``, so that no transpose moves through them (EfficientNet-B0 before any script, on a
 Zen 4: 45 ms, and 18 where they are fused first)."""
+
+TRANSPOSE = "linalg.transpose"
 
 CANCELLATION = ("iree-dispatch-creation-fold-unit-extent-dims-for-func", "iree-global-opt-propagate-linalg-transpose")
 """IREE's passes that move transposes until they cancel (PropagateLinalgTranspose.cpp). Indexing maps with constants, as
@@ -84,6 +88,14 @@ FORMS = {
 """By the name of the channels-first op."""
 
 
+GROUPED_FIRST = "linalg.conv_2d_ngchw_gfchw"
+"""The grouped convolution over images (batch, groups, channels, rows, columns)."""
+CHANNELS = [[0], [1, 2], [3], [4]]
+"""Which dims of such an image are one dim, its channels, outside of the convolution."""
+CHANNELS_BEHIND = [[0], [1], [2], [3, 4]]
+"""Those of the image with channels last."""
+
+
 class ChannelsLast(OpRewrite[OpSite]):
     """Computes the two-dimensional convolutions and poolings of a network channels last.
 
@@ -113,13 +125,12 @@ class ChannelsLast(OpRewrite[OpSite]):
 
     def sites(self, program: ir.Module) -> list[OpSite]:
         """Return the ops that IREE's pass leaves channels first, and the convolutions with one tap and a stride."""
-        found = (
-            op for op in walk(program.operation) if op.name in FORMS and (op.name != PLANE_FIRST or _is_pointwise(op))
-        )
-        return [OpSite(op) for op in found if _is_convertible(op)]
+        return [OpSite(op) for op in walk(program.operation) if _is_left(op) and _is_convertible(op)]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         """Return the op's result, computed channels last and transposed back."""
+        if site.op.name == GROUPED_FIRST:
+            return _grouped(site.op, *inputs)
         image, second, init = inputs
         strides, dilations = strides_of(site.op, 2), dilations_of(site.op, 2)
         image, init = transposed(image, TO_LAST), transposed(init, TO_LAST)
@@ -130,8 +141,11 @@ class ChannelsLast(OpRewrite[OpSite]):
         return transposed(form.build(image, taps, outs=[init], strides=strides, dilations=dilations), TO_FIRST)
 
     def marked(self, result: Any) -> Any:
-        """Return the op in front of the last transpose, which may be cancelled."""
-        return producer(producer(result).operands[0])
+        """Return the op in front of the last transpose and the reshapes beside it, which may be cancelled."""
+        op = producer(result)
+        while op.name in (TRANSPOSE, COLLAPSE, EXPAND):
+            op = producer(op.operands[0])
+        return op
 
     def rewrite_rest(self, module: Any, program: ir.Module) -> None:
         """Emit IREE's passes, and a failure of the sequence unless all convolutions are channels last then."""
@@ -143,6 +157,38 @@ class ChannelsLast(OpRewrite[OpSite]):
         mark(ops_named(module, PLANE_LAST), self.name)
         for name in CANCELLATION if self.cancel else ():
             transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), name)
+
+
+def _is_left(op: Any) -> bool:
+    """Say whether IREE's pass leaves an op channels first, or makes slow code of it."""
+    return op.name == GROUPED_FIRST or (op.name in FORMS and (op.name != PLANE_FIRST or _is_pointwise(op)))
+
+
+def _grouped(op: Any, image: Any, taps: Any, init: Any) -> Any:
+    """Return the result of a grouped convolution, computed channels last and transposed back.
+
+    The filters of a group are innermost, in the result and in the taps.
+
+    Args:
+        op: The convolution.
+        image, init: Tensors of dims (batch, groups, channels or filters, rows, columns).
+        taps: A tensor of dims (groups, filters, channels, rows, columns).
+    """
+    (down, right), (below, beside) = strides_of(op, 2), dilations_of(op, 2)
+    n, y, x, g, f, i, j, c = (ir.AffineExpr.get_dim(dim) for dim in range(8))
+    places = [n, y * down + i * below, x * right + j * beside, g, c], [g, i, j, c, f], [n, y, x, g, f]
+    maps = [ir.AffineMap.get(8, 0, exprs) for exprs in places]
+    kinds = ["parallel"] * 5 + ["reduction"] * 3
+    operands = [_groups_last(image), transposed(taps, (0, 3, 4, 2, 1))]
+    result = generic(operands, _groups_last(init), maps, kinds, multiply_add)
+    return expand(transposed(collapse(result, CHANNELS_BEHIND), TO_FIRST), CHANNELS, init.type.shape)
+
+
+def _groups_last(image: Any) -> Any:
+    """Return an image of dims (batch, groups, channels, rows, columns) with groups and channels last."""
+    batch, groups, channels, rows, columns = image.type.shape
+    shape = [batch, rows, columns, groups, channels]
+    return expand(transposed(collapse(image, CHANNELS), TO_LAST), CHANNELS_BEHIND, shape)
 
 
 def _is_convertible(op: Any) -> bool:
