@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from channels_first_networks import function, layer, network
+from channels_first_networks import function, layer, network, padded, weights
 from iree_cases import FLAGS
 from rewriting import applies, compiled_to, library_for, run, write
 
@@ -101,6 +101,43 @@ def test_transposes_move_through_an_activation_that_reads_its_argument_twice(tmp
     image = np.random.default_rng(0).integers(-1, 2, (1, 4, 22, 22)).astype(np.float32)
     expected = run(compile_to_bytes(model, FLAGS), [image])
     np.testing.assert_allclose(run(compile_to_bytes(model, flags), [image]), expected, rtol=1e-4, atol=1e-2)
+
+
+GROUPED = """
+  {pad}
+  %groups = tensor.expand_shape %pad0 [[0], [1, 2], [3], [4]] output_shape [1, 2, 4, 20, 20]
+    : tensor<1x8x20x20xf32> into tensor<1x2x4x20x20xf32>
+  %taps = arith.constant dense<{taps}> : tensor<2x8x4x3x3xf32>
+  %nothing = arith.constant 0.0 : f32
+  %place = tensor.empty() : tensor<1x2x8x9x9xf32>
+  %start = linalg.fill ins(%nothing : f32) outs(%place : tensor<1x2x8x9x9xf32>) -> tensor<1x2x8x9x9xf32>
+  %grouped = linalg.conv_2d_ngchw_gfchw {{dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}}
+    ins(%groups, %taps : tensor<1x2x4x20x20xf32>, tensor<2x8x4x3x3xf32>) outs(%start : tensor<1x2x8x9x9xf32>)
+    -> tensor<1x2x8x9x9xf32>
+  %out0 = tensor.collapse_shape %grouped [[0], [1, 2], [3], [4]] : tensor<1x2x8x9x9xf32> into tensor<1x16x9x9xf32>"""
+
+
+def test_grouped_convolutions_are_channels_last_too(tmp_path: Path) -> None:
+    layers = [
+        layer(2, "conv_2d_nchw_fchw", "%image", ("1x4x18x18", "8x4x1x1", "1x8x18x18"), 1),
+        GROUPED.format(pad=padded("%out2", "1x8x18x18", "1x8x20x20", 0), taps=weights("2x8x4x3x3", 5)),
+        layer(1, "conv_2d_nchw_fchw", "%out0", ("1x16x9x9", "8x16x1x1", "1x8x9x9"), 1),
+    ]
+    model = write(tmp_path, function("1x4x18x18", "".join(layers), "%out1", "1x8x9x9"))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    text = compiled_to(model, flags, "preprocessing")
+    assert rewrites_in(text) == {"channels_last": 3}
+    assert "ngchw" not in text
+    (grouped,) = (
+        line
+        for line in compiled_to(model, flags, "flow").splitlines()
+        if "flow.dispatch @" in line and "x2x8x3x3x4" in line
+    )
+    assert "(tensor<20x20x2x4xf32>, tensor<2x3x3x4x8xf32>) -> tensor<9x9x2x8xf32>" in grouped
+    image = np.random.default_rng(0).integers(-4, 5, (1, 4, 18, 18)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
 
 
 def test_a_library_for_another_network_is_an_error(tmp_path: Path, flags: tuple[str, ...]) -> None:
