@@ -15,6 +15,8 @@ its image has another reader, IREE 3.13 keeps the stride in the indexing map of 
 The mean of all pixels becomes a sum first (:mod:`.global_mean`): transposes do not move through the gather that
 PyTorch's exporter makes of it.
 
+A bias is added to the result of its convolution (:mod:`.added_bias`).
+
 A convolution alone would keep its transposes, so a program with a single convolution is not rewritten.
 """
 
@@ -28,6 +30,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor, transform
 
 from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.program.rewrites.added_bias import AddedBias
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
     PLANE_FIRST,
@@ -39,10 +42,11 @@ from mlir_sched.program.rewrites.convolution_ops import (
     strides_of,
 )
 from mlir_sched.program.rewrites.global_mean import GlobalMean
-from mlir_sched.program.rewrites.linalg_ops import barrier, collapse, expand, generic, multiply_add, transposed
+from mlir_sched.program.rewrites.linalg_ops import barrier, collapse, expand, generic, maps_of, multiply_add, transposed
 from mlir_sched.program.rewrites.replacement import append_in_turn, mark, ops_named, require_number
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.unbatched_products import PASS as UNBATCH
 
 MIN_CONVOLUTIONS = 2
 """Convolutions of a program below which no transposes cancel."""
@@ -55,10 +59,15 @@ Zen 4: 45 ms, and 18 where they are fused first)."""
 
 TRANSPOSE = "linalg.transpose"
 
-CANCELLATION = ("iree-dispatch-creation-fold-unit-extent-dims-for-func", "iree-global-opt-propagate-linalg-transpose")
+CANCELLATION = (
+    "iree-dispatch-creation-fold-unit-extent-dims-for-func",
+    UNBATCH,
+    "iree-global-opt-propagate-linalg-transpose",
+)
 """IREE's passes that move transposes until they cancel (PropagateLinalgTranspose.cpp). Indexing maps with constants, as
-for broadcast dims of size 1, crash the second pass in one run of ten; the first pass removes them. IREE runs both
-anyhow, in this order, after the preprocessing phase."""
+for broadcast dims of size 1, crash the last pass in one run of ten; the first pass removes them. The broadcasts of the
+weights of linear layers are gone before transposes move through them. IREE runs all three anyhow, in this order, after
+the preprocessing phase."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +126,12 @@ class ChannelsLast(OpRewrite[OpSite]):
         return len(convolutions) >= MIN_CONVOLUTIONS
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
-        """Append the rewrite, after that of the network's global means; see :meth:`ProgramRewrite.append`."""
-        means = GlobalMean()
-        if not means.applies(program):
-            return super().append(library, program)
-        return append_in_turn(library, [means.append(library, program), super().append(library, program)])
+        """Append the rewrite, after those of biases and of global means; see :meth:`ProgramRewrite.append`."""
+        before = [
+            rewrite.append(library, program) for rewrite in (AddedBias(), GlobalMean()) if rewrite.applies(program)
+        ]
+        own = super().append(library, program)
+        return append_in_turn(library, [*before, own]) if before else own
 
     def sites(self, program: ir.Module) -> list[OpSite]:
         """Return the ops that IREE's pass leaves channels first, and the convolutions with one tap and a stride."""
@@ -199,10 +209,9 @@ def _can_be_moved_through(op: Any) -> bool:
     """Say whether IREE can move transposes through an op: its indexing maps are dims, and zeros for dims of size 1."""
     if op.name != "linalg.generic" or "reduction" in str(op.attributes["iterator_types"]):
         return True
-    maps = (ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"]))
     return all(
         isinstance(expr, ir.AffineDimExpr) or (isinstance(expr, ir.AffineConstantExpr) and size == 1)
-        for operand, each in zip(op.operands, maps, strict=True)
+        for operand, each in zip(op.operands, maps_of(op), strict=True)
         if isinstance(operand.type, ir.RankedTensorType)
         for expr, size in zip(each.results, operand.type.shape, strict=True)
     )

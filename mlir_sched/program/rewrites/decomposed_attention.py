@@ -19,7 +19,7 @@ from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linalg_ops import copied_body, dims_map, generic, product_and_sum, zero
+from mlir_sched.program.rewrites.linalg_ops import copied_body, dims_map, generic, maps_of, product_and_sum, zero
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 ATTENTION = "iree_linalg_ext.attention"
@@ -66,7 +66,7 @@ def _site(op: Any) -> AttentionSite | None:
     queries, keys, values, scale, *mask, init = op.operands
     if not all(map(is_static_f32, (queries, keys, values, init))) or not isinstance(scale.type, ir.F32Type):
         return None
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = maps_of(op)
     if not all(each.is_projected_permutation for each in maps) or not _computes_with_the_score_alone(op):
         return None
     dims = tuple(tuple(ir.AffineDimExpr(expr).position for expr in each.results) for each in maps)

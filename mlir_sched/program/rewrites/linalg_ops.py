@@ -50,6 +50,11 @@ def dims_map(loops: int, dims: Iterable[int]) -> ir.AffineMap:
     return ir.AffineMap.get(loops, 0, [ir.AffineExpr.get_dim(dim) for dim in dims])
 
 
+def maps_of(op: Any) -> list[ir.AffineMap]:
+    """Return the indexing maps of a generic op, or of a named op that has some."""
+    return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+
+
 def copied(op: Any, operands: Sequence[Any]) -> Any:
     """Return a copy of an op with other operands."""
     copy = op.clone()

@@ -21,6 +21,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import walk
+from mlir_sched.program.rewrites.composition import rewritten
 from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import (
@@ -29,10 +30,14 @@ from mlir_sched.program.rewrites.linalg_ops import (
     dims_map,
     expand,
     generic,
+    maps_of,
     multiply_add,
     transposed,
 )
+from mlir_sched.program.rewrites.replacement import append_in_turn
+from mlir_sched.program.rewrites.reshaped_padding import EXPAND
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.unbatched_products import UnbatchedProducts
 from mlir_sched.targets.kind import DEFAULT
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
@@ -55,7 +60,15 @@ class ProductSite(OpSite):
     def weights(self) -> list[int]:
         """Sizes of the weights: (taps of every dimension, reduction, columns)."""
         shape = list(self.op.operands[1].type.shape)
-        return shape[-2:] if self.op.name in MATMULS else shape
+        if self.op.name not in MATMULS:
+            return shape
+        *_, reduction, columns = shape
+        return [columns, reduction] if self.is_transposed else [reduction, columns]
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether it is a matrix product that reads the weights transposed: (columns, reduction)."""
+        return self.op.name in MATMULS and _reads(self.op, transposed_weights=True)
 
     @property
     def block(self) -> int:
@@ -65,10 +78,29 @@ class ProductSite(OpSite):
 
 
 class PackedWeights(OpRewrite[ProductSite]):
-    """Packs constant weights of convolutions and matrix products in blocks of columns."""
+    """Packs constant weights of convolutions and matrix products in blocks of columns.
+
+    Products of a batch of matrices with the same weights are one product first (:mod:`.unbatched_products`).
+    """
 
     name = "packed_weights"
     refines = DEFAULT
+
+    def applies(self, program: ir.Module) -> bool:
+        """Say whether another order of some weights pays."""
+        return super().applies(self._unbatched(program))
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        """Append the rewrite; see :meth:`ProgramRewrite.append`."""
+        first = UnbatchedProducts()
+        if not first.applies(program):
+            return super().append(library, program)
+        symbols = [first.append(library, program), super().append(library, self._unbatched(program))]
+        return append_in_turn(library, symbols)
+
+    def _unbatched(self, program: ir.Module) -> ir.Module:
+        first = UnbatchedProducts()
+        return rewritten(first, program) if first.applies(program) else program
 
     def sites(self, program: ir.Module) -> list[ProductSite]:
         """Return the products with constant weights for which another order pays."""
@@ -79,15 +111,21 @@ class PackedWeights(OpRewrite[ProductSite]):
         """Return the product with packed weights."""
         rows, weights, init = inputs
         *taps, reduction, columns = site.weights
+        if sizes := _split_rows(site.op):
+            merged = [[*range(len(sizes))], [len(sizes)]]
+            rows, init = (expand(value, merged, [*sizes, value.type.shape[-1]]) for value in (rows, init))
         if weights.type.rank > len(site.weights):
             weights = collapse(weights, [[0, 1], [2]])
+        if site.is_transposed:
+            weights = transposed(weights, (1, 0))
         outer = list(range(len(taps) + 1))
         blocks = [columns // site.block, site.block]
         split = expand(weights, [*([d] for d in outer), [len(outer), len(outer) + 1]], [*taps, reduction, *blocks])
         packed = barrier(transposed(split, [len(outer), *outer, len(outer) + 1]))
         *others, _ = init.type.shape
         groups = [*([d] for d in range(len(others))), [len(others), len(others) + 1]]
-        return collapse(_product(site, rows, packed, expand(init, groups, [*others, *blocks])), groups)
+        result = collapse(_product(site, rows, packed, expand(init, groups, [*others, *blocks])), groups)
+        return collapse(result, merged) if sizes else result
 
 
 def _product(site: ProductSite, rows: Any, packed: Any, init: Any) -> Any:
@@ -114,14 +152,27 @@ def _product(site: ProductSite, rows: Any, packed: Any, init: Any) -> Any:
     return generic([rows, packed], init, affine, kinds, multiply_add)
 
 
+def _split_rows(op: Any) -> list[int]:
+    """Return the sizes into which the only reader of a matrix product splits its rows; empty where nothing does.
+
+    A product that keeps these rows apart is one dispatch with the reader: IREE does not move the reshape of a block's
+    columns past that of the rows.
+    """
+    readers = [use.owner for use in op.result.uses]
+    if op.name != "linalg.matmul" or len(readers) != 1 or readers[0].name != EXPAND:
+        return []
+    *sizes, columns = readers[0].result.type.shape
+    return sizes if len(sizes) > 1 and columns == op.result.type.shape[-1] else []
+
+
 def _pays(site: ProductSite) -> bool:
     op = site.op
     if not all(map(is_static_f32, op.operands)):
         return False
     *taps, reduction, columns = site.weights
     if op.name in MATMULS:
-        batch, default = op.operands[1].type.shape[:-2], _reads_as_written(op)
-        if batch not in ([], [1]) or not default:
+        batch = op.operands[1].type.shape[:-2]
+        if batch not in ([], [1]) or not (site.is_transposed or _reads(op)):
             return False
     rows = prod(op.operands[2].type.shape[:-1])
     elements = prod(taps) * reduction * columns
@@ -129,12 +180,13 @@ def _pays(site: ProductSite) -> bool:
     return rows >= MIN_ROWS and columns >= BLOCKS[-1] and elements >= least
 
 
-def _reads_as_written(op: Any) -> bool:
-    """Say whether a matrix product reads its operands without a transposition or broadcast of its own."""
+def _reads(op: Any, *, transposed_weights: bool = False) -> bool:
+    """Say whether a matrix product reads its operands as they are, the weights transposed or not."""
     if "indexing_maps" not in op.attributes:
-        return True
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        return not transposed_weights
+    maps = maps_of(op)
     loops = maps[0].n_dims
     *batch, row, column, reduction = range(loops)
-    wanted = [[*batch, row, reduction], [*batch, reduction, column], [*batch, row, column]]
+    weights = [*batch, column, reduction] if transposed_weights else [*batch, reduction, column]
+    wanted = [[*batch, row, reduction], weights, [*batch, row, column]]
     return all(each == dims_map(loops, dims) for each, dims in zip(maps, wanted, strict=True))

@@ -103,6 +103,27 @@ def test_transposes_move_through_an_activation_that_reads_its_argument_twice(tmp
     np.testing.assert_allclose(run(compile_to_bytes(model, flags), [image]), expected, rtol=1e-4, atol=1e-2)
 
 
+BIASED = """
+  %bias = arith.constant dense<[1.0, -2.0, 3.0, 0.5, 4.0, -1.0, 2.0, 7.0]> : tensor<8xf32>
+  %start = linalg.broadcast ins(%bias : tensor<8xf32>) outs(%empty2 : tensor<1x8x18x18xf32>) dimensions = [0, 2, 3]"""
+
+
+def test_biases_are_added_to_the_results_of_convolutions(tmp_path: Path) -> None:
+    first = layer(2, "conv_2d_nchw_fchw", "%image", ("1x4x20x20", "8x4x3x3", "1x8x18x18"), 1)
+    head, _, tail = first.partition("  %init2 =")
+    first = head + BIASED.lstrip("\n") + "\n" + tail.partition("\n")[2].replace("%init2", "%start")
+    layers = [first, layer(1, "conv_2d_nchw_fchw", "%out2", ("1x8x18x18", "16x8x1x1", "1x16x18x18"), 1)]
+    model = write(tmp_path, function("1x4x20x20", "".join(layers), "%out1", "1x16x18x18"))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"added_bias": 1, "channels_last": 2}
+    dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
+    assert len(dispatches) == 2, "the two convolutions"
+    image = np.random.default_rng(0).integers(-4, 5, (1, 4, 20, 20)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+
+
 GROUPED = """
   {pad}
   %groups = tensor.expand_shape %pad0 [[0], [1, 2], [3], [4]] output_shape [1, 2, 4, 20, 20]

@@ -102,6 +102,8 @@ WINDOW = Case(
     "{dilations = dense<[2, 1]> : tensor<2xi64>, strides = dense<[2, 1]> : tensor<2xi64>}",
 )
 MATMUL = Case("matmul", (9, 64), (64, 64), (9, 64), order=(1, 0))
+TRANSPOSED = """indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>,
+    affine_map<(d0, d1, d2) -> (d0, d1)>]"""
 CASES = {
     "pointwise": POINTWISE,
     "window": WINDOW,
@@ -109,6 +111,7 @@ CASES = {
     "one block": Case("conv_2d_nhwc_hwcf", (1, 4, 4, 80), (1, 1, 80, 32), (1, 4, 4, 32)),
     "no even blocks": Case("conv_2d_nhwc_hwcf", (1, 4, 4, 80), (1, 1, 80, 40), (1, 4, 4, 40)),
     "matmul": MATMUL,
+    "weights read transposed": Case("matmul", (9, 64), (80, 64), (9, 80), TRANSPOSED),
     "batch of one": Case("batch_matmul", (1, 8, 48), (1, 48, 80), (1, 8, 80)),
 }
 LEFT_ALONE = {
@@ -139,6 +142,42 @@ def test_weights_are_packed_by_the_compiler(case: Case, tmp_path: Path) -> None:
     assert len([line for line in text.splitlines() if "flow.dispatch @" in line]) == 1
     *_, reduction, columns = case.weights
     assert tensor_of([columns // 32, reduction, 32]) in text
+
+
+LINEAR = """%copies = tensor.empty() : tensor<6x64x96xf32>
+  %same = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d1, d2)>,
+      affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%weights : tensor<64x96xf32>) outs(%copies : tensor<6x64x96xf32>) {
+  ^bb0(%w: f32, %o: f32):
+    linalg.yield %w : f32
+  } -> tensor<6x64x96xf32>
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%init : tensor<6x8x96xf32>) -> tensor<6x8x96xf32>
+  %product = linalg.batch_matmul ins(%rows, %same : tensor<6x8x64xf32>, tensor<6x64x96xf32>)
+      outs(%start : tensor<6x8x96xf32>) -> tensor<6x8x96xf32>
+  %result = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>,
+      affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%product : tensor<6x8x96xf32>) outs(%init : tensor<6x8x96xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %positive = arith.maximumf %x, %zero : f32
+    linalg.yield %positive : f32
+  } -> tensor<6x8x96xf32>
+  return %result : tensor<6x8x96xf32>
+}
+"""
+"""A linear layer on a batch of rows as PyTorch exports it, with an activation."""
+
+
+def test_a_linear_layer_on_a_batch_of_rows_is_one_product_with_its_activation(tmp_path: Path) -> None:
+    case = Case("matmul", (6, 8, 64), (64, 96), (6, 8, 96), order=(1, 0))
+    model = write(tmp_path, case.text().partition("%result")[0] + LINEAR)
+    flags = library_for(PackedWeights(), model, tmp_path)
+    expected = run(compile_to_bytes(model, FLAGS), case.inputs())
+    assert np.unique(expected).size > 50
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), case.inputs()), expected)
+    text = compiled_to(model, flags, "flow")
+    assert len([line for line in text.splitlines() if "flow.dispatch @" in line]) == 1
+    assert tensor_of([3, 64, 32]) in text
 
 
 @pytest.mark.parametrize("name", LEFT_ALONE)

@@ -1,0 +1,53 @@
+"""Products of a batch of matrices with the same weights, as one product of all their rows.
+
+PyTorch's exporter writes a linear layer on more than two dimensions as a broadcast of its weights and a batched
+product. IREE makes one product of both (ConvertBatchMatmulToMatmul.cpp), but after the rewrites: a rewrite sees no
+product with constant weights, and one that moves transposes keeps the broadcast, which then runs in every call
+(ConvNeXt-tiny: half of the time).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import transform
+
+from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.program.rewrites.linalg_ops import dims_map, maps_of
+from mlir_sched.program.rewrites.replacement import append_sequence, ops_named
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+
+PASS = "iree-global-opt-convert-batch-matmul-to-matmul"
+"""IREE's pass, on every ``util.func``."""
+
+
+class UnbatchedProducts(ProgramRewrite):
+    """Runs IREE's pass before another rewrite, which has to come after it."""
+
+    name = "unbatched_products"
+
+    def applies(self, program: ir.Module) -> bool:
+        """Say whether a batch of matrices is multiplied by the same weights."""
+        return any(op.name == "linalg.batch_matmul" and _is_broadcast(op.operands[1]) for op in walk(program.operation))
+
+    def append(self, library: ir.Module, program: ir.Module) -> str:
+        """Append the sequence that runs the pass; see :meth:`ProgramRewrite.append`."""
+        del program
+
+        def rewrite(module: Any) -> Any:
+            transform.ApplyRegisteredPassOp(transform.AnyOpType.get(), ops_named(module, "util.func"), PASS)
+            return module
+
+        append_sequence(library, self.name, rewrite, consumes=True)
+        return self.name
+
+
+def _is_broadcast(weights: Any) -> bool:
+    """Say whether an op makes equal matrices, one per element of the batch."""
+    op = producer(weights)
+    if op is None or op.name not in ("linalg.generic", "linalg.broadcast"):
+        return False
+    if op.name == "linalg.broadcast":
+        return list(ir.DenseI64ArrayAttr(op.attributes["dimensions"])) == [0]
+    return len(op.operands) == 2 and maps_of(op) == [dims_map(3, (1, 2)), dims_map(3, range(3))]
