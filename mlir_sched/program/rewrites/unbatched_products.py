@@ -28,8 +28,9 @@ class UnbatchedProducts(ProgramRewrite):
     name = "unbatched_products"
 
     def applies(self, program: ir.Module) -> bool:
-        """Say whether a batch of matrices is multiplied by the same weights."""
-        return any(op.name == "linalg.batch_matmul" and _is_broadcast(op.operands[1]) for op in walk(program.operation))
+        """Say whether a batch of several matrices is multiplied by the same weights."""
+        products = (op for op in walk(program.operation) if op.name == "linalg.batch_matmul")
+        return any(op.operands[1].type.shape[0] > 1 and _is_broadcast(op.operands[1]) for op in products)
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
         """Append the sequence that runs the pass; see :meth:`ProgramRewrite.append`."""
