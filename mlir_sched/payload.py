@@ -245,7 +245,13 @@ class LinalgOp:
     @cached_property
     def has_windows(self) -> bool:
         """Whether some input is read through sums of loops, as a convolution slides a window over its image."""
-        return any(expr.dims and not expr.is_dim for operand in self.inputs for expr in operand.indexing_map)
+        return bool(self.sums_of_loops)
+
+    @cached_property
+    def sums_of_loops(self) -> tuple[LinearExpr, ...]:
+        """How its inputs are read where not by one loop alone, as a convolution reads the pixels of its windows."""
+        read = (expr for operand in self.inputs for expr in operand.indexing_map)
+        return tuple(expr for expr in read if expr.dims and not expr.is_dim)
 
     @cached_property
     def largest_input(self) -> Operand:

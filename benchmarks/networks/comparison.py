@@ -167,7 +167,8 @@ def export(name: str, folder: Path, engines: PeerSpec, *, onnx: bool = False) ->
     Raises:
         PeerError: It cannot be exported.
     """
-    if (folder / ("model.onnx" if onnx else "model.mlir")).exists():
+    files = ("model.mlir", "model.onnx") if onnx else ("model.mlir",)
+    if all((folder / name).exists() for name in files):
         return
     arguments = "benchmarks.networks.export", name, str(folder), *(["--onnx"] if onnx else [])
     run_module(*arguments, timeout_s=EXPORT_TIMEOUT_S, python=engines.python)

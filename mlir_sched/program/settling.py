@@ -47,5 +47,4 @@ def channels_first_share(built: BuiltVariant) -> float:
 
 def _slides_innermost(op: LinalgOp) -> bool:
     """Say whether the windows of a convolution slide along the contiguous dimension of its result."""
-    sums = (expr for operand in op.inputs for expr in operand.indexing_map if expr.dims and not expr.is_dim)
-    return bool(op.reduction_dims) and any(op.contiguous_dim in expr.dims for expr in sums)
+    return bool(op.reduction_dims) and any(op.contiguous_dim in expr.dims for expr in op.sums_of_loops)

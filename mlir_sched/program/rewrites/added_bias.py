@@ -53,7 +53,7 @@ class AddedBias(OpRewrite[BiasSite]):
     def match(self, root: Any, site: BiasSite) -> None:
         """Emit the comparison of the convolution and of its start."""
         transform.MatchOperationNameOp(root, [site.op.name])
-        match_dag(site.op, [*list(site.op.operands)[:2], *site.broadcast.operands], root)
+        match_dag(site.op, [*site.inputs[:2], *site.broadcast.operands], root)
 
     def inputs(self, op: Any, site: BiasSite) -> list[Any]:
         """Emit handles on image, filter and bias."""

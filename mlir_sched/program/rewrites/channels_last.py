@@ -5,8 +5,7 @@ image, filter and result innermost. IREE's own pass makes channels-last convolut
 two-dimensional convolutions, and its global optimization moves the transposes through padding and element-wise ops
 until those of neighbouring convolutions cancel. This rewrite runs the pass, and does the same for the ops that the
 pass leaves channels first: depthwise and grouped convolutions and poolings. One such op in between would keep its
-transposes.
-Element-wise ops are fused first, because transposes stay in front of values with two readers.
+transposes. Element-wise ops are fused first, because transposes stay in front of values with two readers.
 
 A convolution with one tap and a stride above 1 becomes a copy of the pixels that it reads, and a product of them. Where
 its image has another reader, IREE 3.13 keeps the stride in the indexing map of the product, whose loads are then slow

@@ -19,7 +19,7 @@ from iree.compiler.dialects import transform
 from mlir_sched.compiler.operations import walk
 from mlir_sched.compiler.program_flags import FUSED_PADDING
 from mlir_sched.payload import PAD
-from mlir_sched.program.rewrites.linalg_ops import barrier
+from mlir_sched.program.rewrites.linalg_ops import barrier, maps_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_type, operand_of, ops_named
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
@@ -106,6 +106,6 @@ def _is_window(use: Any) -> bool:
     if op.name in (COLLAPSE, EXPAND):
         return _all_are_windows(op.result)
     if op.name == "linalg.generic":
-        map_ = ir.AffineMapAttr(ir.ArrayAttr(op.attributes["indexing_maps"])[use.operand_number]).value
-        return not all(isinstance(expr, ir.AffineDimExpr) for expr in map_.results)
+        results = maps_of(op)[use.operand_number].results
+        return not all(isinstance(expr, ir.AffineDimExpr) for expr in results)
     return op.name.startswith("linalg.") and "conv_" in op.name

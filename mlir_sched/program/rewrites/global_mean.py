@@ -55,11 +55,6 @@ class MeanSite(OpSite):
         return [self.pad.operands[0]]
 
     @property
-    def window(self) -> Any:
-        """An empty tensor of as many rows and columns as the image, the gather's first operand."""
-        return producer(self.op.operands[0]).operands[0]
-
-    @property
     def matched(self) -> tuple[Any, ...]:
         """What a matcher compares: the division, and the size of the image."""
         return _matched(self.op)
@@ -86,7 +81,7 @@ class GlobalMean(SiteRewrite[MeanSite]):
         """Emit the comparison of the division and of the size of the image: images of other sizes have means, too."""
         transform.MatchOperationNameOp(root, [GENERIC])
         match_dag(site.op, list(site.op.operands), root)
-        match_type(operand_of(producer_of(root, 0), 0), site.window.type)
+        match_type(operand_of(producer_of(root, 0), 0), _window(site.op).type)
 
     def inputs(self, op: Any, site: MeanSite) -> list[Any]:
         """Emit a handle on the image; fail unless its pixels are gathered as in the site."""
@@ -114,9 +109,14 @@ class GlobalMean(SiteRewrite[MeanSite]):
 
 def _matched(division: Any) -> tuple[Any, ...]:
     """Return what a matcher compares of a division."""
-    sums = producer(division.operands[0])
-    window = str(sums.operands[0].type) if sums is not None and len(sums.operands) else ""
-    return *OpSite(division).kind, window
+    window = _window(division)
+    return *OpSite(division).kind, str(window.type) if window is not None else ""
+
+
+def _window(division: Any) -> Any:
+    """Return the first operand of the op that makes the divisor: in a mean, an empty tensor of the image's size."""
+    divisor = producer(division.operands[0])
+    return divisor.operands[0] if divisor is not None and len(divisor.operands) else None
 
 
 def _is_division(op: Any) -> bool:

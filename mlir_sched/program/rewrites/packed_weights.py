@@ -88,19 +88,15 @@ class PackedWeights(OpRewrite[ProductSite]):
 
     def applies(self, program: ir.Module) -> bool:
         """Say whether another order of some weights pays."""
-        return super().applies(self._unbatched(program))
+        return super().applies(_unbatched(program))
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
         """Append the rewrite; see :meth:`ProgramRewrite.append`."""
-        first = UnbatchedProducts()
-        if not first.applies(program):
+        unbatched = _unbatched(program)
+        if unbatched is program:
             return super().append(library, program)
-        symbols = [first.append(library, program), super().append(library, self._unbatched(program))]
+        symbols = [UnbatchedProducts().append(library, program), super().append(library, unbatched)]
         return append_in_turn(library, symbols)
-
-    def _unbatched(self, program: ir.Module) -> ir.Module:
-        first = UnbatchedProducts()
-        return rewritten(first, program) if first.applies(program) else program
 
     def sites(self, program: ir.Module) -> list[ProductSite]:
         """Return the products with constant weights for which another order pays."""
@@ -126,6 +122,12 @@ class PackedWeights(OpRewrite[ProductSite]):
         groups = [*([d] for d in range(len(others))), [len(others), len(others) + 1]]
         result = collapse(_product(site, rows, packed, expand(init, groups, [*others, *blocks])), groups)
         return collapse(result, merged) if sizes else result
+
+
+def _unbatched(program: ir.Module) -> ir.Module:
+    """Return a program after :class:`UnbatchedProducts`; the program itself where that has nothing to do."""
+    first = UnbatchedProducts()
+    return rewritten(first, program) if first.applies(program) else program
 
 
 def _product(site: ProductSite, rows: Any, packed: Any, init: Any) -> Any:

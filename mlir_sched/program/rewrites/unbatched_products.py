@@ -47,8 +47,8 @@ class UnbatchedProducts(ProgramRewrite):
 def _is_broadcast(weights: Any) -> bool:
     """Say whether an op makes equal matrices, one per element of the batch."""
     op = producer(weights)
-    if op is None or op.name not in ("linalg.generic", "linalg.broadcast"):
-        return False
-    if op.name == "linalg.broadcast":
+    if op is not None and op.name == "linalg.broadcast":
         return list(ir.DenseI64ArrayAttr(op.attributes["dimensions"])) == [0]
-    return len(op.operands) == 2 and maps_of(op) == [dims_map(3, (1, 2)), dims_map(3, range(3))]
+    return (
+        op is not None and op.name == "linalg.generic" and maps_of(op) == [dims_map(3, (1, 2)), dims_map(3, range(3))]
+    )
