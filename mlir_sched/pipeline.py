@@ -19,7 +19,8 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
-from mlir_sched.program.building import build_variants, fastest
+from mlir_sched.program.building import fastest
+from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
@@ -140,7 +141,7 @@ def tune(
             algorithms = AlgorithmChoice(
                 run, Algorithms(path, target, fastest(variants.built), measuring.roughly, weights)
             )
-            search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms)
+            search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms, variants.settled)
             with Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
                 for program, work in search.work():
                     work.run(evaluators.of(program.built))

@@ -6,7 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from channels_first_networks import function
+from channels_first_networks import layer as convolution
 
+BETWEEN_PIXELS = """
+  %pixels = tensor.collapse_shape %out1 [[0, 1], [2, 3]] : tensor<1x64x8x8xf32> into tensor<64x64xf32>
+  %scale = arith.constant 0.001 : f32
+  %none = tensor.empty() : tensor<64x64xf32>
+  %attention = iree_linalg_ext.attention <indexing_maps = [
+    affine_map<(m, n, k, d) -> (d, m)>, affine_map<(m, n, k, d) -> (d, k)>, affine_map<(m, n, k, d) -> (n, k)>,
+    affine_map<(m, n, k, d) -> ()>, affine_map<(m, n, k, d) -> (n, m)>]>
+    ins(%pixels, %pixels, %pixels, %scale : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, f32)
+    outs(%none : tensor<64x64xf32>) {
+  ^bb0(%s: f32):
+    iree_linalg_ext.yield %s : f32
+  } -> tensor<64x64xf32>
+  %result = tensor.expand_shape %attention [[0, 1], [2, 3]] output_shape [1, 64, 8, 8]
+    : tensor<64x64xf32> into tensor<1x64x8x8xf32>"""
 LOOPS = "bhmnkd"
 """Loops of an attention in the cases: batch and heads, queries, features of values, keys, features of queries."""
 SIZES = dict(zip(LOOPS, (2, 3, 5, 6, 7, 4), strict=True))
@@ -182,6 +198,15 @@ RESOURCES
 
 WIDTH = 32
 """Features of a token in the layer."""
+
+
+def network_with_attention() -> str:
+    """Return two products of an image's channels, the second packable, and attention between all pixels."""
+    layers = [
+        convolution(0, "conv_2d_nchw_fchw", "%image", ("1x8x8x8", "32x8x1x1", "1x32x8x8"), 1),
+        convolution(1, "conv_2d_nchw_fchw", "%out0", ("1x32x8x8", "64x32x1x1", "1x64x8x8"), 1),
+    ]
+    return function("1x8x8x8", "".join(layers) + BETWEEN_PIXELS, "%result", "1x64x8x8")
 
 
 def layer() -> str:

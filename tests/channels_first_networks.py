@@ -57,6 +57,17 @@ def network() -> str:
     return function("1x4x18x18", body, "%sum", "1x32x8x8")
 
 
+def separable() -> str:
+    """Return a product of 128 columns, a padded depthwise convolution of its result, and another product."""
+    pad = padded("%out0", "1x128x8x8", "1x128x10x10", 1)
+    layers = [
+        layer(0, "conv_2d_nchw_fchw", "%image", ("1x16x8x8", "128x16x1x1", "1x128x8x8"), 1),
+        layer(1, "depthwise_conv_2d_nchw_chw", "%pad1", ("1x128x10x10", "128x3x3", "1x128x8x8"), 1, pad),
+        layer(2, "conv_2d_nchw_fchw", "%out1", ("1x128x8x8", "32x128x1x1", "1x32x8x8"), 1),
+    ]
+    return function("1x16x8x8", "".join(layers), "%out2", "1x32x8x8")
+
+
 def function(image: str, body: str, value: str, result: str) -> str:
     arguments, results = f"(%image: tensor<{image}xf32>)", f"tensor<{result}xf32>"
     return f"func.func @main{arguments} -> {results} {{{body}\n  return {value} : {results}\n}}\n"

@@ -25,7 +25,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.building import BuiltVariants
+from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import Rivals, call_s, session_s
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel, profile

@@ -13,7 +13,8 @@ from mlir_sched.database.record import describe, measuring_context
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.program.building import BuiltVariants, profiled
+from mlir_sched.program.building import profiled
+from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.tunability import tunable_share
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import EvolutionarySearch

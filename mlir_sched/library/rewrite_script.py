@@ -15,7 +15,6 @@ class RewriteScript:
         text: A transform library with this sequence and all sequences that it needs.
         flags: Compiler flags to use with the rewrite.
         refines: Name of the program variant that the rewrite improves on once dispatches have scripts; empty for none.
-        extends: Name of the program variant with all of the rewrite but its last part; empty for none.
         mark: Value of the attribute that proves the rewrite; of a rewrite with several parts, that of the last one.
         algorithms: Shapes of the convolutions that the rewrite computes by another algorithm than ``base`` does.
         base: Name of the rewrite that is alike but for these algorithms; empty for a rewrite without any.
@@ -26,7 +25,6 @@ class RewriteScript:
     text: str
     flags: tuple[str, ...] = ()
     refines: str = ""
-    extends: str = ""
     mark: str = ""
     algorithms: tuple[str, ...] = ()
     base: str = ""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from mlir_sched.payload import LinalgOp
+from collections.abc import Callable, Collection, Sequence
+
+from mlir_sched.payload import LinalgOp, OpKind, TensorSpec
 from mlir_sched.program.variant import ATTENTION, LAYOUT, BuiltVariant
+from mlir_sched.tasks.task import Task
 
 SETTLING = (LAYOUT, ATTENTION)
 """The variants that may leave all others but their refinements no chance; they are compiled right after the default."""
@@ -15,9 +18,11 @@ FAR_FASTER = 2.0
 that take more time than the whole decomposed program."""
 CLEARLY_FASTER = 1.02
 """Ratio above which a variant is faster than the default: a gain that noise does not explain."""
-CHANNELS_FIRST = 0.3
-"""Share of the default's time in convolutions with channels first from which :data:`CLEARLY_FASTER` is enough for the
-layout: scripts make most of such a program, and what it takes before says little."""
+EXPECTED_SHARE = 0.3
+"""Share of the default's time in what one of :data:`SETTLING` replaces from which :data:`CLEARLY_FASTER` is enough:
+convolutions with channels first, or attentions, whose dispatches have no scripts. Scripts make most of such a program,
+and what it takes before says little."""
+_ATTENTION_OP = "iree_linalg_ext.attention"
 
 
 def is_far_faster(name: str, ratio: float, default: BuiltVariant) -> bool:
@@ -28,8 +33,19 @@ def is_far_faster(name: str, ratio: float, default: BuiltVariant) -> bool:
         ratio: How many times as fast as the default the variant is without scripts.
         default: The default variant, with its profile if there is one.
     """
-    by_layout = name == LAYOUT and channels_first_share(default) >= CHANNELS_FIRST
-    return ratio >= (CLEARLY_FASTER if by_layout else FAR_FASTER)
+    return ratio >= (CLEARLY_FASTER if name in expected_of(default, SETTLING) else FAR_FASTER)
+
+
+def expected_of(default: BuiltVariant, names: Collection[str]) -> list[str]:
+    """Return the variants that the default's profile speaks for, that of most time first.
+
+    Args:
+        default: The default variant, with its profile if there is one.
+        names: Those of :data:`SETTLING` that the program has.
+    """
+    shares = {LAYOUT: channels_first_share(default), ATTENTION: attention_share(default)}
+    expected = [name for name in names if shares.get(name, 0.0) >= EXPECTED_SHARE]
+    return sorted(expected, key=shares.__getitem__, reverse=True)
 
 
 def channels_first_share(built: BuiltVariant) -> float:
@@ -38,11 +54,34 @@ def channels_first_share(built: BuiltVariant) -> float:
     Returns:
         0 for a variant without a profile.
     """
+    return _share(built, _is_channels_first)
+
+
+def attention_share(built: BuiltVariant) -> float:
+    """Return the share of a variant's time, 0 to 1, in attentions; 0 for a variant without a profile."""
+    return _share(built, lambda task: _ATTENTION_OP in task.source)
+
+
+def _share(built: BuiltVariant, counts: Callable[[Task], bool]) -> float:
     if built.profile is None:
         return 0.0
     shares = built.profile.shares(task.name for task in built.model.tasks)
-    dispatches = [(task.name, task.dispatch) for task in built.model.tasks if task.dispatch is not None]
-    return sum(shares[name] for name, dispatch in dispatches if any(map(_slides_innermost, dispatch.ops)))
+    return sum(shares[task.name] for task in built.model.tasks if counts(task))
+
+
+def _is_channels_first(task: Task) -> bool:
+    constants = [task.inputs[position] for position in task.constants]
+    ops = task.dispatch.ops if task.dispatch else ()
+    return any(_slides_innermost(op) or _multiplies_pixels(op, constants) for op in ops)
+
+
+def _multiplies_pixels(op: LinalgOp, constants: Sequence[TensorSpec]) -> bool:
+    """Say whether an op is a convolution with one tap and channels first: a product of constant rows with columns."""
+    if op.kind is not OpKind.CONTRACTION or len(op.inputs) != 2:
+        return False
+    rows = [operand for operand in op.inputs if op.contiguous_dim not in operand.dims]
+    columns = [operand for operand in op.inputs if op.contiguous_dim in operand.dims]
+    return [each.tensor in constants for each in (*rows, *columns)] == [True, False] and len(rows) == 1
 
 
 def _slides_innermost(op: LinalgOp) -> bool:

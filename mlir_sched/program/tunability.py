@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mlir_sched.program.settling import CLEARLY_FASTER, is_far_faster
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.space import Space
+from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 
@@ -20,7 +21,9 @@ time. Under IREE's data tiling most products can have none: a search that spent 
 ended at 125 ms in place of 104."""
 
 
-def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
+def worth_tuning(
+    built: Sequence[BuiltVariant], space: Space, target: Target, settled: Collection[str] = ()
+) -> list[BuiltVariant]:
     """Return the variants that are worth tuning, the fastest untuned one first.
 
     Each has a dispatch to tune; of several variants with the same dispatches only the fastest is returned. The default
@@ -29,6 +32,12 @@ def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) ->
     they make may be many times slower than a script's. A variant that refines another one takes its place, and its
     rank: without scripts it is slow. A variant in the calling thread is returned only where several threads save it
     :data:`SAVED_S` at most.
+
+    Args:
+        built: The variants, the default first.
+        space: The transform modules.
+        target: What is compiled for.
+        settled: Names of the variants that leave the others no chance, some of them not in ``built`` but refined.
     """
     ratios = {b.variant.name: b.timing.ratio for b in built if b.timing is not None}
 
@@ -42,8 +51,10 @@ def worth_tuning(built: Sequence[BuiltVariant], space: Space, target: Target) ->
     tunable = [b for b in tunable if not b.variant.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)]
     refined = {b.variant.refines for b in tunable}
     tunable = [b for b in tunable if b.variant.name not in refined]
-    if any(is_far_faster(b.variant.refines or b.variant.name, rank(b), built[0]) for b in tunable if b is not built[0]):
-        tunable = [b for b in tunable if b is not built[0]]
+    others = [b for b in tunable if b is not built[0]]
+    names = [b.variant.refines or b.variant.name for b in others]
+    if any(n in settled or is_far_faster(n, rank(b), built[0]) for n, b in zip(names, others, strict=True)):
+        tunable = others
     fastest: dict[tuple[object, ...], BuiltVariant] = {}
     for variant in sorted(tunable, key=rank, reverse=True):
         dispatches = tuple((t.dispatch or t.name, t.inputs, t.outputs, t.weight) for t in variant.model.tasks)
@@ -61,14 +72,16 @@ def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | 
 
 
 def promising(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:
-    """Return the variants but those with less than :data:`TUNABLE` of their time in tunable dispatches.
+    """Return the variants that may become the fastest in the time of a search.
 
-    Such a variant is about as fast as it can become; it competes at the end as it is. All are returned where no variant
-    has more. A variant without a profile counts as tunable.
+    A variant with less than :data:`TUNABLE` of its time in tunable dispatches is about as fast as it can become, and
+    competes at the end as it is; all are returned where no variant has more. A variant without a profile counts as
+    tunable. The default is not returned beside a refinement, such as packed weights, which has scripts for as many ops.
     """
     shares = [tunable_share(b, space, target) for b in built]
-    found = [b for b, share in zip(built, shares, strict=True) if share is None or share >= TUNABLE]
-    return found or list(built)
+    found = [b for b, share in zip(built, shares, strict=True) if share is None or share >= TUNABLE] or list(built)
+    refined = any(b.variant.refines for b in found)
+    return [b for b in found if not (refined and b.variant.base == DEFAULT)]
 
 
 def can_tune(task: Task, space: Space, target: Target) -> bool:

@@ -46,9 +46,13 @@ class Variant:
         return self.rewrite.refines if self.rewrite else ""
 
     @property
-    def extends(self) -> str:
-        """Name of the variant with all of this one's rewrite but its last part; empty for none."""
-        return self.rewrite.extends if self.rewrite else ""
+    def parts(self) -> tuple[str, ...]:
+        """Names of the rewrites that it makes one after the other, other algorithms left out; its name without any."""
+        return tuple(self.base.split("+"))
+
+    def extends(self, other: Variant) -> bool:
+        """Say whether it has all parts of another variant and more, and both are refinements."""
+        return bool(self.refines and other.refines) and {*other.parts} < {*self.parts}
 
     @property
     def base(self) -> str:

@@ -10,6 +10,8 @@ from mlir_sched.targets.target import Target
 
 DEFAULT = "default"
 """Name of the variant without flags: the default code of ``iree-compile``."""
+DATA_TILING = "data-tiling"
+"""Name of the variant with IREE's own packing of matrices."""
 
 
 def device_decides() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from mlir_sched.compiler.program_flags import FUSED_PADDING
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
-from mlir_sched.targets.kind import DEFAULT, TargetKind
+from mlir_sched.targets.kind import DATA_TILING, DEFAULT, TargetKind
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 from mlir_sched.targets.resolved import integer, resolve
 from mlir_sched.targets.runtime_tools import local_task_workers
@@ -123,7 +123,7 @@ KIND = TargetKind(
     {
         DEFAULT: (),
         "O3": ("--iree-opt-level=O3",),
-        "data-tiling": ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all"),
+        DATA_TILING: ("--iree-opt-data-tiling", "--iree-llvmcpu-enable-ukernels=all"),
         # No padded copy: a tuned padded depthwise convolution takes 75 us instead of 130 us, a tuned conv1d 56 us
         # instead of 61 us.
         "fused-padding": (FUSED_PADDING,),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.building import Choice
+from mlir_sched.program.choice import Choice
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -26,6 +26,10 @@ from mlir_sched.tuning.options import TuneOptions
 COVERING_BUILDS = 10.0
 """Seconds to give every dispatch of a program two candidates, its untuned code included, relative to those that the
 program took to be compiled and taken apart. Source: ResNet-50 on a core of a Zen 4, 33 dispatches, 75 s and 7 s."""
+MOST_COMPILED, LARGE_BUILD_S = 2, 1.5
+"""Most variants that a run by time compiles beside the default if a program takes at least so many seconds to be
+compiled: with the emitted program, and the one with other algorithms, four. Further flags of IREE make a network hardly
+faster, and cost the time of a dozen candidates each."""
 VARIANT_CALLS = 8
 """Calls that the check and the timing of a variant take at least: three checks, and two pairs with the default."""
 
@@ -55,6 +59,7 @@ class VariantChoice(Choice):
     timing_s: float = 0.0
     build_s: float = 0.0
     _compiled: list[str] = field(default_factory=list)
+    _failed: int = 0
 
     @staticmethod
     def of(
@@ -94,10 +99,32 @@ class VariantChoice(Choice):
         exploring_s = EXPLORATION * (self.end - time.monotonic())
         return self._decided(name, wanted=2 * COVERING_BUILDS * self.build_s <= exploring_s and self._has_time())
 
+    def fails(self, name: str) -> None:
+        """Note that a variant that was wanted does not compile: another one may be compiled in its place."""
+        assert name
+        self._failed += 1
+
+    def expected(self, name: str) -> str:
+        """Return the variant that the default's profile speaks for, the same in every run that goes on with this."""
+        decided: str = self.store.decide(f"{self.key}-expected", lambda: name)
+        return decided
+
+    def refines_at_once(self) -> bool:
+        """Say whether only what refines the variant is compiled that the default's profile speaks for.
+
+        Without scripts a refinement is slower than the variant: that takes time to give its dispatches candidates.
+        """
+        searching_s = self.end - time.monotonic() - self.build_s
+        at_once = self.hurried and COVERING_BUILDS * self.build_s <= searching_s
+        decided: bool = self.store.decide(f"{self.key}-at-once", lambda: at_once)
+        return decided
+
     def _has_time(self) -> bool:
         """Say whether one more variant can be compiled, and all that are compiled timed, until then."""
-        timing_s = self.timing_s * (len(self._compiled) + 1)
-        return time.monotonic() + self.build_s + timing_s < self.until
+        compiled = len(self._compiled) - self._failed
+        if self.build_s >= LARGE_BUILD_S and compiled >= MOST_COMPILED:
+            return False
+        return time.monotonic() + self.build_s + self.timing_s * (compiled + 1) < self.until
 
     def _decided(self, name: str, *, wanted: bool) -> bool:
         """Return whether a variant was wanted when the run began; where no process has decided that, take note."""
@@ -125,7 +152,7 @@ class VariantChoice(Choice):
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread, for all runs on as many threads.
 
-        A program that takes almost :data:`~mlir_sched.program.building.SHORT_S` is above it in one process and below it
+        A program that takes almost :data:`~mlir_sched.program.choosing.SHORT_S` is above it in one process and below it
         in another: a resumed run would have other variants, and so begin anew.
         """
         decided: list[str] = self.store.decide(f"{self.key}-short-{self.threads}", lambda: list(names))

@@ -10,7 +10,7 @@ Source: Jamieson & Talwalkar, "Non-stochastic Best Arm Identification and Hyperp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -93,6 +93,7 @@ class VariantSearch:
         events: SearchEvents,
         time_programs: Callable[[Sequence[ProgramSearch]], Mapping[str, float]],
         algorithms: AlgorithmChoice | None = None,
+        settled: Collection[str] = (),
     ) -> VariantSearch:
         """Return the search over the variants of a model, of which at least one has a dispatch that can be tuned.
 
@@ -100,9 +101,10 @@ class VariantSearch:
             run, time_programs, algorithms: As the attributes.
             built: All variants, the default first.
             events: Is told what happens in the searches.
+            settled: Names of the variants that leave the others no chance.
         """
-        by_name = {b.variant.name: b for b in built}
-        names = run.decide("tuned", lambda: [b.variant.name for b in worth_tuning(built, run.space, run.target)])
+        by_name, space, target = {b.variant.name: b for b in built}, run.space, run.target
+        names = run.decide("tuned", lambda: [b.variant.name for b in worth_tuning(built, space, target, settled)])
         if run.budget.by_time:  # by time, the dispatches that matter most come first
             by_name |= {name: profiled(by_name[name], run.target) for name in names}
             of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]

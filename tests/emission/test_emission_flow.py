@@ -22,7 +22,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, as_untuned
-from mlir_sched.program.building import BuiltVariants
+from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant

@@ -11,7 +11,7 @@ import numpy as np
 from payloads import matmul
 
 from mlir_sched.emission.interim import interim_times
-from mlir_sched.program.building import build_variants
+from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace

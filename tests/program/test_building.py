@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 from attention_programs import layer
-from channels_first_networks import network
+from channels_first_networks import network, separable
 from rewriting import write
 
-from mlir_sched.program.building import NO_TIME_TO_COMPILE, Choice, build_variants
+from mlir_sched.program.choice import NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
+from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.settling import SETTLED, SETTLING
 from mlir_sched.program.variant import ATTENTION, LAYOUT
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
+
+FEWER, REFINED = f"{LAYOUT}+packed_weights", f"{LAYOUT}+packed_weights+fused_padding"
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,17 @@ class Told(Choice):
         return self.settled
 
 
+class AtOnce(Told):
+    """A choice that has what the profile speaks for refined at once."""
+
+    def refines_at_once(self) -> bool:
+        return True
+
+    @property
+    def hurried(self) -> bool:
+        return True
+
+
 def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> None:
     choice = Told(settled=True)
     with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
@@ -58,6 +72,31 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
     assert choice.asked[:2] == [LAYOUT, "settles"]
     assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
     assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}
+    assert variants.settled == ()
+    refinements = [name for name in choice.asked[2:] if "packed_weights" in name]
+    assert choice.asked[2:] == [*refinements, "data-tiling", *choice.asked[3 + len(refinements) :]]
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
+    settled: bool, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = write(tmp_path, separable())
+    monkeypatch.setattr("mlir_sched.program.settling.EXPECTED_SHARE", -1.0)
+    choice = AtOnce(settled=settled, wanted=(LAYOUT, REFINED, FEWER))
+    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
+        variants = build_variants(model, here, runner, (), choice)
+    built = [each.variant.name for each in variants.built]
+    if settled:
+        assert built == ["default", REFINED, FEWER]
+        assert variants.settled == (LAYOUT,)
+        assert variants.left_out[LAYOUT] == REFINED_AT_ONCE
+        assert set(variants.left_out.values()) == {REFINED_AT_ONCE, SETTLED.format(LAYOUT)}
+    else:
+        assert sorted(built) == sorted(["default", REFINED, FEWER, LAYOUT])
+        assert variants.settled == ()
+    assert choice.asked[:2] == [REFINED, "settles"]
+    assert all(each.timing is not None for each in variants.built)
 
 
 def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
@@ -86,7 +125,7 @@ class Hurried(Told):
 
     def expects(self, *, call_s: float, build_s: float) -> None:
         assert build_s > 0.0
-        assert bool(self.asked) == bool(call_s), "the time to compile is known before any other variant is asked for"
+        assert not self.asked, "the times are known before any other variant is asked for"
         self.expected_s = call_s
 
 
@@ -97,4 +136,5 @@ def test_in_a_hurry_the_times_of_the_default_are_known_before_refinements_are_co
     with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
         (default,) = build_variants(model, here, runner, (), choice).built
     assert default.timing is not None
-    assert choice.expected_s == default.timing.median_s, "and it is not timed again where no other is compiled"
+    assert default.profile is not None
+    assert choice.expected_s == default.profile.total_s

@@ -11,7 +11,8 @@ from rewriting import write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import FailureClass, UserError
-from mlir_sched.program.building import Choice, build_variants
+from mlir_sched.program.choice import Choice
+from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target

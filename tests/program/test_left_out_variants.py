@@ -14,8 +14,9 @@ from rewriting import rewritten_variants, write
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program import building
-from mlir_sched.program.building import EXTENDED, Choice, build_variants
+from mlir_sched.program import building, choosing
+from mlir_sched.program.choice import EXTENDED, Choice
+from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.rewritten import ALL, RewrittenVariants
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.reasons import reason
@@ -44,10 +45,10 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
             raise failing[variant.name]
         return whole(path, target, variant, *others)
 
-    monkeypatch.setattr(building, "build_variant", build_variant)
-    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
+    monkeypatch.setattr(choosing, "build_variant", build_variant)
+    monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))
     no_rewrite = RewrittenVariants((), {"r": "no"}, ("t",))
-    monkeypatch.setattr(building, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
+    monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
     found = build_variants(model, cases.TARGET, cast("Runner", None))
     assert found.built[0].variant.name == "default"
     assert {name: found.left_out[name] for name in ("O3", "data-tiling", "r")} == {
@@ -82,12 +83,13 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
             raise ModelCompileError("error: no")
         return BuiltVariant(variant, Model(str(path), (), (), target.flags), variant.name.encode(), None, ())
 
-    scripts = [RewriteScript("a", "@a", ""), RewriteScript("a+b", "@b", "", extends="a")]
+    scripts = [RewriteScript(name, "@r", "", refines="default") for name in ("a", "a+b")]
     rewritten = RewrittenVariants(tuple(Variant(script.name, (), script) for script in scripts))
-    monkeypatch.setattr(building, "build_variant", build_variant)
-    monkeypatch.setattr(building, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
-    monkeypatch.setattr(building, "program_hash", lambda vmfb: vmfb.decode())
-    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
+    for module in (building, choosing):
+        monkeypatch.setattr(module, "build_variant", build_variant)
+    monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
+    monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
+    monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))
     found = build_variants(model, cases.TARGET, cast("Runner", None), choice=NoneExtended())
     assert built in [b.variant.name for b in found.built]
     (left_out,) = {"a", "a+b"} - {built}

@@ -16,7 +16,8 @@ from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
-from mlir_sched.program.building import BuiltVariants, Choice, build_variants
+from mlir_sched.program.choice import Choice
+from mlir_sched.program.choosing import BuiltVariants, build_variants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
@@ -69,7 +70,7 @@ def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_
 
 
 def test_a_long_program_is_not_tried_there(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlir_sched.program.building.SHORT_S", 0.0)
+    monkeypatch.setattr("mlir_sched.program.choosing.SHORT_S", 0.0)
     built = variants(tmp_path / "model.mlir", here, local_sync=True).built
     assert not any(b.variant.local_sync for b in built)
 

@@ -10,7 +10,7 @@ from speedups import timing
 
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.settling import channels_first_share, is_far_faster
+from mlir_sched.program.settling import SETTLING, attention_share, channels_first_share, expected_of, is_far_faster
 from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import ATTENTION, LAYOUT, BuiltVariant, Variant
 from mlir_sched.space.space import Space
@@ -73,3 +73,33 @@ def test_a_gain_is_enough_where_the_default_spends_its_time_in_the_other_layout(
     other = replace(built(name, ratio), model=built(name, ratio, channels_last=True).model)
     tuned = [variant.variant.name for variant in worth_tuning([default, other], SPACE, TARGET)]
     assert ("default" not in tuned) is settles
+    tuned = [variant.variant.name for variant in worth_tuning([default, other], SPACE, TARGET, settled=[name])]
+    assert tuned == [name]
+
+
+@pytest.mark.parametrize(("constants", "share"), [((0,), 0.25), ((1,), 0.0), ((0, 1), 0.0), ((), 0.0)])
+def test_a_product_of_constant_rows_with_columns_has_its_channels_first(
+    constants: tuple[int, ...], share: float
+) -> None:
+    default = built("default", 1.0, {"convolution": 3.0, "product": 1.0}, channels_last=True)
+    convolution, product = default.model.tasks
+    assert product.dispatch is not None
+    (op,) = (op for op in product.dispatch.ops if op.kind is OpKind.CONTRACTION)
+    inputs = tuple(operand.tensor for operand in op.inputs)
+    product = replace(product, inputs=inputs, constants=constants)
+    default = replace(default, model=replace(default.model, tasks=(convolution, product)))
+    assert channels_first_share(default) == pytest.approx(share)
+
+
+def test_the_profile_speaks_for_what_replaces_most_of_the_time() -> None:
+    default = built("default", 1.0, {"convolution": 4.0, "product": 5.0, "attention": 6.0})
+    (convolution, product) = default.model.tasks
+    attention = replace(product, name="attention", source="iree_linalg_ext.attention ...", dispatch=None)
+    default = replace(default, model=replace(default.model, tasks=(convolution, product, attention)))
+    assert attention_share(default) == pytest.approx(0.4)
+    assert expected_of(default, SETTLING) == [ATTENTION]
+    assert expected_of(default, [LAYOUT]) == []
+    assert is_far_faster(ATTENTION, 1.1, default)
+    more = replace(default, profile=ProgramProfile({"convolution": 9.0, "product": 1.0, "attention": 6.0}, {}))
+    assert expected_of(more, SETTLING) == [LAYOUT, ATTENTION]
+    assert expected_of(replace(default, profile=None), SETTLING) == []

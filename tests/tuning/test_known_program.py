@@ -14,8 +14,9 @@ from channels_first_networks import SHAPES, two_shapes
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.outcome import Timing
-from mlir_sched.program import building
-from mlir_sched.program.building import Choice, build_variants
+from mlir_sched.program import choosing
+from mlir_sched.program.choice import CHOSEN_BEFORE, Choice
+from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.variant import LAYOUT, BuiltVariant
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
@@ -116,8 +117,8 @@ def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_
         del runner
         return tuple(replace(b, timing=Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0)) for b in built), {}
 
-    monkeypatch.setattr(building, "time_variants", timed)
+    monkeypatch.setattr(choosing, "time_variants", timed)
     found = build_variants(path, cases.TARGET, cast("Runner", None), choice=Knowing(decisions, settled=settled))
     others = {built.variant.name for built in found.built} - {"default", LAYOUT}
     assert others == set(chosen)
-    assert (building.CHOSEN_BEFORE in found.left_out.values()) == (not settled)
+    assert (CHOSEN_BEFORE in found.left_out.values()) == (not settled)

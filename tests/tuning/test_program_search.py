@@ -29,7 +29,13 @@ from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
 from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.task_demand import demand_of
-from mlir_sched.tuning.variant_choice import COVERING_BUILDS, VARIANT_CALLS, VariantChoice
+from mlir_sched.tuning.variant_choice import (
+    COVERING_BUILDS,
+    LARGE_BUILD_S,
+    MOST_COMPILED,
+    VARIANT_CALLS,
+    VariantChoice,
+)
 
 SHAPES = {"light": (64, 96, 32), "heavy": (128, 64, 48), "other": (32, 64, 96)}
 WEIGHTS = {"light": 1, "heavy": 5, "other": 2}
@@ -318,6 +324,38 @@ def test_a_variant_is_compiled_beside_its_extension_where_the_search_has_time_fo
             choice.keep()
             resumed = VariantChoice.of(model, TARGET, options, store, 0.0 if wanted else time.monotonic())
             assert resumed.wants_beside("b") is wanted
+
+
+def test_a_run_by_time_compiles_few_variants_of_a_large_program(tmp_path: Path) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        for build_s, wanted in ((LARGE_BUILD_S, "ab d"), (0.9 * LARGE_BUILD_S, "abcde")):
+            options = TuneOptions(minutes=30.0, seed=int(build_s == LARGE_BUILD_S))
+            choice = VariantChoice.of(model, TARGET, options, store, time.monotonic())
+            choice.expects(call_s=0.0, build_s=build_s)
+            assert [choice.wants(name) for name in "abc"] == [name in wanted for name in "abc"]
+            choice.fails("b")
+            assert [choice.wants(name) for name in "de"] == [name in wanted for name in "de"]
+        assert MOST_COMPILED == 2
+
+
+def test_a_variant_is_refined_at_once_where_the_search_has_time_for_it_and_so_in_a_resumed_run(tmp_path: Path) -> None:
+    model, build_s = tmp_path / "model.mlir", 3.0
+    model.write_text("module {}")
+    least_s = (1 + COVERING_BUILDS) * build_s / (1 - SET_ASIDE)
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        for options, refined in (
+            (TuneOptions(minutes=0.9 * least_s / 60), False),
+            (TuneOptions(minutes=1.1 * least_s / 60), True),
+            (TuneOptions(trials=5), False),
+        ):
+            choice, resumed = (VariantChoice.of(model, TARGET, options, store, time.monotonic()) for _ in range(2))
+            choice.expects(call_s=0.0, build_s=build_s)
+            assert choice.refines_at_once() is refined
+            assert choice.expected(LAYOUT) == resumed.expected("") == LAYOUT
+            resumed.expects(call_s=0.0, build_s=1e6 if refined else 0.0)
+            assert resumed.refines_at_once() is refined
 
 
 def test_what_a_variant_settles_stays_settled_when_the_run_goes_on(tmp_path: Path) -> None:

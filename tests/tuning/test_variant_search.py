@@ -350,6 +350,8 @@ def test_a_refined_variant_is_tuned_in_the_place_of_the_variant_that_it_refines(
     assert [b.variant.name for b in tuned] == ["refined", "default"]
     tuned = worth_tuning([default, layout, other], SPACE, TARGET)
     assert [b.variant.name for b in tuned] == ["layout", "rewritten", "default"]
+    assert [b.variant.name for b in promising([slow, default, other], SPACE, TARGET)] == ["refined", "rewritten"]
+    assert promising([default, other], SPACE, TARGET) == [default, other]
 
 
 def test_the_default_is_not_tuned_where_another_variant_is_far_faster_without_scripts() -> None:

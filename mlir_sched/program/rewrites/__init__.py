@@ -40,11 +40,17 @@ def cpu_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
     """Return every rewrite that is worth trying on ``cores`` cores of a CPU."""
     transposed = (TransposedConvolution(split) for split in range(3))
     padded = (PaddedConvolution(), ReshapedPadding())
-    network = (ChannelsLast(cancel=True), PackedWeights())
-    packed = (PackedWeights(), Composition(*network), Composition(*network, FusedPadding()))
     attention = (DecomposedAttention(), Composition(DecomposedAttention(), PackedWeights()))
-    layouts = (ChannelsLast(), *packed, ContiguousFilters())
+    layout = ChannelsLast(cancel=True)
+    refined = (*_refined(layout), *_refined(layout, DecomposedAttention()))
+    layouts: tuple[ProgramRewrite, ...] = (ChannelsLast(), PackedWeights(), *refined, ContiguousFilters())
     return (SingleDispatch(), SplitReduction(cores), *attention, *layouts, *padded, Winograd(), *transposed)
+
+
+def _refined(first: ProgramRewrite, *others: ProgramRewrite) -> tuple[ProgramRewrite, ...]:
+    """Return what refines the layout of a network: packed weights, without and with fused padding."""
+    packed = (first, *others, PackedWeights())
+    return Composition(*packed), Composition(*packed, FusedPadding())
 
 
 def gpu_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:

@@ -12,6 +12,7 @@ from iree.compiler import ir
 
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.composition import Composition, rewritten
+from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
 from mlir_sched.program.rewrites.fused_padding import FusedPadding
 from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
@@ -42,9 +43,10 @@ def with_algorithms(name: str, shapes: Sequence[str]) -> ProgramRewrite:
     """Return a rewrite that computes convolutions of some shapes by another algorithm, and is as before otherwise.
 
     Args:
-        name: Name of the rewrite: ``channels_last``, or that with packed weights, or with fused padding, too.
+        name: Name of the rewrite: ``channels_last``, or a rewrite that refines it.
         shapes: At least one of :func:`other_algorithms`.
     """
     _, *others = name.split("+")
-    further = [part for part in (PackedWeights(), FusedPadding()) if part.name in others]
+    refining = (DecomposedAttention(), PackedWeights(), FusedPadding())
+    further = [part for part in refining if part.name in others]
     return Composition(ChannelsLast(cancel=True), Winograd(shapes), *further)

@@ -27,7 +27,6 @@ class Composition(ProgramRewrite):
         self.name = "+".join(part.name for part in self.parts)
         self.flags = tuple(dict.fromkeys(flag for part in self.parts for flag in part.flags))
         self.refines = first.name if others[-1].refines else ""
-        self.extends = "+".join(part.name for part in self.parts[:-1])
 
     @property
     def mark(self) -> str:

@@ -58,11 +58,16 @@ def append_function(
 
 
 def match_dag(root: Any, leaves: Sequence[Any], handle: Any) -> None:
-    """Emit a comparison of an op, and of all ops that it is computed from down to the leaves, with their clones."""
+    """Emit a comparison of an op, and of all ops that it is computed from down to the leaves, with their clones.
+
+    Where the leaves are the operands of the op, two of them may be one value here and two elsewhere.
+    """
     block = append_dag(handle, [leaf.type for leaf in leaves])
-    values = dict(zip(leaves, block.arguments, strict=True))
     with ir.InsertionPoint(block):
-        _clone(root, values)
+        if list(root.operands) == list(leaves):
+            copied(root, list(block.arguments))
+        else:
+            _clone(root, dict(zip(leaves, block.arguments, strict=True)))
         transform.YieldOp()
 
 

@@ -15,13 +15,11 @@ class ProgramRewrite(ABC):
         flags: Further flags of ``iree-compile`` that the rewritten program needs to be fast.
         refines: Name of the program variant that this rewrite improves on once its dispatches have scripts; without
             scripts the rewritten program is far slower than with them. Empty for a rewrite that is no such refinement.
-        extends: Name of the rewrite that has all parts of this one but the last; empty for a rewrite of one part.
     """
 
     name: str
     flags: tuple[str, ...] = ()
     refines: str = ""
-    extends: str = ""
 
     @property
     def mark(self) -> str:

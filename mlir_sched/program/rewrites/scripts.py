@@ -111,4 +111,4 @@ def _script(rewrite: ProgramRewrite, program: ir.Module) -> RewriteScript:
     library = new_library()
     symbol = rewrite.append(library, program)
     text = print_module(library)
-    return RewriteScript(rewrite.name, symbol, text, rewrite.flags, rewrite.refines, rewrite.extends, rewrite.mark)
+    return RewriteScript(rewrite.name, symbol, text, rewrite.flags, rewrite.refines, rewrite.mark)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from attention_programs import PLAIN, SIZES, TANH, Attention, causal, layer
+from attention_programs import PLAIN, SIZES, TANH, Attention, causal, layer, network_with_attention
+from channels_first_networks import weights
 from iree_cases import FLAGS, TARGET
 from rewriting import applies, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.pipeline import tune
-from mlir_sched.program.rewrites import Composition, DecomposedAttention, PackedWeights
+from mlir_sched.program.rewrites import ChannelsLast, Composition, DecomposedAttention, PackedWeights
+from mlir_sched.program.variant import LAYOUT
 from mlir_sched.tuning.options import TuneOptions
 
 REWRITE = DecomposedAttention()
@@ -104,6 +107,26 @@ def test_the_weights_of_a_layer_are_packed_as_well(tmp_path: Path) -> None:
     names = {variant.name: variant.refines for variant in rewritten_variants(model, TARGET).variants}
     assert names["decomposed_attention"] == ""
     assert names[BOTH.name] == "decomposed_attention"
+
+
+def test_a_network_with_attention_is_computed_channels_last_with_its_attention_decomposed(tmp_path: Path) -> None:
+    whole = Composition(ChannelsLast(cancel=True), DecomposedAttention(), PackedWeights())
+    model = write(tmp_path, network_with_attention())
+    found = {variant.name: variant for variant in rewritten_variants(model, TARGET).variants}
+    layout = found[f"{LAYOUT}+packed_weights"]
+    assert found[whole.name].extends(layout)
+    assert found[whole.name].refines == LAYOUT
+    flags = library_for(whole, model, tmp_path)
+    marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
+    assert marks["packed_weights"] == 1
+    assert "iree_linalg_ext.attention" not in compiled_to(model, flags, "flow")
+    image = np.random.default_rng(0).integers(-2, 3, (1, 8, 8, 8)).astype(np.float32)
+    first, second = (np.array(json.loads(weights(taps, n))) for n, taps in enumerate(("32x8", "64x32")))
+    pixels = second @ (first @ image.reshape(8, 64))
+    scores = np.exp(0.001 * pixels.T @ pixels)
+    expected = pixels @ (scores / scores.sum(axis=1, keepdims=True)).T
+    found = run(compile_to_bytes(model, flags), [image])
+    np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.usefixtures("short_sessions")

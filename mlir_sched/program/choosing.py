@@ -1,0 +1,285 @@
+"""The variants of a model: which are compiled and timed, one after the other, until one leaves the others no chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mlir_sched.compiler import ModelCompileError
+from mlir_sched.compiler.binary_hash import program_hash
+from mlir_sched.compiler.worker_process import JobError
+from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.parameters import ParameterFile
+from mlir_sched.program.building import build_variant, fastest, first_variant, profiled, profiled_first, time_variants
+from mlir_sched.program.choice import CHOSEN_BEFORE, EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
+from mlir_sched.program.program_space import DEFAULT_ONLY, VARIANT, ProgramSpace, other_algorithms_in
+from mlir_sched.program.rewritten import RewrittenVariants, decided_variant, rewriting
+from mlir_sched.program.settling import SETTLED, SETTLING, expected_of, is_far_faster
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.reasons import reason
+from mlir_sched.runner import Runner
+from mlir_sched.sampling import Value
+from mlir_sched.targets import target_kind
+from mlir_sched.targets.kind import DATA_TILING
+from mlir_sched.targets.target import Target
+
+SHORT_S = 5e-3
+"""Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
+
+
+@dataclass(frozen=True)
+class BuiltVariants:
+    """The variants of one model.
+
+    Attributes:
+        built: The variants that IREE compiles, the default first.
+        left_out: Why variants that do not compile or that cannot be timed do not compete, by name, in one short
+            sentence each.
+        internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one variant.
+        space: The decisions between variants that the program has.
+        settled: Names of the variants that leave the others no chance, whether they are in ``built`` or only refined.
+    """
+
+    built: tuple[BuiltVariant, ...]
+    left_out: Mapping[str, str]
+    internal_errors: tuple[str, ...] = ()
+    space: ProgramSpace = DEFAULT_ONLY
+    settled: tuple[str, ...] = ()
+
+    def with_variant(self, built: BuiltVariant, left_out: Mapping[str, str]) -> BuiltVariants:
+        """Return the variants with one that a search has composed, unless it is there, and with further reasons."""
+        known = built.variant in [each.variant for each in self.built]
+        all_built = self.built if known else (*self.built, built)
+        return replace(self, built=all_built, left_out={**self.left_out, **left_out})
+
+
+def build_variants(
+    path: Path,
+    target: Target,
+    runner: Runner,
+    parameters: tuple[ParameterFile, ...] = (),
+    choice: Choice | None = None,
+    *,
+    local_sync: bool = True,
+) -> BuiltVariants:
+    """Compile the model under every variant of the target and time all of them, interleaved with the default.
+
+    The variants of :data:`SETTLING` come first: where one of them makes the program far faster, only variants that
+    refine it follow. In a hurry, a refinement may be compiled at once, without the variant itself, where the profile of
+    the default speaks for it. A variant that compiles to the same code as an earlier variant is neither in ``built``
+    nor in ``left_out``. On several threads a short program is also timed in the calling thread, under every variant.
+
+    Args:
+        path: The model.
+        target: What to compile for.
+        runner: Times the programs.
+        parameters: Files with the model's weights.
+        choice: Says which variants are compiled; all of them by default, unless one of them settles it.
+        local_sync: Whether programs may run in the calling thread when the target has several threads.
+
+    Raises:
+        ModelCompileError: IREE does not compile the default variant.
+        UserError: The file is no program that can be tuned, or the default variant cannot be run or checked.
+    """
+    choice = choice or Choice()
+    default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
+    with rewriting(path, target) as found:
+        first = first_variant(path, target, default, parameters, runner)
+        rewritten = found()
+    choosing = _Choosing(path, target, runner, parameters, choice, (*flagged, *rewritten.variants), (first,))
+    choosing.run(rewritten)
+    if local_sync and target.cores > 1:
+        choosing.time_in_calling_thread()
+    names = tuple(variant.name for variant in (default, *choosing.variants))
+    return BuiltVariants(
+        choosing.timed,
+        {**choosing.left_out, **rewritten.left_out},
+        (*rewritten.internal_errors, *choosing.errors),
+        ProgramSpace(names, rewritten.shapes),
+        tuple(choosing.settled),
+    )
+
+
+@dataclass
+class _Choosing:
+    """The variants of one model while they are compiled and timed.
+
+    Attributes:
+        path, target, runner, parameters, choice: As the arguments of :func:`build_variants`.
+        variants: All variants but the default.
+        timed: The variants that were compiled so far, the default first; all were timed once the run is over.
+        left_out: Why variants are left out so far, by name.
+        errors: Tracebacks of mlir-sched's own errors so far.
+        settled: Those of :data:`SETTLING` that leave the others no chance.
+    """
+
+    path: Path
+    target: Target
+    runner: Runner
+    parameters: tuple[ParameterFile, ...]
+    choice: Choice
+    variants: Sequence[Variant]
+    timed: tuple[BuiltVariant, ...]
+    left_out: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    settled: list[str] = field(default_factory=list)
+
+    def run(self, rewritten: RewrittenVariants) -> None:
+        """Compile and time the variants."""
+        self.choice.expects(call_s=0.0, build_s=self.default.build_s)
+        early, expected = [variant for variant in self.variants if variant.name in SETTLING], ""
+        if self.choice.hurried:
+            self._learn_how_long_calls_take()
+        if self.choice.hurried and self.default.profile is not None:
+            (expected, *_) = *expected_of(self.default, [variant.name for variant in early]), ""
+            expected = self.choice.expected(expected)
+            early = [variant for variant in early if variant.name == expected]
+        chosen = self._chosen_before(rewritten.shapes)
+        if expected and self.choice.refines_at_once():
+            self._refine_at_once(expected, chosen)
+        if not self.settled:
+            self._settle(early)
+        self._rest(chosen)
+
+    @property
+    def default(self) -> BuiltVariant:
+        """The default variant."""
+        return self.timed[0]
+
+    def time_in_calling_thread(self) -> None:
+        """Time the short programs in the calling thread, too, as further variants."""
+        now = [b.variant.name for b in self.timed if b.timing is not None and b.timing.median_s <= SHORT_S]
+        names = self.choice.short(now)
+        short = [b for b in self.timed if b.variant.name in names]
+        if self.default in short:
+            there = [replace(built, variant=built.variant.in_calling_thread()) for built in short]
+            (_, *timed), failed = time_variants([self.default, *there], self.runner)
+            self.timed, self.left_out = (*self.timed, *timed), self.left_out | failed
+
+    def _learn_how_long_calls_take(self) -> None:
+        """Profile the default, or time it where IREE records nothing, and tell the choice how long a call takes."""
+        first = profiled_first(self.default, self.target)
+        if first.profile is None:
+            (first,), _ = time_variants([first], self.runner)
+        self.timed = (first,)
+        call_s = first.profile.total_s if first.profile else first.measured.median_s
+        self.choice.expects(call_s=call_s, build_s=first.build_s)
+
+    def _refine_at_once(self, name: str, chosen: Variant | None) -> None:
+        """Compile what refines a variant, the first one that compiles, and time it beside the default."""
+        refinements = [variant for variant in (chosen, *self.variants) if variant and variant.refines == name]
+        for variant in sorted(refinements, key=lambda variant: (variant is not chosen, -len(variant.parts))):
+            if built := self._build([variant], chosen):
+                self._time(self.default, built)
+                self._note_settled(name, variant)
+                break
+        if self.settled:
+            self.left_out[name] = REFINED_AT_ONCE
+
+    def _settle(self, early: Sequence[Variant]) -> None:
+        """Compile and time variants that may leave the others no chance."""
+        if built := self._build(early):
+            self._time(self.default, built)
+            self.timed = (profiled(self.default, self.target), *self.timed[1:])
+            for each in built:
+                self._note_settled(each.variant.name, each.variant)
+
+    def _note_settled(self, name: str, judged: Variant) -> None:
+        """Note whether one of :data:`SETTLING` leaves the others no chance.
+
+        Args:
+            name: Its name.
+            judged: Itself, or what refines it: the variant that was timed.
+        """
+        for timing in (b.timing for b in self.timed if b.variant is judged and b.timing is not None):
+            far_faster = is_far_faster(name, timing.ratio, self.default)
+            self.settled += [name] if self.choice.settles(name, far_faster=far_faster) else []
+
+    def _rest(self, chosen: Variant | None) -> None:
+        """Compile and time the variants that have a chance beside those that were timed."""
+        done = {*self.left_out, *(b.variant.name for b in self.timed)}
+        others = [variant for variant in self.variants if variant.name not in done]
+        for variant in others if self.settled else ():
+            if variant.refines not in self.settled:
+                self.left_out[variant.name] = SETTLED.format(" and ".join(self.settled))
+        wanted = [variant for variant in others if variant.name not in self.left_out]
+        if chosen and chosen.name not in done:
+            wanted = [chosen, *(variant for variant in wanted if variant.name not in (chosen.name, chosen.base))]
+        built = self._build(_in_order(wanted, chosen), chosen)
+        if self.settled:
+            self._time(fastest(self.timed), built)
+        elif distinct := _distinct([self.default, *built, *self.timed[1:]])[1:]:
+            self.timed = self.timed[:1]
+            self._time(self.default, distinct)
+        elif self.default.timing is None:
+            self._time(self.default, [])
+
+    def _build(self, variants: Sequence[Variant], chosen: Variant | None = None) -> list[BuiltVariant]:
+        """Compile variants, in their order, without timing them; those that fail or are not wanted are left out.
+
+        Args:
+            variants: The variants.
+            chosen: The one that an earlier run decided on; None without such decisions.
+        """
+        built = list[BuiltVariant]()
+        for variant in variants:
+            others = [b.variant for b in (*self.timed[1:], *built)]
+            extended = any(other.extends(variant) for other in others)
+            rival = EXTENDED if extended else CHOSEN_BEFORE if chosen in others else ""
+            if not (self.choice.wants_beside(variant.name) if rival else self.choice.wants(variant.name)):
+                self.left_out[variant.name] = rival or NO_TIME_TO_COMPILE
+                continue
+            try:
+                not_run = self.default.model.not_run
+                built.append(build_variant(self.path, self.target, variant, self.parameters, not_run))
+                continue
+            except (UserError, ModelCompileError) as error:
+                self.left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
+            except JobError as error:
+                self.left_out[variant.name] = reason(str(error))
+                self.errors.append(f"{variant.name}: {error}")
+            self.choice.fails(variant.name)
+        return built
+
+    def _time(self, reference: BuiltVariant, built: Sequence[BuiltVariant]) -> None:
+        """Time variants in turns with one that is among those timed so far."""
+        (again, *timed), failed = time_variants([reference, *built], self.runner)
+        kept = [again if b is reference and b is self.default else b for b in self.timed]
+        self.timed, self.left_out = (*kept, *timed), self.left_out | failed
+
+    def _chosen_before(self, shapes: Sequence[str]) -> Variant | None:
+        """Return the variant that an earlier run decided on; None without decisions, or if they do not fit the program.
+
+        Args:
+            shapes: Shapes of the convolutions that have another algorithm in this program.
+        """
+        decisions: Mapping[str, Value] = self.choice.known(self.default.model)
+        base = next((variant for variant in self.variants if variant.name == decisions.get(VARIANT)), None)
+        if base is None:
+            return None
+        if others := [shape for shape in other_algorithms_in(decisions) if shape in shapes]:
+            with suppress(MlirSchedError):
+                return decided_variant(self.path, self.target, base.name, others)
+        return base
+
+
+def _in_order(variants: Sequence[Variant], chosen: Variant | None) -> list[Variant]:
+    """Return variants in the order in which they are compiled, as the last ones may find no time left.
+
+    First comes what an earlier run chose, then refinements, those with most parts first, as scripts make them fastest;
+    of the others IREE's data tiling, which is the fastest of whole networks without scripts.
+    """
+
+    def rank(variant: Variant) -> tuple[bool, ...]:
+        extended = any(other.extends(variant) for other in variants)
+        return variant is not chosen, extended, not variant.refines, variant.name != DATA_TILING
+
+    return sorted(variants, key=rank)
+
+
+def _distinct(built: Sequence[BuiltVariant]) -> list[BuiltVariant]:
+    """Return the variants but those that compile to the same code as an earlier one."""
+    first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
+    return [b for b in built if b.variant.name in first.values()]
