@@ -209,7 +209,8 @@ class _Choosing:
             wanted = [chosen, *(variant for variant in wanted if variant.name not in (chosen.name, chosen.base))]
         built = self._build(_in_order(wanted, chosen), chosen)
         if self.settled:
-            self._time(fastest(self.timed), built)
+            if built:
+                self._time(fastest(self.timed), built)
         elif distinct := _distinct([self.default, *built, *self.timed[1:]])[1:]:
             self.timed = self.timed[:1]
             self._time(self.default, distinct)

@@ -147,6 +147,18 @@ def test_a_crash_or_a_mistake_costs_one_dispatch_and_not_the_model(monkeypatch: 
     assert "Traceback" in model.internal_errors[0]
 
 
+@pytest.mark.parametrize("model", [CONVOLUTIONAL, TRANSFORMER])
+@pytest.mark.parametrize("job", ["refused_together", "crashing_together"])
+def test_dispatches_compiled_together_are_the_same_as_alone(
+    job: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = extract(model, cases.TARGET, TASK_FLAGS)
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setattr("mlir_sched.tasks.model._JOB", f"broken_extraction:{job}")
+    assert extract(model, cases.TARGET, TASK_FLAGS) == together
+    assert all(task.source for task in together.tasks if task.dispatch is not None)
+
+
 def test_a_program_whose_weights_are_missing_is_refused_with_the_option_to_add(
     with_parameters: tuple[Path, str],
 ) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from iree.compiler import ir
-
 from mlir_sched.compiler.operations import first_function
 from mlir_sched.compiler.worker.preconfiguration import run_preconfiguration
-from mlir_sched.compiler.worker.session import FLOW, SOURCES, Compilation, CompilerError
+from mlir_sched.compiler.worker.session import CompilerError
 from mlir_sched.payload import Dispatch
 from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
 from mlir_sched.tasks.worker.call_counts import DispatchCall
 from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
+from mlir_sched.tasks.worker.task_sources import compiled_alone, compiled_together
+
+TOGETHER = "all dispatches together"
+"""What is at work while the programs of all tasks are compiled at once; skipped, each is compiled alone."""
 
 
 @dataclass
@@ -32,7 +35,7 @@ class TaskReader:
         reused: Bytes of constants between two calls with the same constants; 0 where constants are timed warm.
         known: Tasks of other programs, by key: an equal task is not read again.
         skipped: Dispatches to leave alone, each with the reason.
-        at_work: A file into which each dispatch's name is written first, to name the culprit of a crash.
+        at_work: A file into which each dispatch's name, or :data:`TOGETHER`, is written first: the culprit of a crash.
         errors: Tracebacks of mlir-sched's own errors so far, each of which cost one task.
     """
 
@@ -44,12 +47,28 @@ class TaskReader:
     at_work: Path
     errors: list[str] = field(default_factory=list)
     _programs: dict[str, TaskProgram] = field(default_factory=dict)  # by the key of their code alone
+    _modules: dict[str, Any] = field(default_factory=dict)  # of these programs, at the executable-sources phase
 
     def tasks(self, module: Any, calls: Iterable[DispatchCall]) -> tuple[Task, ...]:
         """Return the tasks of the calls in a program, those of equal code merged, in the order of their first call."""
-        found = tuple(map(self._read, merge_equal(self._cut(module, call) for call in calls)))
+        cut = merge_equal(self._cut(module, call) for call in calls)
+        self._compile_together([each.key for each in cut if with_reuse(each, self.reused).key not in self.known])
+        found = tuple(map(self._read, cut))
         self.at_work.write_text("")
         return found
+
+    def _compile_together(self, keys: Sequence[str]) -> None:
+        """Compile the programs of tasks to sources at once; where that fails, each is compiled when its task is read.
+
+        Args:
+            keys: Keys of the tasks, by their code alone; some may have no program.
+        """
+        programs = {key: self._programs[key].text for key in keys if key in self._programs}
+        if len(programs) < 2 or TOGETHER in self.skipped:
+            return
+        self.at_work.write_text(TOGETHER)
+        with suppress(CompilerError):
+            self._modules = dict(zip(programs, compiled_together([*programs.values()]), strict=True))
 
     def _cut(self, module: Any, call: DispatchCall) -> Task:
         """Return the task of some calls, without its source; its program, if there is one, is kept."""
@@ -88,7 +107,8 @@ class TaskReader:
         if cut.key not in self._programs:
             return task
         try:
-            source, dispatch = _compile_to_sources(self._programs[cut.key])
+            module = self._modules.pop(cut.key, None) or compiled_alone(self._programs[cut.key].text)
+            source, dispatch = str(module), dispatch_of(module)
         except NotTunableError as error:
             return replace(task, not_tunable=reason(str(error)))
         except CompilerError as error:
@@ -131,16 +151,6 @@ def with_reuse(task: Task, reused: int) -> Task:
         return replace(task, constants=())
     key = _digest(task.key, str(task.constants), str(reused))
     return replace(task, key=key, reuse_bytes=reused)
-
-
-def _compile_to_sources(program: TaskProgram) -> tuple[str, Dispatch | str]:
-    """Return the program at the executable-sources phase, and its dispatch or why the dispatch cannot be tuned."""
-    module = ir.Module.parse(program.text)
-    with Compilation() as compilation:
-        compilation.load(module.operation)
-        compilation.run(FLOW, SOURCES)
-        source = str(module)
-        return source, dispatch_of(module)
 
 
 def dispatch_of(module: Any) -> Dispatch | str:

@@ -125,8 +125,8 @@ def test_a_network_with_attention_is_computed_channels_last_with_its_attention_d
     pixels = second @ (first @ image.reshape(8, 64))
     scores = np.exp(0.001 * pixels.T @ pixels)
     expected = pixels @ (scores / scores.sum(axis=1, keepdims=True)).T
-    found = run(compile_to_bytes(model, flags), [image])
-    np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=1e-4, atol=1e-4)
+    result = run(compile_to_bytes(model, flags), [image])
+    np.testing.assert_allclose(result, expected.reshape(result.shape), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.usefixtures("short_sessions")
