@@ -23,6 +23,7 @@ class TaskProgress:
         trials: Candidates tried up to the end of each round, rising; if empty, rounds are counted instead.
         exhausted: Whether the task's strategy has nothing left to suggest.
         demand: What a call of the task computes and moves; None when unknown.
+        untuned_s: Seconds per call without a candidate; None when unknown.
     """
 
     weight: float
@@ -30,6 +31,7 @@ class TaskProgress:
     trials: tuple[int, ...] = ()
     exhausted: bool = False
     demand: Demand | None = None
+    untuned_s: float | None = None
 
     @property
     def rounds(self) -> int:
@@ -73,7 +75,8 @@ class GradientOptions:
 class GradientScheduler:
     """A scheduler that gives each round to the task where the weighted sum of times is expected to fall the most.
 
-    1. Every task gets one round, and further rounds, up to ``patience``, until it has a valid candidate.
+    1. A task without a valid candidate gets further rounds, up to ``patience``. Tasks whose untuned code was not timed
+       get their first round before all others.
     2. A task still without a valid candidate gets the round if it has had less than ``floor`` of an equal share.
     3. Otherwise the round goes to the task with the largest gain of ``f = sum of weight * best`` per candidate::
 
@@ -85,7 +88,8 @@ class GradientScheduler:
     because less is known of tasks that share the candidates of a round at first than after a whole round each.
     ``similar`` is what a call would take at the best rates of similar tasks, 0 where there are none
     (``similar_tasks.py``): a task far below these rates is hoped to gain most of its time, and one that has reached
-    them only ``1 - trust`` of its time.
+    them only ``1 - trust`` of its time. Of a task that had no round yet, ``best`` is the time of its untuned code, and
+    ``n`` is 1: light tasks wait while heavy ones gain more per candidate.
 
     Args:
         options: Parameters of the gradient.
@@ -103,33 +107,35 @@ class GradientScheduler:
     def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
         """Return the index of the task that gets the next round, the first of equals; None if all are exhausted."""
         candidates = _open(tasks)
-        unstarted = [index for index in candidates if not tasks[index].rounds]
-        invalid = [index for index in candidates if tasks[index].latest_s is None]
+        unstarted = [index for index in candidates if not tasks[index].rounds and tasks[index].untuned_s is None]
+        invalid = [index for index in candidates if tasks[index].rounds and tasks[index].latest_s is None]
         if unstarted:
             return unstarted[0]
         urgent = [index for index in invalid if self._is_urgent(tasks[index], tasks)]
         if urgent:
             return min(urgent, key=lambda index: tasks[index].rounds)
-        valid = [index for index in candidates if tasks[index].latest_s is not None]
-        if valid:
+        known = [index for index in candidates if index not in invalid]
+        if known:
             similar_s = seconds_at_best_rates([(task.demand, task.latest_s) for task in tasks])
-            return max(valid, key=lambda index: self.gain(tasks[index], similar_s[index]))
+            return max(known, key=lambda index: self.gain(tasks[index], similar_s[index]))
         return min(invalid, key=lambda index: tasks[index].rounds, default=None)
 
     def gain(self, task: TaskProgress, similar_s: float = 0.0) -> float:
         """Return the seconds by which one more candidate is expected to lower the weighted sum of times, >= 0.
 
         Args:
-            task: A task with a valid candidate.
+            task: A task with a valid candidate, or without any candidate and with the time of its untuned code.
             similar_s: Seconds per call at the best rates of similar tasks; 0 where there are none.
         """
-        options, best = self._options, task.latest_s
+        options = self._options
+        best = task.latest_s if task.rounds else task.untuned_s
         assert best is not None
-        window = min(options.window, task.rounds - 1)
-        earlier = task.best_s[-1 - window]
+        window = min(options.window, max(0, task.rounds - 1))
         spent = task.trials_after(task.rounds) - task.trials_after(task.rounds - window) if window else 0
-        past = (earlier - best) / spent if spent and earlier is not None else 0.0
-        hoped = (best - options.trust * min(best, similar_s)) / task.trials_after(task.rounds)
+        earlier = task.best_s[-1 - window] if spent else None
+        past = (earlier - best) / spent if earlier is not None else 0.0
+        tried = task.trials_after(task.rounds) if task.rounds else 1
+        hoped = (best - options.trust * min(best, similar_s)) / tried
         return task.weight * (options.alpha * past + (1 - options.alpha) * hoped)
 
     def _is_urgent(self, task: TaskProgress, tasks: Sequence[TaskProgress]) -> bool:

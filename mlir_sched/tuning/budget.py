@@ -48,8 +48,8 @@ ALGORITHMS_ROUNDS = 2
 """Least number of rounds per task left, by trials, for which other algorithms are tried."""
 FIRST_ROUND = 2
 """Size of a task's first round by time; its least size by trials, where the tasks share one round, so that a small
-budget reaches all of them. Which candidates are tried does not depend on the budget: a run with a larger budget goes on
-where a smaller one ended."""
+budget reaches many. Which candidates are tried does not depend on the budget: a run with a larger budget goes on where
+a smaller one ended."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Standing:
         tried: Candidates tried on the program.
         now_s: Seconds on the run's clock.
         tasks: How many of its tasks are searched, or wait for time to be measured.
-        reached: Whether every searched task had a round, or has nothing left to try.
+        reached: Whether the task of the next round had one before.
         begun: Whether an interrupted process had begun the next round.
         strayed: Whether a resumed process measures other candidates than the one before.
     """

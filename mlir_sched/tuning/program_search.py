@@ -112,7 +112,7 @@ class ProgramSearch:
         start_from_finds(self.searches, [*finds_of(self.searches), *finds])
         self._estimate()
         following = self._next_task()
-        while following is not None and (count := part.next_round(self._standing())):
+        while following is not None and (count := part.next_round(self._standing(following))):
             self.tell(Phase.SEARCH, following.task.name)
             self._log.save(self._rounds() + 1, self.tried)
             size = self._limit(following, count)
@@ -258,7 +258,7 @@ class ProgramSearch:
         search = self._next_task(current, tried)
         if search is None or search is current:
             return None
-        scripts, standing = search.prepare(part.round_size), self._standing()
+        scripts, standing = search.prepare(part.round_size), self._standing(search)
         count = part.next_round(replace(standing, tried=standing.tried + tried))
         return Upcoming(search.task, scripts[: self._limit(search, count)])
 
@@ -278,9 +278,9 @@ class ProgramSearch:
         """Return the searches that may have the next round."""
         return [search for search in self.searches if not self._waits(search.task)]
 
-    def _standing(self) -> Standing:
-        searches = self._in_focus()
-        reached = all(search.history.rounds or search.exhausted for search in searches)
+    def _standing(self, following: TaskSearch) -> Standing:
+        """Return how far the search is, before a round of a task."""
+        searches, reached = self._in_focus(), following.history.rounds > 0
         strayed = self._strayed()
         begun = self._log.had_begun(self._rounds(), self.tried) and not strayed
         late = sum(task.key in self.waiting and not self._waits(task) for task in self.tasks)
@@ -372,7 +372,7 @@ class ProgramSearch:
             if not search.history.rounds:
                 search.start_from(trace)
         for search, trace in [(search, trace) for search, trace in fitting if search.history.rounds][:EXCHANGE]:
-            if part.next_round(self._standing()):
+            if part.next_round(self._standing(search)):
                 self._tell_errors((yield from search.further(trace)))
 
     def _estimate(self) -> None:

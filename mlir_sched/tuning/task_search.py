@@ -149,7 +149,8 @@ class TaskSearch:
         best_s, trials = tuple(self.history.best_s), tuple(self.history.trials)
         if unknown:
             best_s, trials = (*best_s, self.history.seconds_per_call()), (*trials, self.tried + unknown)
-        return TaskProgress(float(self.task.weight), best_s, trials, self.exhausted, self.demand)
+        untuned_s = self.history.untuned.median_s
+        return TaskProgress(float(self.task.weight), best_s, trials, self.exhausted, self.demand, untuned_s)
 
     @cached_property
     def demand(self) -> Demand | None:

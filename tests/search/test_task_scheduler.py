@@ -56,6 +56,15 @@ def test_every_task_gets_a_round_before_any_gets_two() -> None:
     assert sorted(simulation.chosen) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("untuned_s", "chosen"), [(0.5, 0), (50.0, 1)])
+def test_a_task_with_known_untuned_code_waits_while_another_gains_more(untuned_s: float, chosen: int) -> None:
+    assert GradientScheduler().next_task(
+        [TaskProgress(1.0, (10.0,), (4,)), TaskProgress(1.0, untuned_s=untuned_s)]
+    ) == (chosen)
+    unknown = [TaskProgress(1.0, (10.0,), (4,)), TaskProgress(1.0, untuned_s=untuned_s), TaskProgress(1.0)]
+    assert GradientScheduler().next_task(unknown) == 2
+
+
 def test_a_first_valid_candidate_comes_before_further_gains() -> None:
     simulation = Simulation([[None, None, None, 2.0], [100.0]], [1.0, 1.0])
     simulation.run(5)

@@ -30,6 +30,7 @@ from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.task_demand import demand_of
 from mlir_sched.tuning.variant_choice import (
+    AT_ONCE_BUILDS,
     COVERING_BUILDS,
     LARGE_BUILD_S,
     MOST_COMPILED,
@@ -343,7 +344,7 @@ def test_a_run_by_time_compiles_few_variants_of_a_large_program(tmp_path: Path) 
 def test_a_variant_is_refined_at_once_where_the_search_has_time_for_it_and_so_in_a_resumed_run(tmp_path: Path) -> None:
     model, build_s = tmp_path / "model.mlir", 3.0
     model.write_text("module {}")
-    least_s = (1 + COVERING_BUILDS) * build_s / (1 - SET_ASIDE)
+    least_s = (1 + AT_ONCE_BUILDS) * build_s / (1 - SET_ASIDE)
     with RecordStore.open(tmp_path / "records.sqlite") as store:
         for options, refined in (
             (TuneOptions(minutes=0.9 * least_s / 60), False),
