@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.channels_last_gather import ChannelsLastGather
 from mlir_sched.program.rewrites.composition import Composition
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
 from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
@@ -20,6 +21,7 @@ from mlir_sched.program.rewrites.winograd import Winograd
 __all__ = [
     "REWRITES",
     "ChannelsLast",
+    "ChannelsLastGather",
     "Composition",
     "ContiguousFilters",
     "DecomposedAttention",

@@ -16,6 +16,10 @@ PyTorch's exporter makes of it.
 
 A bias is added to the result of its convolution (:mod:`.added_bias`).
 
+Images that are enlarged between convolutions are gathered channels last (:mod:`.channels_last_gather`,
+:mod:`.constant_ranges`). Networks with such images also join images, which is done channels last then
+(:mod:`.channels_last_concat`).
+
 A convolution alone would keep its transposes, so a program with a single convolution is not rewritten.
 """
 
@@ -30,6 +34,9 @@ from iree.compiler.dialects import linalg, tensor, transform
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.added_bias import AddedBias
+from mlir_sched.program.rewrites.channels_last_concat import ChannelsLastConcat
+from mlir_sched.program.rewrites.channels_last_gather import ChannelsLastGather
+from mlir_sched.program.rewrites.constant_ranges import ConstantRanges
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
     PLANE_FIRST,
@@ -44,6 +51,7 @@ from mlir_sched.program.rewrites.global_mean import GlobalMean
 from mlir_sched.program.rewrites.linalg_ops import barrier, collapse, expand, generic, maps_of, multiply_add, transposed
 from mlir_sched.program.rewrites.replacement import append_in_turn, mark, ops_named, require_number
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.unbatched_products import PASS as UNBATCH
 
@@ -125,10 +133,8 @@ class ChannelsLast(OpRewrite[OpSite]):
         return len(convolutions) >= MIN_CONVOLUTIONS
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
-        """Append the rewrite, after those of biases and of global means; see :meth:`ProgramRewrite.append`."""
-        before = [
-            rewrite.append(library, program) for rewrite in (AddedBias(), GlobalMean()) if rewrite.applies(program)
-        ]
+        """Append the rewrite, after those that come before; see :meth:`ProgramRewrite.append`."""
+        before = [rewrite.append(library, program) for rewrite in _rewrites_before(program)]
         own = super().append(library, program)
         return append_in_turn(library, [*before, own]) if before else own
 
@@ -166,6 +172,13 @@ class ChannelsLast(OpRewrite[OpSite]):
         mark(ops_named(module, PLANE_LAST), self.name)
         for name in CANCELLATION if self.cancel else ():
             transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), name)
+
+
+def _rewrites_before(program: ir.Module) -> list[ProgramRewrite]:
+    """Return the rewrites of what transposes would not move through, as it is."""
+    enlarged = (ConstantRanges(), ChannelsLastGather(), ChannelsLastConcat())
+    rewrites = (AddedBias(), GlobalMean(), *(enlarged if ChannelsLastGather().applies(program) else ()))
+    return [rewrite for rewrite in rewrites if rewrite.applies(program)]
 
 
 def _is_left(op: Any) -> bool:

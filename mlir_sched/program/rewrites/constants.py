@@ -27,9 +27,15 @@ def with_constant_weights(sites: Sequence[Op], program: ir.Module) -> list[Op]:
     A matcher sees an op's kind, but not whether its operand is a constant: a kind with any operand that is not a
     constant is left out as a whole.
     """
-    constants = _constant_globals(program)
+    constants = constant_globals(program)
     varying = {site.kind for site in sites if not is_constant(site.op.operands[1], constants)}
     return [site for site in sites if site.kind not in varying]
+
+
+def constant_globals(program: ir.Module) -> frozenset[str]:
+    """Return the symbols of the globals that are never written."""
+    found = (op for op in walk(program.operation) if op.name == "util.global" and "is_mutable" not in op.attributes)
+    return frozenset(map(symbol_of, found))
 
 
 def is_constant(value: Any, globals_: frozenset[str]) -> bool:
@@ -44,7 +50,11 @@ def is_constant(value: Any, globals_: frozenset[str]) -> bool:
     return bool(op.name == "arith.constant")
 
 
-def _constant_globals(program: ir.Module) -> frozenset[str]:
-    """Return the symbols of the globals that are never written."""
-    found = (op for op in walk(program.operation) if op.name == "util.global" and "is_mutable" not in op.attributes)
-    return frozenset(map(symbol_of, found))
+def scalar_constant(value: Any) -> float | None:
+    """Return a scalar constant; None for any other value."""
+    op = producer(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    attribute = op.attributes["value"]
+    kind = ir.FloatAttr if isinstance(attribute, ir.FloatAttr) else ir.IntegerAttr
+    return float(kind(attribute).value)

@@ -16,11 +16,28 @@ TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 FILTER_TO_LAST = (2, 3, 1, 0)
 """Order of the dims of its filter, from channels first to channels last."""
 
+_OF_IMAGES = ("linalg.generic", "tensor.concat", "tensor.pad")
+"""Ops between convolutions, whose results may be images again."""
+
 
 def is_static_f32(value: Any) -> bool:
     """Say whether a value is a tensor of f32 whose sizes are known."""
     kind = value.type
     return isinstance(kind, ir.RankedTensorType) and kind.has_static_shape and isinstance(kind.element_type, ir.F32Type)
+
+
+def leads_to_convolutions(image: Any) -> bool:
+    """Say whether a convolution or a pooling reads an image, or an image that other ops make of it."""
+    waiting, seen = [image], {image}
+    while waiting:
+        for op in (use.owner.operation for use in waiting.pop().uses):
+            if "conv_" in op.name or "pooling_" in op.name:
+                return True
+            reader = op.parent.operation if op.name == "tensor.extract" else op
+            found = [result for result in reader.results if reader.name in _OF_IMAGES and result not in seen]
+            waiting += [result for result in found if result.type.rank == image.type.rank]
+            seen |= set(found)
+    return False
 
 
 def strides_of(op: Any, rank: int) -> list[int]:

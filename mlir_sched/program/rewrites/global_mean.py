@@ -14,6 +14,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, transform
 
 from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.program.rewrites.constants import scalar_constant
 from mlir_sched.program.rewrites.linalg_ops import dims_map, expand, generic, zeros
 from mlir_sched.program.rewrites.replacement import (
     attributes_of,
@@ -156,32 +157,22 @@ def _adds_all(gather: Any, inner: list[Any], rows: int, columns: int) -> bool:
     return (
         [ir.IntegerAttr(place.attributes["dim"]).value for place in (channel, row, column)] == [1, 4, 5]
         and list(pixel.operands)[2:] == places
-        and _number(pixel.operands[1]) == 0
+        and scalar_constant(pixel.operands[1]) == 0
         and _is_less(row_less, row.result, rows)
         and _is_less(column_less, column.result, columns)
         and list(row_or_zero.operands)[:2] == [row_less.result, pixel.result]
         and list(pixel_or_zero.operands)[:2] == [column_less.result, row_or_zero.result]
-        and [_number(select.operands[2]) for select in (row_or_zero, pixel_or_zero)] == [0.0, 0.0]
+        and [scalar_constant(select.operands[2]) for select in (row_or_zero, pixel_or_zero)] == [0.0, 0.0]
         and list(added.operands) == [pixel_or_zero.result, total]
         and end.operands[0] == added.result
-        and _number(end.operands[1]) == rows * columns
+        and scalar_constant(end.operands[1]) == rows * columns
         and _kinds(gather) == ["parallel"] * 4 + ["reduction"] * 2
     )
 
 
 def _is_less(compare: Any, place: Any, size: int) -> bool:
     predicate = ir.IntegerAttr(compare.attributes["predicate"]).value
-    return predicate == LESS and compare.operands[0] == place and _number(compare.operands[1]) == size
-
-
-def _number(value: Any) -> float | None:
-    """Return a scalar constant; None for any other value."""
-    op = producer(value)
-    if op is None or op.name != "arith.constant":
-        return None
-    attribute = op.attributes["value"]
-    kind = ir.FloatAttr if isinstance(attribute, ir.FloatAttr) else ir.IntegerAttr
-    return float(kind(attribute).value)
+    return predicate == LESS and compare.operands[0] == place and scalar_constant(compare.operands[1]) == size
 
 
 def _kinds(op: Any) -> list[str]:

@@ -182,7 +182,9 @@ class OpSite:
 
 
 def _body_of(op: Any) -> tuple[Any, ...]:
-    """Return the ops of a structured op's body as plain data; their text would contain names of values."""
+    """Return the ops of an op's body, if it has one, as plain data; their text would contain names of values."""
+    if not len(op.regions):
+        return ()
     block = op.regions[0].blocks[0]
     numbers = {value: number for number, value in enumerate(block.arguments)}
     found = []

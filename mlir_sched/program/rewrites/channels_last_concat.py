@@ -1,0 +1,47 @@
+"""Images that are joined along their channels, as by ``torch.cat``, joined with channels last.
+
+Transposes do not move through ``tensor.concat``: images and result would keep theirs, and a convolution whose result is
+joined would store it in both layouts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import tensor
+
+from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.program.rewrites.convolution_ops import TO_FIRST, TO_LAST, is_static_f32, leads_to_convolutions
+from mlir_sched.program.rewrites.linalg_ops import transposed
+from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+
+CONCAT = "tensor.concat"
+
+
+class ChannelsLastConcat(OpRewrite[OpSite]):
+    """Joins images with channels last, and transposes the result back."""
+
+    name = "channels_last_concat"
+
+    def sites(self, program: ir.Module) -> list[OpSite]:
+        """Return the ops that join channels, where convolutions read the results of all ops of the kind."""
+        joins = [OpSite(op) for op in walk(program.operation) if op.name == CONCAT]
+        others = {site.kind for site in joins if not (_joins_channels(site.op) and leads_to_convolutions(site.result))}
+        return [site for site in joins if site.kind not in others]
+
+    def compute(self, site: OpSite, *inputs: Any) -> Any:
+        """Return the joined images, transposed back."""
+        kind = site.result.type
+        joined = ir.RankedTensorType.get([kind.shape[dim] for dim in TO_LAST], kind.element_type)
+        return transposed(tensor.concat(joined, 3, [transposed(image, TO_LAST) for image in inputs]), TO_FIRST)
+
+    def marked(self, result: Any) -> Any:
+        """Return the op that joins: the transpose behind it may be cancelled."""
+        return producer(producer(result).operands[0])
+
+
+def _joins_channels(op: Any) -> bool:
+    """Say whether an op joins the channels of images, of which none comes twice: a matcher would not find it."""
+    images = is_static_f32(op.result) and op.result.type.rank == 4 and len(set(op.operands)) == len(op.operands)
+    return images and ir.IntegerAttr(op.attributes["dim"]).value == 1

@@ -1,0 +1,223 @@
+"""Gathers channels first: ops that read images at computed rows and columns.
+
+PyTorch's exporter writes interpolations, and other ops that index an image by tensors, with one tensor of indices per
+dim of the image; those of batch and channel count up. An index below zero counts from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.operations import producer
+from mlir_sched.program.rewrites.constants import scalar_constant
+from mlir_sched.program.rewrites.convolution_ops import is_static_f32
+from mlir_sched.program.rewrites.linalg_ops import maps_of
+from mlir_sched.program.rewrites.replacement import attributes_of
+from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
+
+GENERIC, EXTRACT, INDEX = "linalg.generic", "tensor.extract", "linalg.index"
+BATCH, CHANNEL = 0, 1
+"""Loops of a gather channels first, and dims of its images."""
+LESS = 2
+"""``slt`` of ``arith.cmpi``."""
+
+
+@dataclass(frozen=True)
+class GatherSite:
+    """An op whose body reads elements of tensors that are not its operands.
+
+    Attributes:
+        op: A ``linalg.generic`` of one result; its operands are tensors of indices, or of weights, and the init.
+    """
+
+    op: Any
+
+    @property
+    def result(self) -> Any:
+        """The op's result."""
+        return self.op.result
+
+    @property
+    def block(self) -> Any:
+        """The op's body."""
+        return self.op.regions[0].blocks[0]
+
+    @property
+    def indices(self) -> list[Any]:
+        """The tensors of indices."""
+        return list(self.op.operands)[:-1]
+
+    @property
+    def extracts(self) -> list[Any]:
+        """The ops of the body that read images, in order."""
+        return [one.operation for one in self.block if one.operation.name == EXTRACT]
+
+    @property
+    def images(self) -> list[Any]:
+        """The images, each once."""
+        return list(dict.fromkeys(extract.operands[0] for extract in self.extracts))
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The tensors of indices, then the images."""
+        return [*self.indices, *self.images]
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """The values that an element of the result is computed from, each after its operands, then the element."""
+        return list(_values(list(self.block)[-1].operation.operands[0], set()))
+
+    @property
+    def leaves(self) -> list[Any]:
+        """Those values that a matcher takes as given: arguments of the body, indices of loops, images."""
+        return list(filter(_is_leaf, self.values))
+
+    @property
+    def last(self) -> Any:
+        """The op of the body that makes an element."""
+        return producer(self.values[-1])
+
+    @property
+    def matched(self) -> tuple[Any, ...]:
+        """What a matcher compares: the op's form, and how an element is computed from values of some types."""
+        numbers = {value: number for number, value in enumerate(self.values)}
+        ops = [producer(value) for value in self.values if not _is_leaf(value)]
+        steps = [(op.name, attributes_of(op), *map(numbers.get, op.operands)) for op in ops]
+        return attributes_of(self.op), *(str(value.type) for value in (self.result, *self.values)), *steps
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """A key, equal for gathers that the same replacement is right for."""
+        given = {value: number for number, value in enumerate([*self.block.arguments, *self.images])}
+        leaves = [given[leaf] if leaf in given else attributes_of(producer(leaf)) for leaf in self.leaves]
+        counted = [self._counted_loop(number) for number in range(len(self.indices))]
+        return *self.matched, *leaves, *counted, *(str(value.type) for value in self.inputs)
+
+    @property
+    def keeps_channels(self) -> bool:
+        """Whether it makes an image, and reads in order along channels: every channel from the same one of images."""
+        known = {value for one in self.block for value in one.operation.results}
+        known |= {*list(self.block.arguments)[:-1], *self.images}
+        return (
+            all(is_static_f32(image) and image.type.rank == 4 for image in (self.result, *self.images))
+            and maps_of(self.op)[-1] == ir.AffineMap.get_identity(4)
+            and all(value in known or scalar_constant(value) is not None for value in self.values)
+            and all(map(self._is_the_same_for_all_channels, range(len(self.indices))))
+            and all(map(self._reads_its_channel, self.extracts))
+        )
+
+    def _is_the_same_for_all_channels(self, number: int) -> bool:
+        """Say whether an operand's elements are so, or are the channels' numbers."""
+        kind, exprs = self.op.operands[number].type, maps_of(self.op)[number].results
+        static = isinstance(kind, ir.RankedTensorType) and kind.has_static_shape
+        plain = all(isinstance(expr, (ir.AffineDimExpr, ir.AffineConstantExpr)) for expr in exprs)
+        return static and plain and (CHANNEL not in _loops(exprs) or self._counted_loop(number) == CHANNEL)
+
+    def _reads_its_channel(self, extract: Any) -> bool:
+        """Say whether an image is read at the channel of the result, at a place that all channels share."""
+        image, batch, channel, *place = extract.operands
+        return (
+            self._is_index_of(channel, CHANNEL)
+            and (image.type.shape[BATCH] == 1 or self._is_index_of(batch, BATCH))
+            and not any(CHANNEL in self._loops_of(value) for value in place)
+        )
+
+    def _is_index_of(self, value: Any, loop: int) -> bool:
+        """Say whether a value of the body is the index of a loop."""
+        op = producer(value)
+        if op is None:
+            return value in self.block.arguments and self._counted_loop(value.arg_number) == loop
+        if op.name == "arith.select":
+            return _is_below_zero(op.operands[0], op.operands[2]) and self._is_index_of(op.operands[2], loop)
+        if op.name == "arith.index_cast":
+            return self._is_index_of(op.operands[0], loop)
+        return op.name == INDEX and loop_of(op) == loop
+
+    def _counted_loop(self, number: int) -> int | None:
+        """Return the loop whose index the element of an operand is; None where it may be something else."""
+        operand = self.op.operands[number]
+        pairs = zip(maps_of(self.op)[number].results, operand.type.shape, strict=True)
+        exprs = [expr for expr, size in pairs if size > 1]
+        if len(exprs) != 1 or not isinstance(exprs[0], ir.AffineDimExpr) or not counts_up(_before_reshapes(operand)):
+            return None
+        return int(exprs[0].position)
+
+    def _loops_of(self, value: Any) -> set[int]:
+        """Return the loops that a value of the body depends on."""
+        found = set[int]()
+        for leaf in filter(_is_leaf, _values(value, set())):
+            op = producer(leaf)
+            if leaf in self.block.arguments:
+                found |= _loops(maps_of(self.op)[leaf.arg_number].results)
+            elif op is not None and op.name == INDEX:
+                found.add(loop_of(op))
+        return found
+
+
+def gather_site(op: Any) -> GatherSite | None:
+    """Return the site of an op that makes its only result by scalar ops, of elements at computed places, too."""
+    if op.name != GENERIC or len(op.results) != 1:
+        return None
+    *inside, end = [one.operation for one in op.regions[0].blocks[0]]
+    names = {one.name for one in inside}
+    scalar = all(name in (EXTRACT, INDEX) or name.startswith(("arith.", "math.")) for name in names)
+    single = all(len(one.results) == 1 for one in inside)
+    made = end.operands[0] in {value for one in inside for value in one.results}
+    return GatherSite(op) if EXTRACT in names and scalar and single and made else None
+
+
+def counts_up(op: Any) -> bool:
+    """Say whether an op, or None, makes a tensor of one dim whose elements are 0, 1, 2 and so on."""
+    if op is None or op.name != GENERIC or len(op.operands) != 1 or op.result.type.rank != 1:
+        return False
+    inside = [one.operation for one in op.regions[0].blocks[0]]
+    if [one.name for one in inside] != [INDEX, "arith.index_cast", "linalg.yield"]:
+        return False
+    return all(after.operands[0] == before.result for before, after in pairwise(inside))
+
+
+def loop_of(index: Any) -> int:
+    """Return the loop of a ``linalg.index``."""
+    return int(ir.IntegerAttr(index.attributes["dim"]).value)
+
+
+def _values(value: Any, seen: set[Any]) -> Iterator[Any]:
+    """Yield the values that a value is computed from and were not seen, each after its operands, then the value."""
+    if value in seen:
+        return
+    seen.add(value)
+    for operand in () if _is_leaf(value) else producer(value).operands:
+        yield from _values(operand, seen)
+    yield value
+
+
+def _is_leaf(value: Any) -> bool:
+    op = producer(value)
+    return op is None or op.name == INDEX or isinstance(value.type, ir.RankedTensorType)
+
+
+def _is_below_zero(condition: Any, value: Any) -> bool:
+    """Say whether a condition is that an integer is negative."""
+    op = producer(condition)
+    if op is None or op.name != "arith.cmpi" or ir.IntegerAttr(op.attributes["predicate"]).value != LESS:
+        return False
+    return op.operands[0] == value and scalar_constant(op.operands[1]) == 0
+
+
+def _loops(exprs: Sequence[Any]) -> set[int]:
+    """Return the loops among the expressions of an indexing map, which are loops and constants."""
+    return {expr.position for expr in exprs if isinstance(expr, ir.AffineDimExpr)}
+
+
+def _before_reshapes(tensor: Any) -> Any:
+    """Return the op that makes a tensor before it is reshaped, or None."""
+    op = producer(tensor)
+    while op is not None and op.name in (EXPAND, COLLAPSE):
+        op = producer(op.operands[0])
+    return op

@@ -1,0 +1,151 @@
+"""Enlarged images between convolutions: the same numbers, read as vectors of channels; and what stays as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from channels_first_networks import function, layer, weights
+from enlarged_images import doubled, weighted
+from iree_cases import FLAGS
+from rewriting import applies, compiled_to, library_for, run, write
+
+from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.model import iree_compile_path, rewrites_in
+from mlir_sched.program.rewrites import ChannelsLast, ChannelsLastGather
+
+SMALL = "1x16x6x10"
+FIRST, SECOND = (layer(n, "conv_2d_nchw_fchw", "%image", ("1x4x8x12", "16x4x3x3", SMALL), 1) for n in (0, 2))
+
+
+def last(image: str, channels: int = 16) -> str:
+    sizes = (f"1x{channels}x12x20", f"8x{channels}x1x1", "1x8x12x20")
+    return layer(1, "conv_2d_nchw_fchw", image, sizes, 1)
+
+
+def network(*between: str, image: str = "%large") -> str:
+    """Return a network of two convolutions that enlarges the first one's result."""
+    return function("1x4x8x12", "".join([FIRST, *between, last(image)]), "%out1", "1x8x12x20")
+
+
+ENLARGING = network(doubled("%out0", SMALL))
+
+
+def check_numbers(model: Path, flags: tuple[str, ...], batch: int = 1) -> None:
+    """Compare a program with itself as it was, on integers, which are exact."""
+    image = np.random.default_rng(0).integers(-4, 5, (batch, 4, 8, 12)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
+
+
+def dispatches(model: Path, flags: tuple[str, ...]) -> list[str]:
+    """Return the dispatches of a program that run in every call."""
+    lines = compiled_to(model, flags, "flow").splitlines()
+    return [line for line in lines if "flow.dispatch @main" in line]
+
+
+@pytest.mark.parametrize("weights_of", [(), (weighted(SMALL),)], ids=["nearest", "weighted"])
+def test_an_enlarged_image_is_made_with_channels_last(weights_of: tuple[str, ...], tmp_path: Path) -> None:
+    image = "%large_weighted" if weights_of else "%large"
+    model = write(tmp_path, network(doubled("%out0", SMALL), *weights_of, image=image))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last_gather"] == 1
+    found = dispatches(model, flags)
+    assert [line for line in found if "(tensor" in line and "-> tensor<12x20x16xf32>" in line], "three loops, in order"
+    assert not any("transpose" in line for line in found)
+    check_numbers(model, flags)
+
+
+def test_the_pixels_are_read_as_vectors(tmp_path: Path) -> None:
+    model = write(tmp_path, ENLARGING)
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    vectors = "--mlir-print-ir-after=iree-codegen-generic-vectorization"
+    command = [str(iree_compile_path()), *flags, str(model), vectors, "-o", os.devnull]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    (gather,) = (part for part in text.split("IR Dump") if "_12x20x16_f32()" in part)
+    assert "tensor<6x10x16xf32>, vector<1x1x16xf32>" in gather
+    assert "vector.gather" not in gather
+
+
+def test_images_of_a_batch_are_enlarged_each(tmp_path: Path) -> None:
+    model = write(tmp_path, re.sub(r"<1x(\d+x\d+x\d+xf32)", r"<2x\1", ENLARGING))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last_gather"] == 1
+    check_numbers(model, flags, batch=2)
+
+
+def test_loop_indices_say_the_channel_as_well_as_a_tensor_does(tmp_path: Path) -> None:
+    text = ENLARGING.replace("%c_at = arith.index_cast %c_in : i64 to index", "%c_at = linalg.index 1 : index")
+    assert text != ENLARGING
+    model = write(tmp_path, text)
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last_gather"] == 1
+    check_numbers(model, flags)
+
+
+JOINED = """
+  %joined = tensor.concat dim(1) %large, %more : (tensor<1x16x12x20xf32>, tensor<1x16x12x20xf32>)
+    -> tensor<1x32x12x20xf32>"""
+
+
+def test_enlarged_images_are_joined_with_channels_last(tmp_path: Path) -> None:
+    both = doubled("%out0", SMALL) + SECOND + doubled("%out2", SMALL, "more") + JOINED
+    model = write(tmp_path, function("1x4x8x12", FIRST + both + last("%joined", 32), "%out1", "1x8x12x20"))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
+    assert (marks["channels_last_gather"], marks["channels_last_concat"]) == (2, 1)
+    assert not any("transpose" in line for line in dispatches(model, flags))
+    check_numbers(model, flags)
+
+
+OTHERS = {
+    "channels are repeated": ("%large_c [[0, 1, 2]]", "%large_c_half [[0, 1, 2]]"),
+    "rows of the image are channels of the result": ("[%n_at, %c_at, %y_at, %x_at]", "[%n_at, %y_at, %c_at, %x_at]"),
+    "the place depends on the channel": ("%y_from_end, %y :", "%y_from_end, %c :"),
+    "channels below another number are moved": ("slt, %c, %zero", "slt, %c, %c_size"),
+    "the last channel comes first": ("slt, %c, %zero", "sgt, %c, %zero"),
+    "the pixels that were there count": (
+        "linalg.yield %pixel",
+        "%sum = arith.addf %pixel, %o : f32\n linalg.yield %sum",
+    ),
+    "the image is a constant": ("%out0[%n_at", "%fixed[%n_at"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_does_not_read_along_channels_stays(name: str, tmp_path: Path) -> None:
+    half = """
+  %large_c_half = arith.shrsi %large_c, %large_c : tensor<16xi64>
+  %large_c_at"""
+    fixed = f"\n  %fixed = arith.constant dense<{weights(SMALL, 3)}> : tensor<{SMALL}xf32>"
+    text = network(fixed + doubled("%out0", SMALL).replace("\n  %large_c_at", half, 1))
+    assert applies(ChannelsLastGather(), write(tmp_path, text))
+    assert text.replace(*OTHERS[name]) != text
+    assert not applies(ChannelsLastGather(), write(tmp_path, text.replace(*OTHERS[name])))
+
+
+def test_an_image_that_no_convolution_reads_stays(tmp_path: Path) -> None:
+    body = FIRST + doubled("%out0", SMALL)
+    assert not applies(ChannelsLastGather(), write(tmp_path, function("1x4x8x12", body, "%large", "1x16x12x20")))
+
+
+def test_a_gather_that_a_matcher_would_take_for_another_keeps_both(tmp_path: Path) -> None:
+    repeated = doubled("%out0", SMALL, "more").replace("tensor.expand_shape %more_c ", "tensor.expand_shape %even ")
+    even = "\n  %even = arith.shrsi %large_c, %large_c : tensor<16xi64>"
+    both = "\n  %both = arith.addf %large, %more : tensor<1x16x12x20xf32>"
+    text = network(doubled("%out0", SMALL) + even + repeated + both, image="%both")
+    assert not applies(ChannelsLastGather(), write(tmp_path, text))
+
+
+def test_a_network_without_enlarged_images_is_rewritten_as_before(tmp_path: Path) -> None:
+    joined = f"""
+  %joined = tensor.concat dim(1) %out0, %out2 : (tensor<{SMALL}xf32>, tensor<{SMALL}xf32>) -> tensor<1x32x6x10xf32>"""
+    third = layer(1, "conv_2d_nchw_fchw", "%joined", ("1x32x6x10", "8x32x1x1", "1x8x6x10"), 1)
+    model = write(tmp_path, function("1x4x8x12", FIRST + SECOND + joined + third, "%out1", "1x8x6x10"))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"channels_last": 3}
