@@ -168,34 +168,27 @@ class _Choosing:
         self.choice.expects(call_s=call_s, build_s=first.build_s)
 
     def _refine_at_once(self, name: str, chosen: Variant | None) -> None:
-        """Compile what refines a variant, the first one that compiles, and time it beside the default."""
+        """Compile what refines a variant, the first one that compiles and runs, and time it beside the default.
+
+        How fast this is says nothing yet, as packed weights are slow without scripts.
+        """
         refinements = [variant for variant in (chosen, *self.variants) if variant and variant.refines == name]
         for variant in sorted(refinements, key=lambda variant: (variant is not chosen, -len(variant.parts))):
             if built := self._build([variant], chosen):
                 self._time(self.default, built)
-                self._note_settled(name, variant)
-                break
-        if self.settled:
-            self.left_out[name] = REFINED_AT_ONCE
+            if self.timed[-1].variant is variant and self.timed[-1].timing is not None:
+                self.settled, self.left_out[name] = [name], REFINED_AT_ONCE
+                return
 
     def _settle(self, early: Sequence[Variant]) -> None:
         """Compile and time variants that may leave the others no chance."""
         if built := self._build(early):
             self._time(self.default, built)
             self.timed = (profiled(self.default, self.target), *self.timed[1:])
-            for each in built:
-                self._note_settled(each.variant.name, each.variant)
-
-    def _note_settled(self, name: str, judged: Variant) -> None:
-        """Note whether one of :data:`SETTLING` leaves the others no chance.
-
-        Args:
-            name: Its name.
-            judged: Itself, or what refines it: the variant that was timed.
-        """
-        for timing in (b.timing for b in self.timed if b.variant is judged and b.timing is not None):
-            far_faster = is_far_faster(name, timing.ratio, self.default)
-            self.settled += [name] if self.choice.settles(name, far_faster=far_faster) else []
+            ratios = {b.variant.name: b.timing.ratio for b in self.timed[1:] if b.timing is not None}
+            for name in [variant.name for variant in early if variant.name in ratios]:
+                far_faster = is_far_faster(name, ratios[name], self.default)
+                self.settled += [name] if self.choice.settles(name, far_faster=far_faster) else []
 
     def _rest(self, chosen: Variant | None) -> None:
         """Compile and time the variants that have a chance beside those that were timed."""

@@ -10,7 +10,7 @@ from attention_programs import layer
 from channels_first_networks import network, separable
 from rewriting import write
 
-from mlir_sched.program.choice import NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
+from mlir_sched.program.choice import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.settling import SETTLED, SETTLING
 from mlir_sched.program.variant import ATTENTION, LAYOUT
@@ -77,25 +77,24 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
     assert choice.asked[2:] == [*refinements, "data-tiling", *choice.asked[3 + len(refinements) :]]
 
 
-@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("compiled", [REFINED, FEWER, ""])
 def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
-    settled: bool, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+    compiled: str, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = write(tmp_path, separable())
     monkeypatch.setattr("mlir_sched.program.settling.EXPECTED_SHARE", -1.0)
-    choice = AtOnce(settled=settled, wanted=(LAYOUT, REFINED, FEWER))
+    choice = AtOnce(settled=False, wanted=(LAYOUT, compiled))
     with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(model, here, runner, (), choice)
+        variants = build_variants(write(tmp_path, separable()), here, runner, (), choice)
     built = [each.variant.name for each in variants.built]
-    if settled:
-        assert built == ["default", REFINED, FEWER]
+    if compiled:
+        assert built == ["default", compiled]
         assert variants.settled == (LAYOUT,)
         assert variants.left_out[LAYOUT] == REFINED_AT_ONCE
-        assert set(variants.left_out.values()) == {REFINED_AT_ONCE, SETTLED.format(LAYOUT)}
+        other = EXTENDED if compiled == REFINED else NO_TIME_TO_COMPILE
+        assert set(variants.left_out.values()) == {REFINED_AT_ONCE, SETTLED.format(LAYOUT), other}
     else:
-        assert sorted(built) == sorted(["default", REFINED, FEWER, LAYOUT])
+        assert built == ["default", LAYOUT]
         assert variants.settled == ()
-    assert choice.asked[:2] == [REFINED, "settles"]
     assert all(each.timing is not None for each in variants.built)
 
 
