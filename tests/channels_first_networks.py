@@ -57,6 +57,26 @@ def network() -> str:
     return function("1x4x18x18", body, "%sum", "1x32x8x8")
 
 
+def of_tokens() -> str:
+    """Return two products around a padded depthwise convolution, of tokens that become pixels, and pixels tokens."""
+    to_image = """
+  %none = tensor.empty() : tensor<1x16x64xf32>
+  %turned = linalg.transpose ins(%image : tensor<1x64x16xf32>) outs(%none : tensor<1x16x64xf32>) permutation = [0, 2, 1]
+  %pixels = tensor.expand_shape %turned [[0], [1], [2, 3]] output_shape [1, 16, 8, 8]
+    : tensor<1x16x64xf32> into tensor<1x16x8x8xf32>"""
+    to_tokens = """
+  %flat = tensor.collapse_shape %out2 [[0], [1], [2, 3]] : tensor<1x32x8x8xf32> into tensor<1x32x64xf32>
+  %rows = tensor.empty() : tensor<1x64x32xf32>
+  %back = linalg.transpose ins(%flat : tensor<1x32x64xf32>) outs(%rows : tensor<1x64x32xf32>) permutation = [0, 2, 1]"""
+    pad = padded("%pixels", "1x16x8x8", "1x16x10x10", 0)
+    layers = [
+        layer(0, "depthwise_conv_2d_nchw_chw", "%pad0", ("1x16x10x10", "16x3x3", "1x16x8x8"), 1, pad),
+        layer(1, "conv_2d_nchw_fchw", "%out0", ("1x16x8x8", "16x16x1x1", "1x16x8x8"), 1),
+        layer(2, "conv_2d_nchw_fchw", "%out1", ("1x16x8x8", "32x16x1x1", "1x32x8x8"), 1),
+    ]
+    return function("1x64x16", "".join([to_image, *layers, to_tokens]), "%back", "1x64x32")
+
+
 def separable() -> str:
     """Return a product of 128 columns, a padded depthwise convolution of its result, and another product."""
     pad = padded("%out0", "1x128x8x8", "1x128x10x10", 1)

@@ -28,8 +28,8 @@ def interim_times(
 
     Returns:
         Times relative to the first program that can be compiled. A script that is at fault is left out of its program.
-        A program is missing that cannot be compiled without scripts either, that fails, or that computes other results
-        than the first program. The times are only a ranking: the emitted program is checked against the untuned one.
+        A program is missing that fails, or that computes other results than the first program. The times are only a
+        ranking: the emitted program is checked against the untuned one.
     """
     compiled: list[tuple[BuiltVariant, bytes]] = []
     for built, searches in programs:

@@ -64,25 +64,27 @@ class Prover:
     def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
         """Compile a variant with scripts, and again without the scripts found at fault, until no script is.
 
-        A script that reaches other dispatches than its own is first restricted to its own dispatch, by name.
+        A script that reaches other dispatches than its own is first restricted to its own dispatch, by name. Without
+        any script the program is the one that was compiled from the variant before: it is not compiled again.
 
         Raises:
-            ModelCompileError: The program without any script does not compile.
+            ModelCompileError: The rewrite of the program without any script is not applied.
         """
         kept, dropped = dict(sequences), dict[str, str]()
         while True:
             files = self._files(variant, kept)
             names = {task.name for task in variant.model.tasks}
+            flags = self._write(files)
+            if not kept:
+                self._require_rewrite(variant, flags)
+                return Proven(variant, {}, dropped, files, variant.vmfb, self._decided(variant))
             try:
-                flags = self._write(files)
                 with compiling(self.model, flags) as compiled:
                     self._require_rewrite(variant, flags)
-                    faults = faults_in(kept, tuned_dispatches(self.model, flags), names) if kept else {}
+                    faults = faults_in(kept, tuned_dispatches(self.model, flags), names)
                     if not faults:
                         return Proven(variant, kept, dropped, files, compiled(), self._decided(variant))
             except ModelCompileError as error:
-                if not kept:
-                    raise
                 faults = self._faults_of_failure(variant, kept, error)
             dropped |= {key: fault.reason for key, fault in faults.items() if not fault.elsewhere}
             kept = {key: _kept_apart(sequence, faults.get(key)) for key, sequence in kept.items() if key not in dropped}

@@ -266,7 +266,6 @@ def test_fewer_scripts_are_tried_while_there_is_time(
     slower = {"a+b+c+d": timing(0.9), "O3": timing(1.0)}
     again: list[Session] = [{"b+c": timing(1.6), "O3": timing(1.0)}, {"b+c": timing(1.6)}]
     monkeypatch.setattr(export, "TimeLeft", lambda: TimeLeft(time.monotonic() + left_s))
-    monkeypatch.setattr(export, "program_hash", bytes)
     emission = emitted(Program([slower, *(again if kept else [])]), WINNERS)
     assert list(emission.winners) == kept
     assert kept or emission.program.tuned == as_untuned(timing(1.0)), "the untuned program is not measured once more"

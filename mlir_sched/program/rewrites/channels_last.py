@@ -16,6 +16,8 @@ PyTorch's exporter makes of it.
 
 A bias is added to the result of its convolution (:mod:`.added_bias`).
 
+Images are padded channels last in front of depthwise convolutions (:mod:`.channels_last_padding`).
+
 Images that are enlarged between convolutions are gathered channels last (:mod:`.channels_last_gather`,
 :mod:`.constant_ranges`). Networks with such images also join images, which is done channels last then
 (:mod:`.channels_last_concat`).
@@ -36,6 +38,7 @@ from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.added_bias import AddedBias
 from mlir_sched.program.rewrites.channels_last_concat import ChannelsLastConcat
 from mlir_sched.program.rewrites.channels_last_gather import ChannelsLastGather
+from mlir_sched.program.rewrites.channels_last_padding import ChannelsLastPadding
 from mlir_sched.program.rewrites.constant_ranges import ConstantRanges
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
@@ -176,8 +179,9 @@ class ChannelsLast(OpRewrite[OpSite]):
 
 def _rewrites_before(program: ir.Module) -> list[ProgramRewrite]:
     """Return the rewrites of what transposes would not move through, as it is."""
-    enlarged = (ConstantRanges(), ChannelsLastGather(), ChannelsLastConcat())
-    rewrites = (AddedBias(), GlobalMean(), *(enlarged if ChannelsLastGather().applies(program) else ()))
+    rewrites: list[ProgramRewrite] = [AddedBias(), GlobalMean(), ChannelsLastPadding()]
+    if ChannelsLastGather().applies(program):
+        rewrites += [ConstantRanges(), ChannelsLastGather(), ChannelsLastConcat()]
     return [rewrite for rewrite in rewrites if rewrite.applies(program)]
 
 

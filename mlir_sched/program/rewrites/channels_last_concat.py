@@ -42,6 +42,6 @@ class ChannelsLastConcat(OpRewrite[OpSite]):
 
 
 def _joins_channels(op: Any) -> bool:
-    """Say whether an op joins the channels of images, of which none comes twice: a matcher would not find it."""
-    images = is_static_f32(op.result) and op.result.type.rank == 4 and len(set(op.operands)) == len(op.operands)
+    """Say whether an op joins the channels of images."""
+    images = is_static_f32(op.result) and op.result.type.rank == 4
     return images and ir.IntegerAttr(op.attributes["dim"]).value == 1

@@ -10,83 +10,28 @@ into borders.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import transform
 
-from mlir_sched.compiler.operations import walk
 from mlir_sched.compiler.program_flags import FUSED_PADDING
-from mlir_sched.payload import PAD
 from mlir_sched.program.rewrites.linalg_ops import barrier, maps_of
-from mlir_sched.program.rewrites.replacement import attributes_of, match_type, operand_of, ops_named
+from mlir_sched.program.rewrites.padding_rewrite import PaddingRewrite, PadSite
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
-from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
-from mlir_sched.program.rewrites.tensor_pad import (
-    only_pad,
-    padded,
-    pads_with_zeros,
-    sides_of,
-    widths_of,
-)
+from mlir_sched.program.rewrites.tensor_pad import padded, sides_of
 from mlir_sched.targets.kind import DEFAULT
 
 
-@dataclass(frozen=True)
-class PadSite:
-    """A padded image.
-
-    Attributes:
-        pad: The ``tensor.pad``.
-    """
-
-    pad: Any
-
-    @property
-    def inputs(self) -> list[Any]:
-        """The image without padding."""
-        return [self.pad.operands[0]]
-
-    @property
-    def result(self) -> Any:
-        """The padded image."""
-        return self.pad.result
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """A key, equal for padded images that a script of transform ops does not tell apart."""
-        return str(self.inputs[0].type), str(self.result.type), attributes_of(self.pad)
-
-
-class FusedPadding(SiteRewrite[PadSite]):
+class FusedPadding(PaddingRewrite):
     """Keeps the reshapes of images in front of their padding, and has IREE fuse the padding into the convolutions."""
 
     name = "fused_padding"
     flags = (FUSED_PADDING,)
     refines = DEFAULT
 
-    def sites(self, program: ir.Module) -> list[PadSite]:
-        """Return the images that are padded with zeros, where only convolutions read all images of the kind."""
-        pads = [PadSite(op) for op in walk(program.operation) if op.name == PAD]
-        others = {site.kind for site in pads if not (pads_with_zeros(site.pad) and _all_are_windows(site.result))}
-        return [site for site in pads if site.kind not in others]
-
-    def match(self, root: Any, site: PadSite) -> None:
-        """Emit the comparison of the image's type."""
-        transform.MatchOperationNameOp(root, [PAD])
-        match_type(operand_of(root, 0), site.inputs[0].type)
-
-    def find(self, module: Any, site: PadSite, matcher: str) -> Any:
-        """Emit a handle on the paddings of such images that have the widths and the type of the site's."""
-        each = transform.ForeachOp([transform.AnyOpType.get()], [super().find(module, site, matcher)])
-        with ir.InsertionPoint(each.body):
-            transform.YieldOp([ops_named(each.bodyTargets[0], PAD, widths_of(site.pad), site.result.type)])
-        return each.results[0]
-
-    def inputs(self, op: Any, site: PadSite) -> list[Any]:
-        """Emit a handle on the image; fail unless it is padded as in the site."""
-        return [operand_of(only_pad(op, site.pad), 0)]
+    def fits(self, site: PadSite) -> bool:
+        """Say whether only convolutions read an image."""
+        return _all_are_windows(site.result)
 
     def compute(self, site: PadSite, *inputs: Any) -> Any:
         """Return the padded image, with a barrier in front of the padding."""

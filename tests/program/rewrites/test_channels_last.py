@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from channels_first_networks import function, layer, network, padded, weights
+from channels_first_networks import function, layer, network, of_tokens, padded, weights
 from iree_cases import FLAGS
 from rewriting import applies, compiled_to, library_for, run, write
 
@@ -34,7 +34,7 @@ def test_a_network_computes_the_same(model: Path, flags: tuple[str, ...]) -> Non
 
 def test_every_convolution_and_pooling_is_converted_and_counted(model: Path, flags: tuple[str, ...]) -> None:
     text = compiled_to(model, flags, "preprocessing")
-    assert rewrites_in(text) == {"channels_last": 5}
+    assert rewrites_in(text) == {"channels_last": 5, "channels_last_padding": 1}
     assert "nchw" not in text
 
 
@@ -106,6 +106,19 @@ def test_transposes_move_through_an_activation_that_reads_its_argument_twice(tmp
 BIASED = """
   %bias = arith.constant dense<[1.0, -2.0, 3.0, 0.5, 4.0, -1.0, 2.0, 7.0]> : tensor<8xf32>
   %start = linalg.broadcast ins(%bias : tensor<8xf32>) outs(%empty2 : tensor<1x8x18x18xf32>) dimensions = [0, 2, 3]"""
+
+
+def test_no_transpose_stays_where_tokens_become_an_image_that_is_padded(tmp_path: Path) -> None:
+    model = write(tmp_path, of_tokens())
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    assert rewrites_in(compiled_to(model, flags, "preprocessing"))["channels_last_padding"] == 1
+    dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
+    assert not [line for line in dispatches if "transpose" in line]
+    assert "tensor<8x8x16xf32>" in compiled_to(model, flags, "flow"), "the image is padded channels last"
+    tokens = np.random.default_rng(0).integers(-4, 5, (1, 64, 16)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [tokens])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [tokens]), expected)
 
 
 def test_biases_are_added_to_the_results_of_convolutions(tmp_path: Path) -> None:
