@@ -133,8 +133,8 @@ class _Choosing:
         if self.choice.hurried:
             self._learn_how_long_calls_take()
         if self.choice.hurried and self.default.profile is not None:
-            (expected, *_) = *expected_of(self.default, [variant.name for variant in early]), ""
-            expected = self.choice.expected(expected)
+            names = expected_of(self.default, [variant.name for variant in early])
+            expected = self.choice.expected(next(iter(names), ""))
             early = [variant for variant in early if variant.name == expected]
         chosen = self._chosen_before(rewritten.shapes)
         if expected and self.choice.refines_at_once():
@@ -217,7 +217,7 @@ class _Choosing:
             variants: The variants.
             chosen: The one that an earlier run decided on; None without such decisions.
         """
-        built = list[BuiltVariant]()
+        built, model = list[BuiltVariant](), self.default.model
         for variant in variants:
             others = [b.variant for b in (*self.timed[1:], *built)]
             extended = any(other.extends(variant) for other in others)
@@ -226,8 +226,8 @@ class _Choosing:
                 self.left_out[variant.name] = rival or NO_TIME_TO_COMPILE
                 continue
             try:
-                not_run = self.default.model.not_run
-                built.append(build_variant(self.path, self.target, variant, self.parameters, not_run))
+                arguments = self.path, self.target, variant, self.parameters, model.not_run, model.tasks
+                built.append(build_variant(*arguments))
                 continue
             except (UserError, ModelCompileError) as error:
                 self.left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
