@@ -9,8 +9,8 @@ from mlir_sched.tasks import Model
 
 NO_TIME_TO_COMPILE = "no time was left to compile it"
 """Why a variant is left out of a run with a short time budget."""
-EXTENDED = "the run is too short to tune it beside the variant that extends it"
-"""Why a variant is left out of a run with a short time budget where another one has all of its rewrite and more."""
+EXTENDED = "the time is better spent on the variant that extends it"
+"""Why a variant is left out of a run by time where another one has all of its rewrite and more."""
 CHOSEN_BEFORE = "the run is too short to tune it beside the variant that an earlier run chose"
 """Why a variant is left out of a run with a short time budget where the store knows such a variant."""
 REFINED_AT_ONCE = "the variant that refines it was compiled at once"
@@ -24,8 +24,13 @@ class Choice:
         """Say whether a variant other than the default is to be compiled."""
         return True
 
-    def wants_beside(self, name: str) -> bool:
-        """Say whether a variant is to be compiled beside another that extends it, or that an earlier run chose."""
+    def wants_beside(self, name: str, *, extended: bool) -> bool:  # noqa: ARG002 - a run by time has no time for both
+        """Say whether a variant is to be compiled beside another one that is likely to become faster.
+
+        Args:
+            name: Its name.
+            extended: Whether the other one extends it, and was not only chosen by an earlier run.
+        """
         return self.wants(name)
 
     def fails(self, name: str) -> None:

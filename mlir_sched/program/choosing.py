@@ -221,9 +221,9 @@ class _Choosing:
         for variant in variants:
             others = [b.variant for b in (*self.timed[1:], *built)]
             extended = any(other.extends(variant) for other in others)
-            rival = EXTENDED if extended else CHOSEN_BEFORE if chosen in others else ""
-            if not (self.choice.wants_beside(variant.name) if rival else self.choice.wants(variant.name)):
-                self.left_out[variant.name] = rival or NO_TIME_TO_COMPILE
+            rival, name = EXTENDED if extended else CHOSEN_BEFORE if chosen in others else "", variant.name
+            if not (self.choice.wants_beside(name, extended=extended) if rival else self.choice.wants(name)):
+                self.left_out[name] = rival or NO_TIME_TO_COMPILE
                 continue
             try:
                 arguments = self.path, self.target, variant, self.parameters, model.not_run, model.tasks

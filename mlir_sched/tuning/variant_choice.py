@@ -94,13 +94,19 @@ class VariantChoice(Choice):
         """Say whether a further variant is to be compiled."""
         return self._decided(name, wanted=self._has_time())
 
-    def wants_beside(self, name: str) -> bool:
+    def wants_beside(self, name: str, *, extended: bool) -> bool:
         """Say whether a variant is to be compiled beside another one that is likely to become faster.
 
-        That takes time to give the dispatches of both candidates before one of the two is chosen.
+        That takes time to give the dispatches of both candidates before one of the two is chosen. Of a large program no
+        variant is compiled that another one extends.
+
+        Args:
+            name: Its name.
+            extended: Whether the other one extends it, and was not only chosen by an earlier run.
         """
         exploring_s = EXPLORATION * (self.end - time.monotonic())
-        return self._decided(name, wanted=2 * COVERING_BUILDS * self.build_s <= exploring_s and self._has_time())
+        has_time = 2 * COVERING_BUILDS * self.build_s <= exploring_s and self._has_time()
+        return self._decided(name, wanted=has_time and not (extended and self.build_s >= LARGE_BUILD_S))
 
     def fails(self, name: str) -> None:
         """Note that a variant that was wanted does not compile: another one may be compiled in its place."""

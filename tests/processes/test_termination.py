@@ -52,7 +52,7 @@ def test_the_first_signal_ends_the_search_and_the_second_one_the_run(folder: Pat
     run = start(folder, *TUNE)
     run.wait_for(lambda run: run.says(" trials, ") and run.runs("compiler.worker.main"))
     run.process.terminate()
-    run.wait_for(lambda run: run.says("emitting and measuring") and run.runs("iree-compile"))
+    run.wait_for(lambda run: run.says("emitting and measuring") and run.runs("runner.worker"))
     terminated(run)
     assert (folder / "tuned" / "flags.txt").read_text() == write_response_file(FLAGS), "the earlier result is kept"
     assert list((folder / "tuned").glob("*.mlir")) == []

@@ -65,8 +65,8 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
 class NoneExtended(Choice):
     """A choice that leaves out what another variant extends."""
 
-    def wants_beside(self, name: str) -> bool:
-        del name
+    def wants_beside(self, name: str, *, extended: bool) -> bool:
+        assert (name, extended) == ("a", True)
         return False
 
 

@@ -88,8 +88,8 @@ class Knowing(Choice):
         assert default.tasks
         return self.decisions
 
-    def wants_beside(self, name: str) -> bool:
-        del name
+    def wants_beside(self, name: str, *, extended: bool) -> bool:
+        del name, extended
         return False
 
     def settles(self, name: str, *, far_faster: bool) -> bool:

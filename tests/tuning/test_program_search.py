@@ -308,8 +308,11 @@ def test_variants_that_take_long_to_be_compiled_and_timed_are_fewer(
         assert [choice.wants(name) for name in ("a", "b", "c")] == [number < wanted for number in range(3)]
 
 
-def test_a_variant_is_compiled_beside_its_extension_where_the_search_has_time_for_both(tmp_path: Path) -> None:
-    model, build_s = tmp_path / "model.mlir", 3.0
+@pytest.mark.parametrize(("build_s", "extended"), [(3.0, False), (0.9 * LARGE_BUILD_S, True)])
+def test_a_variant_is_compiled_beside_a_faster_one_where_the_search_has_time_for_both(
+    build_s: float, extended: bool, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.mlir"
     model.write_text("module {}")
     least_s = 2 * COVERING_BUILDS * build_s / EXPLORATION / (1 - SET_ASIDE)
     with RecordStore.open(tmp_path / "records.sqlite") as store:
@@ -321,10 +324,20 @@ def test_a_variant_is_compiled_beside_its_extension_where_the_search_has_time_fo
             choice = VariantChoice.of(model, TARGET, options, store, time.monotonic())
             choice.expects(call_s=0.0, build_s=build_s)
             assert choice.wants("a")
-            assert choice.wants_beside("b") is wanted
+            assert choice.wants_beside("b", extended=extended) is wanted
             choice.keep()
             resumed = VariantChoice.of(model, TARGET, options, store, 0.0 if wanted else time.monotonic())
-            assert resumed.wants_beside("b") is wanted
+            assert resumed.wants_beside("b", extended=extended) is wanted
+
+
+def test_what_another_variant_extends_is_not_compiled_of_a_large_program(tmp_path: Path) -> None:
+    model = tmp_path / "model.mlir"
+    model.write_text("module {}")
+    with RecordStore.open(tmp_path / "records.sqlite") as store:
+        choice = VariantChoice.of(model, TARGET, TuneOptions(minutes=60.0), store, time.monotonic())
+        choice.expects(call_s=0.0, build_s=LARGE_BUILD_S)
+        assert not choice.wants_beside("a", extended=True)
+        assert choice.wants_beside("a", extended=False)
 
 
 def test_a_run_by_time_compiles_few_variants_of_a_large_program(tmp_path: Path) -> None:
