@@ -105,6 +105,11 @@ class Operand:
         """The loop that walks each of its dimensions, in the order of the dimensions, each of which has to have one."""
         return tuple(expr.dims[0] for expr in self.indexing_map)
 
+    @cached_property
+    def single_steps(self) -> tuple[tuple[int, int], ...]:
+        """The dimensions that one loop walks by single steps, each with this loop."""
+        return tuple((dim, expr.dims[0]) for dim, expr in enumerate(self.indexing_map) if expr.is_dim)
+
     def swapped(self, first: int, second: int) -> tuple[int, ...]:
         """Return the order of its dimensions in which two of them change places."""
         places = {first: second, second: first}
@@ -275,8 +280,7 @@ class LinalgOp:
     @cached_property
     def result_loops(self) -> tuple[tuple[int, int], ...]:
         """The dimensions of its (first) result that one loop walks by single steps, each with this loop."""
-        results = enumerate(self.outputs[0].indexing_map)
-        return tuple((dim, expr.dims[0]) for dim, expr in results if expr.is_dim)
+        return self.outputs[0].single_steps
 
     @cached_property
     def iterations(self) -> int:
@@ -389,10 +393,11 @@ def producer_tiles(consumer: LinalgOp, tiles: Sequence[tuple[int, ...]], produce
     operand = consumer.operand_of(producer.index)
     if operand is None:
         return [producer.extents] * len(tiles)
+    made = next((result for result in producer.outputs if result.tensor == operand.tensor), producer.outputs[0])
     needed_by = []
     for tile in tiles:
         needed, touched = list(producer.extents), operand.touched(tile)
-        for dim, loop in producer.result_loops:
+        for dim, loop in made.single_steps:
             needed[loop] = min(needed[loop], touched[dim])
         needed_by.append(tuple(needed))
     return needed_by

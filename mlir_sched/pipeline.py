@@ -139,7 +139,7 @@ def tune(
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)
             algorithms = AlgorithmChoice(
-                run, Algorithms(path, target, fastest(variants.built), measuring.roughly, weights)
+                run, Algorithms(path, target, fastest(variants.built), measuring.roughly, variants.space.parts, weights)
             )
             search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms, variants.settled)
             with Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:

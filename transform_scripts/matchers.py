@@ -5,8 +5,9 @@ A matcher is asked about every op of a dispatch, once per design space.
 
 from __future__ import annotations
 
-from mlir_sched.payload import PAD, Dispatch, LinalgOp, OpKind, producer_tiles
+from mlir_sched.payload import PAD, Dispatch, LinalgOp, Operand, OpKind, producer_tiles
 from mlir_sched.transform_scripts.structures import (
+    Attention,
     Contraction,
     Convolution,
     Elementwise,
@@ -17,6 +18,16 @@ from mlir_sched.transform_scripts.structures import (
     loop_of,
     parallel_loops,
 )
+
+OPS_OF_ATTENTION = (
+    OpKind.CONTRACTION,
+    OpKind.ELEMENTWISE,
+    OpKind.REDUCTION,
+    OpKind.REDUCTION,
+    OpKind.CONTRACTION,
+    OpKind.ELEMENTWISE,
+)
+"""Kinds of the ops of an attention beside its fills: scores, what changes them, largest, weights, values, division."""
 
 
 def contraction(op: LinalgOp, dispatch: Dispatch) -> Contraction | None:
@@ -103,6 +114,55 @@ def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
     return Reduction(op, dispatch.root, dispatch.ops, rows)
 
 
+def attention(op: LinalgOp, dispatch: Dispatch) -> Attention | None:
+    """Match the first contraction of a dispatch that computes attention.
+
+    Returns:
+        The structure of a dispatch as ``mlir_sched/program/rewrites/fused_attention.py`` writes it; None for another
+        form.
+    """
+    ops = dispatch.beside_fills
+    kinds = tuple(other.kind for other in ops)
+    if kinds != OPS_OF_ATTENTION or op is not ops[0] or dispatch.other_ops or len(dispatch.results) != 1:
+        return None
+    scores, score, largest, weights, values, root = ops
+    made = {other.index for other in (scores, score, weights)}
+    read = [_read_from(made, other) for other in (score, largest, weights, values)]
+    result, summed = _read_from({values.index}, root), values.outputs[0]
+    if result is None or any(operand is None for operand in read) or not summed.is_projected_permutation:
+        return None
+    walked = [scores.outputs[0].loops, *(operand.loops for operand in read if operand is not None)]
+    of_scores, of_values = scores.contraction_dims, values.contraction_dims
+    if of_scores.n != walked[0][-1:] or of_values.k != walked[-1][-1:] or len(of_values.n) != 1 or not of_scores.m:
+        return None
+    of_root = dict(zip(summed.loops, result.loops, strict=True))
+    if root.contiguous_dim != of_root[of_values.n[0]]:
+        return None
+
+    def loop(dim: int, name: str = "") -> Loop:
+        """Return the loop along a dimension of the scores; ops that are tiled later come first."""
+        places = [(other.index, loops[dim]) for other, loops in zip(ops, walked, strict=False)]
+        if walked[-1][dim] in of_root:
+            places.append((root.index, of_root[walked[-1][dim]]))
+        return Loop(name or str(dim), scores.outputs[0].tensor.shape[dim], tuple(reversed(places)))
+
+    row, keys = walked[0].index(max(of_scores.m, key=lambda place: scores.extents[place])), len(walked[0]) - 1
+    return Attention(
+        scores,
+        score,
+        largest,
+        weights,
+        values,
+        root,
+        dispatch.fills,
+        others=tuple(loop(dim) for dim in range(keys) if dim != row),
+        rows=loop(row, "rows"),
+        keys=loop(keys, "keys"),
+        columns=loop_of(root, of_root[of_values.n[0]], "columns"),
+        reduction=loop_of(scores, of_scores.k[-1], "reduction"),
+    )
+
+
 def row_loops(dispatch: Dispatch) -> Loops | None:
     """Return the loops of the root that no reduction of the dispatch runs along, or None if there is no such split.
 
@@ -119,6 +179,12 @@ def row_loops(dispatch: Dispatch) -> Loops | None:
             reads_reduced = True
             rows &= set(operand.dims)
     return tuple(loop_of(root, position) for position in sorted(rows)) if reads_reduced else None
+
+
+def _read_from(made: set[int], op: LinalgOp) -> Operand | None:
+    """Return the first operand of an op that one of the ops ``made`` makes, if one loop walks each dimension of it."""
+    operand = next((operand for operand in (*op.inputs, *op.outputs) if operand.producer in made), None)
+    return operand if operand is not None and operand.is_projected_permutation else None
 
 
 def _runs_along_rows(op: LinalgOp) -> bool:

@@ -194,3 +194,36 @@ class Reduction:
     def fills(self) -> tuple[LinalgOp, ...]:
         """The fills, which initialise the reductions."""
         return tuple(op for op in self.ops if op.kind is OpKind.FILL)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Two contractions with a softmax between them: scores of queries and keys, and sums of values with these weights.
+
+    Attributes:
+        scores: The contraction of queries and keys; the keys are innermost in its result.
+        score: The element-wise op on the scores alone, which scales and masks.
+        largest: The reduction to the largest score of a row.
+        weights: The op that puts the exponentials of a row's scores in their place, and sums them.
+        values: The contraction that sums over the keys.
+        root: The element-wise op on its result, which makes the result of the dispatch.
+        fills: What initialises contractions and reductions.
+        others: The loops that all ops walk beside the rows, e.g. heads.
+        rows: The loop of the queries.
+        keys: The loop of the keys.
+        columns: The loop of the result's contiguous dimension: features of a value.
+        reduction: The loop of the features of queries and keys.
+    """
+
+    scores: LinalgOp
+    score: LinalgOp
+    largest: LinalgOp
+    weights: LinalgOp
+    values: LinalgOp
+    root: LinalgOp
+    fills: tuple[LinalgOp, ...]
+    others: Loops
+    rows: Loop
+    keys: Loop
+    columns: Loop
+    reduction: Loop

@@ -18,10 +18,11 @@ from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import build_variant, time_variants
-from mlir_sched.program.program_space import has_algorithms
+from mlir_sched.program.parts import parts_of
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
@@ -34,16 +35,16 @@ _SCRIPTS = "mlir_sched.program.rewrites.scripts:algorithm_scripts"
 
 @dataclass(frozen=True)
 class OtherAlgorithm:
-    """Another algorithm for all convolutions of one shape in a variant's program.
+    """Another algorithm for a part of a variant's program.
 
     Attributes:
-        shape: The convolutions' shape: rows and columns of the result, channels, filters.
-        name: Name of the algorithm, with the shape.
+        part: The part.
+        name: Name of the algorithm, with the part's shape.
         gone: By task key, how many calls fewer the program makes per run with the algorithm, > 0.
         made: The tasks that it calls more often; the weight of each is the number of further calls, > 0.
     """
 
-    shape: str
+    part: str
     name: str
     gone: Mapping[str, int]
     made: tuple[Task, ...]
@@ -75,6 +76,7 @@ class Algorithms:
         target: What to compile for.
         reference: A variant that was timed, which composed programs are checked against and timed with.
         options: How programs are run and timed.
+        parts: The parts of the model that another algorithm can compute in some variants.
         parameters: Files with the model's weights.
     """
 
@@ -82,10 +84,11 @@ class Algorithms:
     target: Target
     reference: BuiltVariant
     options: RunnerOptions
+    parts: tuple[str, ...] = ()
     parameters: tuple[ParameterFile, ...] = ()
 
     def alternatives(self, built: BuiltVariant) -> tuple[OtherAlgorithm, ...]:
-        """Return the other algorithms for a variant's program; none unless a rewrite has settled its layout.
+        """Return the other algorithms for a variant's program.
 
         A program that IREE cannot compile with an algorithm has no such alternative. Short programs that run in the
         calling thread of a run on several have none, and neither have programs whose algorithms are chosen.
@@ -95,31 +98,32 @@ class Algorithms:
         """
         variant = built.variant
         chosen = variant.rewrite is not None and variant.rewrite.algorithms
-        if not has_algorithms(variant.name) or variant.local_sync or chosen:
+        if not parts_of(variant.name, self.parts) or variant.local_sync or chosen:
             return ()
-        scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker(_SCRIPTS, variant.name)
+        kind = target_kind(self.target.name).rewrites
+        scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker(_SCRIPTS, kind, variant.name)
         with ThreadPoolExecutor(EXTRACTIONS) as pool:
             found = pool.map(lambda script: self._alternative(built, *script), scripts)
             return tuple(alternative for alternative in found if alternative is not None)
 
-    def compose(self, built: BuiltVariant, shapes: Sequence[str]) -> BuiltVariant:
-        """Return a variant with another algorithm for convolutions of some shapes, compiled and timed without scripts.
+    def compose(self, built: BuiltVariant, parts: Sequence[str]) -> BuiltVariant:
+        """Return a variant with another algorithm for some parts, compiled and timed without scripts.
 
         Args:
             built: The variant.
-            shapes: Those of its alternatives that are chosen, at least one.
+            parts: Those of its alternatives that are chosen, at least one.
 
         Raises:
             MlirSchedError: IREE does not compile the program.
         """
-        variant = decided_variant(self.path, self.target, built.variant.base, shapes)
+        variant = decided_variant(self.path, self.target, built.variant.base, parts)
         not_run, known = self.reference.model.not_run, built.model.tasks
         composed = build_variant(self.path, self.target, variant, self.parameters, not_run, known)
         with Runner(self.options) as runner:
             (_, timed), _ = time_variants([self.reference, composed], runner)
         return timed
 
-    def _alternative(self, built: BuiltVariant, shape: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
+    def _alternative(self, built: BuiltVariant, part: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
         library = build_library([], script)
         flags = (*TASK_FLAGS, *script.flags)
         try:
@@ -138,9 +142,7 @@ class Algorithms:
         after = {task.key: task.weight for task in model.tasks}
         gone = {key: calls - after.get(key, 0) for key, calls in before.items() if calls > after.get(key, 0)}
         more = [(task, task.weight - before.get(task.key, 0)) for task in model.tasks]
-        return OtherAlgorithm(
-            shape, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0)
-        )
+        return OtherAlgorithm(part, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0))
 
     def _in_worker(self, job: str, *arguments: object) -> Any:
         return run_isolated(self.target.flags, job, str(self.path), *arguments, limits=EXTRACTION_LIMITS)

@@ -97,7 +97,7 @@ def build_variants(
         choosing.timed,
         {**choosing.left_out, **rewritten.left_out},
         (*rewritten.internal_errors, *choosing.errors),
-        ProgramSpace(names, rewritten.shapes),
+        ProgramSpace(names, rewritten.parts),
         tuple(choosing.settled),
     )
 
@@ -136,7 +136,7 @@ class _Choosing:
             names = expected_of(self.default, [variant.name for variant in early])
             expected = self.choice.expected(next(iter(names), ""))
             early = [variant for variant in early if variant.name == expected]
-        chosen = self._chosen_before(rewritten.shapes)
+        chosen = self._chosen_before(rewritten.parts)
         if expected and self.choice.refines_at_once():
             self._refine_at_once(expected, chosen)
         if not self.settled:
@@ -243,17 +243,17 @@ class _Choosing:
         kept = [again if b is reference and b is self.default else b for b in self.timed]
         self.timed, self.left_out = (*kept, *timed), self.left_out | failed
 
-    def _chosen_before(self, shapes: Sequence[str]) -> Variant | None:
+    def _chosen_before(self, parts: Sequence[str]) -> Variant | None:
         """Return the variant that an earlier run decided on; None without decisions, or if they do not fit the program.
 
         Args:
-            shapes: Shapes of the convolutions that have another algorithm in this program.
+            parts: The parts of this program that another algorithm can compute.
         """
         decisions: Mapping[str, Value] = self.choice.known(self.default.model)
         base = next((variant for variant in self.variants if variant.name == decisions.get(VARIANT)), None)
         if base is None:
             return None
-        if others := [shape for shape in other_algorithms_in(decisions) if shape in shapes]:
+        if others := [part for part in other_algorithms_in(decisions) if part in parts]:
             with suppress(MlirSchedError):
                 return decided_variant(self.path, self.target, base.name, others)
         return base

@@ -30,13 +30,13 @@ class RewrittenVariants:
         variants: One variant per rewrite that applies to the program.
         left_out: Why rewrites could not be tried, by name.
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one rewrite, or all.
-        shapes: Shapes of the convolutions that have another algorithm where the layout is channels last.
+        parts: The parts of the program that another algorithm can compute in some of the variants.
     """
 
     variants: tuple[Variant, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     internal_errors: tuple[str, ...] = ()
-    shapes: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -57,36 +57,36 @@ def rewriting(path: Path, target: Target) -> Iterator[Callable[[], RewrittenVari
         def rewritten() -> RewrittenVariants:
             scripts: tuple[RewriteScript, ...]
             raised: dict[str, str]
-            shapes: tuple[str, ...]
+            parts: tuple[str, ...]
             try:
-                scripts, raised, shapes = worker.wait(EXTRACTION_LIMITS)
+                scripts, raised, parts = worker.wait(EXTRACTION_LIMITS)
             except ChildError as error:
                 return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
             except JobError as error:
                 return _without({ALL: str(error)})
             variants = tuple(Variant(script.name, script.flags, script) for script in scripts)
-            return replace(_without(raised, variants), shapes=shapes)
+            return replace(_without(raised, variants), parts=parts)
 
         yield rewritten
 
 
-def decided_variant(path: Path, target: Target, name: str, shapes: Sequence[str] = ()) -> Variant:
+def decided_variant(path: Path, target: Target, name: str, parts: Sequence[str] = ()) -> Variant:
     """Return a variant of a program by the name of its flags or of its rewrite.
 
     Args:
         path: The program.
         target: What to compile for.
         name: Name of the variant, without other algorithms.
-        shapes: Shapes of the convolutions that have another algorithm.
+        parts: The parts that have another algorithm.
 
     Raises:
         UserError: The compiler rejects the program, or the variant does not apply to the program.
         MlirSchedError: IREE fails on the program.
     """
     kind = target_kind(target.name)
-    if name in kind.variants and not shapes:
+    if name in kind.variants and not parts:
         return Variant(name, kind.variants[name])
-    arguments = str(path), kind.rewrites, target.cores, name, tuple(shapes)
+    arguments = str(path), kind.rewrites, target.cores, name, tuple(parts)
     script: RewriteScript = run_isolated(target.flags, _JOB_OF_ONE, *arguments, limits=EXTRACTION_LIMITS)
     return Variant(script.name, script.flags, script)
 

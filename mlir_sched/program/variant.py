@@ -16,9 +16,6 @@ from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model
 
-LAYOUT, ATTENTION = "channels_last", "decomposed_attention"
-"""The rewrites that are compiled right after the default: one decides the layout of a whole network, the other makes
-dispatches that scripts can be written for of those that take most of a transformer's time."""
 IN_CALLING_THREAD = f" on {LOCAL_SYNC}"
 """What the names of variants end with that run in the calling thread of a run on several."""
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError
 from mlir_sched.library.library import has_rewrite, program_decisions, with_rewrite
-from mlir_sched.program.program_space import PROGRAM, VARIANT, has_algorithms, other_algorithms_in
+from mlir_sched.program.parts import parts_of
+from mlir_sched.program.program_space import PROGRAM, VARIANT, other_algorithms_in
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import Variant
 from mlir_sched.reasons import reason
@@ -78,7 +79,7 @@ def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJu
 def _variant(model: Path, target: Target, values: Mapping[str, Value]) -> Variant:
     """Return the variant that decisions lead to; a variant without a choice of algorithms has none."""
     name = str(values[VARIANT])
-    return decided_variant(model, target, name, other_algorithms_in(values) if has_algorithms(name) else ())
+    return decided_variant(model, target, name, parts_of(name, other_algorithms_in(values)))
 
 
 def _is_of(folder: TunedFolder, variant: Variant, target: Target) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from mlir_sched.errors import MlirSchedError
@@ -20,6 +20,8 @@ LEAST_GAIN = 0.05
 long in the program as alone, not exactly."""
 OTHERS = "other algorithms"
 """What is left out where the alternatives of a program cannot be found."""
+NO_SCRIPTS = "not all of its dispatches can have scripts"
+"""Why an algorithm is left out whose dispatches no transform module schedules on this target."""
 NOT_MEASURED = "not all of its dispatches were measured"
 """Why an algorithm is left out in a short run by time."""
 
@@ -64,16 +66,15 @@ class AlgorithmChoice:
             found: The algorithms.
         """
         call_s, tunable = program.call_s(), {task.key for task in program.tasks}
-        measured = {a.shape for a in found if a.keys & tunable <= call_s.keys()}
-        why = {a.shape: _why_not(a, call_s) if a.shape in measured else NOT_MEASURED for a in found}
-        shapes = self.run.decide("algorithms", lambda: [shape for shape, reason in why.items() if not reason])
-        self.left_out = {a.name: why[a.shape] for a in found if a.shape not in shapes}
-        chosen = [a.name for a in found if a.shape in shapes]
+        why = {a.part: _why_not(a, call_s, tunable) for a in found}
+        parts = self.run.decide("algorithms", lambda: [part for part, reason in why.items() if not reason])
+        self.left_out = {a.name: why[a.part] for a in found if a.part not in parts}
+        chosen = [a.name for a in found if a.part in parts]
         if not chosen:
             return None
         program.tell(Phase.VARIANTS)
         try:
-            composed = self.algorithms.compose(program.built, shapes)
+            composed = self.algorithms.compose(program.built, parts)
         except MlirSchedError as error:
             self.left_out |= dict.fromkeys(chosen, reason(str(error)))
             return None
@@ -83,8 +84,18 @@ class AlgorithmChoice:
         return program.narrowed(composed)
 
 
-def _why_not(alternative: OtherAlgorithm, call_s: dict[str, float]) -> str:
-    """Return why an algorithm does not pay, by the seconds per call of its tasks; empty if it does."""
+def _why_not(alternative: OtherAlgorithm, call_s: Mapping[str, float], tunable: Set[str]) -> str:
+    """Return why an algorithm does not pay; empty if it does.
+
+    Args:
+        alternative: The algorithm.
+        call_s: The seconds per call of tasks, by key.
+        tunable: Keys of the tasks that can have scripts.
+    """
+    if any(task.dispatch is not None and task.key not in tunable for task in alternative.made):
+        return NO_SCRIPTS
+    if not alternative.keys & tunable <= call_s.keys():
+        return NOT_MEASURED
     saved_s, gone_s = alternative.saved_s(call_s), alternative.gone_s(call_s)
     if saved_s > LEAST_GAIN * gone_s:
         return ""

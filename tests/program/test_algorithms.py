@@ -37,7 +37,7 @@ def layout(path: Path) -> BuiltVariant:
 
 @pytest.fixture(scope="module")
 def algorithms(path: Path, default: BuiltVariant) -> Algorithms:
-    return Algorithms(path, cases.TARGET, default, RunnerOptions())
+    return Algorithms(path, cases.TARGET, default, RunnerOptions(), SHAPES)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def found(algorithms: Algorithms, layout: BuiltVariant) -> Sequence[OtherAlgorit
 def test_every_shape_has_an_alternative_that_takes_its_dispatch_away(
     found: Sequence[OtherAlgorithm], layout: BuiltVariant
 ) -> None:
-    assert tuple(alternative.shape for alternative in found) == SHAPES
+    assert tuple(alternative.part for alternative in found) == SHAPES
     calls = {task.key: task.weight for task in layout.model.tasks}
     for alternative, convolutions in zip(found, (2, 1), strict=True):
         assert sorted(alternative.gone.values()) == [convolutions], "one dispatch, of all convolutions of the shape"

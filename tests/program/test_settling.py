@@ -9,10 +9,11 @@ from replayed_run import TARGET, matmul_dispatch, task_of
 from speedups import timing
 
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
+from mlir_sched.program.parts import ATTENTION, LAYOUT
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.settling import SETTLING, attention_share, channels_first_share, expected_of, is_far_faster
 from mlir_sched.program.tunability import worth_tuning
-from mlir_sched.program.variant import ATTENTION, LAYOUT, BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 

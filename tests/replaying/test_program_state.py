@@ -14,7 +14,8 @@ from rewriting import rewritten_variants
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import build_library, has_rewrite, program_decisions
-from mlir_sched.program.program_space import DIRECT, PROGRAM, VARIANT, WINOGRAD, ProgramSpace
+from mlir_sched.program.parts import DIRECT, WINOGRAD
+from mlir_sched.program.program_space import PROGRAM, VARIANT, ProgramSpace
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import Variant
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
@@ -64,8 +65,8 @@ def judged(folder: TunedFolder, path: Path) -> tuple[ScriptState | None, Program
 
 def test_the_decisions_of_a_program_are_those_that_apply_to_it(path: Path) -> None:
     found = rewritten_variants(path, cases.TARGET)
-    assert found.shapes == SHAPES
-    space = ProgramSpace(("default", *(v.name for v in found.variants)), found.shapes)
+    assert found.parts == SHAPES
+    space = ProgramSpace(("default", *(v.name for v in found.variants)), found.parts)
     assert space.trace({VARIANT: "default"}).values == {VARIANT: "default"}
     assert space.trace({VARIANT: "channels_last"}).values == {VARIANT: "channels_last", FIRST: DIRECT, SECOND: DIRECT}
     wrong: list[dict[str, Value]] = [{VARIANT: "data-tiling"}]

@@ -17,7 +17,8 @@ from mlir_sched.outcome import Timing
 from mlir_sched.program import choosing
 from mlir_sched.program.choice import CHOSEN_BEFORE, Choice
 from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.variant import LAYOUT, BuiltVariant
+from mlir_sched.program.parts import LAYOUT
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model

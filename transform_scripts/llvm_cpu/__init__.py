@@ -1,5 +1,6 @@
 """Transform modules for IREE's llvm-cpu backend."""
 
+from mlir_sched.transform_scripts.llvm_cpu.attention import AttentionTiling
 from mlir_sched.transform_scripts.llvm_cpu.contraction import ContractionTiling
 from mlir_sched.transform_scripts.llvm_cpu.convolution import ConvolutionTiling
 from mlir_sched.transform_scripts.llvm_cpu.dot_product import DotProduct
@@ -11,6 +12,7 @@ from mlir_sched.transform_scripts.llvm_cpu.reduction import ReductionTiling
 from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = [
+    "AttentionTiling",
     "ContractionTiling",
     "ConvolutionTiling",
     "DotProduct",
@@ -33,6 +35,7 @@ def default_modules() -> list[TransformModule]:
         ContractionTiling(),
         ConvolutionTiling(),
         ReductionTiling(),
+        AttentionTiling(),
         ElementwiseTiling(),
         ParallelDistribution(),
         Lowering(),

@@ -5,21 +5,24 @@ dispatch that no transform module schedules. IREE 3.13 compiles this dispatch we
 badly where they are wide: 12 heads of 128 tokens take 0.45 ms with 16 features, and 15 ms with 64, where the products
 take 0.43 at the FMA peak. The rewrite puts in place what the op means: scores, which are products of queries and keys,
 scaled and masked; their softmax; products of these weights and the values. Each becomes a dispatch that can have a
-script. Without one they take 0.5 and 0.8 ms.
+script. Without one they take 0.5 and 0.8 ms. Attentions of chosen shapes become one dispatch (``fused_attention.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.program.rewrites.attention_ops import Attention, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linalg_ops import copied_body, dims_map, generic, maps_of, product_and_sum, zero
+from mlir_sched.program.rewrites.fused_attention import can_be_fused, in_one_dispatch
+from mlir_sched.program.rewrites.linalg_ops import copied_body, maps_of, zero
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 ATTENTION = "iree_linalg_ext.attention"
@@ -41,11 +44,51 @@ class AttentionSite(OpSite):
     dims: tuple[tuple[int, ...], ...]
     scores: tuple[int, ...]
 
+    @property
+    def shape(self) -> str:
+        """Sizes of the scores' loops, the keys last, and of the features of a value: ``12x128x128x64``."""
+        features = [loop for loop in self.dims[2] if loop not in (*self.scores, *self.dims[1])]
+        return "x".join(str(self._sizes[loop]) for loop in (*self.scores, *features))
+
+    @property
+    def can_be_fused(self) -> bool:
+        """Whether it may become one dispatch."""
+        walked = [Walked(value, _letters(loops)) for value, loops in zip(self.op.operands, self.dims, strict=True)]
+        _, keys, values, *_, result = walked
+        return can_be_fused(keys, values, _letters(self.scores), result.loops)
+
+    @property
+    def scores_per_call(self) -> int:
+        """Number of its scores."""
+        return prod(self._sizes[loop] for loop in self.scores)
+
+    @property
+    def _sizes(self) -> dict[int, int]:
+        """Iterations of each loop."""
+        walked = [(dims, value.type.shape) for dims, value in zip(self.dims, self.op.operands, strict=True) if dims]
+        return {loop: size for dims, shape in walked for loop, size in zip(dims, shape, strict=True)}
+
 
 class DecomposedAttention(OpRewrite[AttentionSite]):
-    """Computes every attention as a product, a softmax and a product."""
+    """Computes every attention as a product, a softmax and a product.
 
-    name = "decomposed_attention"
+    Args:
+        fused: The attentions that become one dispatch, by :attr:`AttentionSite.shape`.
+    """
+
+    def __init__(self, fused: Sequence[str] = ()) -> None:
+        self.fused = fused
+        self.name = f"{self.symbol}+{self.fusing}" if fused else self.symbol
+
+    @property
+    def fusing(self) -> str:
+        """Name of what it does to attentions that become one dispatch."""
+        return f"fused_attention({','.join(self.fused)})"
+
+    @property
+    def symbol(self) -> str:
+        """Name of the rewrite's sequence."""
+        return "decomposed_attention"
 
     def sites(self, program: ir.Module) -> list[AttentionSite]:
         """Return the attentions on static f32 tensors, with one loop over keys."""
@@ -53,12 +96,18 @@ class DecomposedAttention(OpRewrite[AttentionSite]):
 
     def compute(self, site: AttentionSite, *inputs: Any) -> Any:
         """Return the attention."""
-        queries, keys, values, scale, *mask, _ = inputs
-        of_queries, of_keys, of_values, _, *_, of_result = map(_letters, site.dims)
-        of_scores = _letters(site.scores)
-        products = product_and_sum(queries, keys, of_queries, of_keys, of_scores)
-        weights = _softmax(_scores(site, products, scale, mask))
-        return product_and_sum(weights, values, of_scores, of_values, of_result)
+        walked = [Walked(value, _letters(loops)) for value, loops in zip(inputs, site.dims, strict=True)]
+        queries, keys, values, scale, *mask, init = walked
+
+        def score(product: Any, *masked: Any) -> Any:
+            changed = copied_body(site.op, [arith.mulf(product, scale.value)])
+            return _masked(changed, *masked) if masked else changed
+
+        masked_by = mask[0] if mask else None
+        attention = Attention(queries, keys, values, masked_by, _letters(site.scores), init.loops, score)
+        if site.shape in self.fused:
+            return in_one_dispatch(attention)
+        return _in_three_dispatches(attention)
 
 
 def _site(op: Any) -> AttentionSite | None:
@@ -102,18 +151,12 @@ def _letters(loops: Sequence[int]) -> str:
     return "".join(_LETTERS[loop] for loop in loops)
 
 
-def _scores(site: AttentionSite, products: Any, scale: Any, mask: Sequence[Any]) -> Any:
-    """Return the scores: products, scaled, changed by the body of the op, and masked."""
-    rank = len(site.scores)
-    identity = dims_map(rank, range(rank))
-    of_mask = [dims_map(rank, map(site.scores.index, site.dims[4])) for _ in mask]
-
-    def score(product: Any, *others: Any) -> Any:
-        changed = copied_body(site.op, [arith.mulf(product, scale)])
-        return _masked(changed, others[0]) if mask else changed
-
-    empty = tensor.empty(products.type.shape, products.type.element_type)
-    return generic([products, *mask], empty, [identity, *of_mask, identity], ["parallel"] * rank, score)
+def _in_three_dispatches(attention: Attention) -> Any:
+    """Return an attention as a product, a softmax and a product, each of which becomes a dispatch."""
+    scores = attention.scored()
+    empty = tensor.empty(scores.type.shape, scores.type.element_type)
+    weights = linalg.softmax([scores.type], scores, empty, scores.type.rank - 1)
+    return product_of(Walked(weights, attention.scores), attention.values, attention.result)
 
 
 def _masked(score: Any, mask: Any) -> Any:
@@ -122,9 +165,3 @@ def _masked(score: Any, mask: Any) -> Any:
         return arith.addf(score, mask)
     lowest = arith.constant(score.type, ir.FloatAttr.get(score.type, float("-inf")))
     return arith.addf(score, arith.select(mask, zero(score.type), lowest))
-
-
-def _softmax(scores: Any) -> Any:
-    """Return the softmax along the last dimension."""
-    empty = tensor.empty(scores.type.shape, scores.type.element_type)
-    return linalg.softmax([scores.type], scores, empty, scores.type.rank - 1)

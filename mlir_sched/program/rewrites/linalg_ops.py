@@ -32,17 +32,29 @@ def generic(
     inputs: Sequence[Any], init: Any, maps: Sequence[ir.AffineMap], kinds: Sequence[str], body: Callable[..., Any]
 ) -> Any:
     """Return the result of a ``linalg.generic`` whose body gets one scalar per operand and returns one."""
+    (result,) = generic_of_several(inputs, [init], maps, kinds, lambda *scalars: [body(*scalars)])
+    return result
+
+
+def generic_of_several(
+    inputs: Sequence[Any],
+    inits: Sequence[Any],
+    maps: Sequence[ir.AffineMap],
+    kinds: Sequence[str],
+    body: Callable[..., Sequence[Any]],
+) -> list[Any]:
+    """Return the results of a ``linalg.generic`` whose body gets one scalar per operand and returns one per init."""
     attributes = {
         "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
         "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(inits)]),
     }
-    operands = [*inputs, init]
-    op = ir.Operation.create("linalg.generic", results=[init.type], operands=operands, attributes=attributes, regions=1)
+    operands, types = [*inputs, *inits], [init.type for init in inits]
+    op = ir.Operation.create("linalg.generic", results=types, operands=operands, attributes=attributes, regions=1)
     block = op.regions[0].blocks.append(*[value.type.element_type for value in operands])
     with ir.InsertionPoint(block):
-        linalg.yield_([body(*block.arguments)])
-    return op.result
+        linalg.yield_(list(body(*block.arguments)))
+    return list(op.results)
 
 
 def dims_map(loops: int, dims: Iterable[int]) -> ir.AffineMap:
@@ -79,8 +91,9 @@ def zeros(shape: Sequence[int], element: Any) -> Any:
 
 
 def zero(element: Any) -> Any:
-    """Return a zero of a float type."""
-    return arith.constant(element, ir.FloatAttr.get(element, 0.0))
+    """Return a zero of a type of floats or integers."""
+    is_integer = isinstance(element, ir.IntegerType)
+    return arith.constant(element, ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0))
 
 
 def index(value: int) -> Any:

@@ -12,6 +12,7 @@ from iree.compiler import ir
 from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
 from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.program.parts import parts_of
 from mlir_sched.program.rewrites import REWRITES
 from mlir_sched.program.rewrites.algorithms import name_of, other_algorithms, with_algorithms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
@@ -32,13 +33,13 @@ def rewrite_scripts(
         cores: Cores of a CPU.
 
     Returns:
-        The scripts, the tracebacks of the rewrites that raise an exception, by name, and the shapes of the convolutions
-        that have another algorithm once the layout is channels last.
+        The scripts, the tracebacks of the rewrites that raise an exception, by name, and the parts of the program that
+        another algorithm can compute.
 
     Raises:
         UserError: The compiler rejects the program.
     """
-    scripts, raised, shapes = list[RewriteScript](), dict[str, str](), tuple[str, ...]()
+    scripts, raised, parts = list[RewriteScript](), dict[str, str](), tuple[str, ...]()
     with _program(path) as program:
         for rewrite in REWRITES[kind](cores):
             try:
@@ -46,42 +47,41 @@ def rewrite_scripts(
             except Exception:
                 raised[rewrite.name] = traceback.format_exc()
         try:
-            shapes = other_algorithms(program)
+            parts = other_algorithms(program, kind)
         except Exception:
             raised[ALGORITHMS] = traceback.format_exc()
-    return tuple(scripts), raised, shapes
+    return tuple(scripts), raised, parts
 
 
-def algorithm_scripts(path: str, name: str) -> tuple[tuple[str, str, RewriteScript], ...]:
-    """Return (shape, algorithm, script) per shape of convolutions that another algorithm can compute.
+def algorithm_scripts(path: str, kind: str, name: str) -> tuple[tuple[str, str, RewriteScript], ...]:
+    """Return (part, algorithm, script) per part of a variant that another algorithm can compute.
 
     Args:
-        path: The program's file.
-        name: Name of the rewrite that settles the program's layout.
+        path, kind: As in :func:`rewrite_scripts`.
+        name: Name of the variant's rewrite.
 
     Raises:
         UserError: The compiler rejects the program.
     """
     with _program(path) as program:
-        return tuple(
-            (shape, name_of(shape), _with_algorithms(name, [shape], program)) for shape in other_algorithms(program)
-        )
+        parts = parts_of(name, other_algorithms(program, kind))
+        return tuple((part, name_of(part), _with_algorithms(name, [part], program)) for part in parts)
 
 
-def script_of(path: str, kind: str, cores: int, name: str, shapes: Sequence[str]) -> RewriteScript:
-    """Return the script of a rewrite, with another algorithm for convolutions of some shapes.
+def script_of(path: str, kind: str, cores: int, name: str, parts: Sequence[str]) -> RewriteScript:
+    """Return the script of a rewrite, with another algorithm for some parts of the program.
 
     Args:
         path, kind, cores: As in :func:`rewrite_scripts`.
         name: Name of the rewrite.
-        shapes: Some of :func:`other_algorithms`, or none.
+        parts: Some of :func:`other_algorithms`, or none.
 
     Raises:
         UserError: The compiler rejects the program, or the rewrite does not apply to the program.
     """
     with _program(path) as program:
-        if shapes:
-            return _with_algorithms(name, shapes, program)
+        if parts:
+            return _with_algorithms(name, parts, program)
         for rewrite in REWRITES[kind](cores):
             if rewrite.name == name and rewrite.applies(program):
                 return _script(rewrite, program)
@@ -101,9 +101,9 @@ def _program(path: str) -> Iterator[ir.Module]:
         yield compilation.module()
 
 
-def _with_algorithms(name: str, shapes: Sequence[str], program: ir.Module) -> RewriteScript:
-    """Return the script of a rewrite with another algorithm for convolutions of some shapes, at least one."""
-    return replace(_script(with_algorithms(name, shapes), program), base=name, algorithms=tuple(shapes))
+def _with_algorithms(name: str, parts: Sequence[str], program: ir.Module) -> RewriteScript:
+    """Return the script of a rewrite with another algorithm for some parts of the program, at least one."""
+    return replace(_script(with_algorithms(name, parts), program), base=name, algorithms=tuple(parts))
 
 
 def _script(rewrite: ProgramRewrite, program: ir.Module) -> RewriteScript:

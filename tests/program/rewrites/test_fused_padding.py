@@ -13,9 +13,9 @@ from rewriting import abi, applies, compiled_to, library_for, rewritten_variants
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.program.parts import LAYOUT
 from mlir_sched.program.rewrites import ChannelsLast, Composition, FusedPadding, PackedWeights
 from mlir_sched.program.rewrites.algorithms import other_algorithms, with_algorithms
-from mlir_sched.program.variant import LAYOUT
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script_form import script_context
 
@@ -92,7 +92,7 @@ def with_window() -> str:
 def test_another_algorithm_for_some_convolutions_leaves_the_rest_as_before(name: str, tmp_path: Path) -> None:
     model = write(tmp_path, with_window())
     with script_context(), ir.Location.unknown():
-        (shape,) = other_algorithms(ir.Module.parse(abi(model)))
+        (shape,) = other_algorithms(ir.Module.parse(abi(model)), "cpu")
     rewrite = with_algorithms(name, [shape])
     assert rewrite.name == name.replace("channels_last", f"channels_last+winograd({shape})")
     flags = (*library_for(rewrite, model, tmp_path), *rewrite.flags)

@@ -1,0 +1,194 @@
+"""Attention as one dispatch: the ops of its products and its softmax, put together before IREE forms dispatches.
+
+IREE forms three dispatches of these ops, which write the scores and their softmax to memory and read both again. As
+one, the scores of a few queries stay on the stack of a workgroup (``transform_scripts/llvm_cpu/attention.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, math, tensor
+
+from mlir_sched.program.rewrites.attention_ops import Attention, Walked, product_of
+from mlir_sched.program.rewrites.linalg_ops import (
+    barrier,
+    dims_map,
+    generic,
+    generic_of_several,
+    slice_of,
+    transposed,
+)
+from mlir_sched.program.rewrites.row_tiles import COPIES, STACK_BYTES, RowTiles
+from mlir_sched.program.rewrites.tensor_pad import padded
+from mlir_sched.transform_scripts.extents import vector_multiple
+
+VECTOR = 16
+"""Numbers that keys are padded to a multiple of: the elements of the widest vector."""
+ROW_TILES = range(4, 17)
+"""Sizes of tiles of queries that scripts are good with; where none divides the queries, they are padded to a multiple
+of :data:`PADDED_ROWS`."""
+PADDED_ROWS = 8
+MOST_KEYS = STACK_BYTES // (4 * COPIES)
+"""Most keys, of a row of whose scores IREE's own code keeps copies on the stack: 1536."""
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """The loops of an attention that becomes one dispatch, a letter each, with their iterations.
+
+    Attributes:
+        rows: The loop of the queries.
+        keys: The loop of the keys.
+        columns: The loop of the features of a value.
+        sizes: Iterations of every loop, padded.
+        real: Number of keys without padding.
+    """
+
+    rows: str
+    keys: str
+    columns: str
+    sizes: Mapping[str, int]
+    real: int
+
+
+def can_be_fused(keys: Walked, values: Walked, scores: str, result: str) -> bool:
+    """Say whether an attention may become one dispatch: there are scripts for tensors of such sizes.
+
+    Args:
+        keys, values: Two of its operands.
+        scores: The loops of the scores, that of the keys last.
+        result: The loops of the result.
+    """
+    columns = [loop for loop in values.loops if loop in result and loop not in scores]
+    rows = [loop for loop in scores[:-1] if loop not in keys.loops]
+    vectors = len(columns) == 1 and result[-1:] == columns[0] and values.size(columns[0]) % VECTOR == 0
+    return bool(rows) and vectors and keys.size(scores[-1]) <= MOST_KEYS
+
+
+def in_one_dispatch(attention: Attention) -> Any:
+    """Return an attention for which :func:`can_be_fused` holds, as ops that form one dispatch.
+
+    The keys are transposed before, once per call, as vectors of scores lie along the keys. Keys are padded to whole
+    vectors, and do not count there; queries are padded, and their results left out, where no tile divides them.
+    """
+    loops = _loops_of(attention)
+    ready = replace(
+        attention,
+        queries=_padded(attention.queries, loops),
+        keys=_last(_padded(attention.keys, loops), loops.keys),
+        values=_padded(attention.values, loops),
+        mask=attention.mask and _padded(attention.mask, loops),
+        score=attention.score if loops.real == loops.sizes[loops.keys] else _counting(attention, loops.real),
+    )
+    element = attention.queries.value.type.element_type
+    kind = ir.RankedTensorType.get([loops.sizes[loop] for loop in attention.result], element)
+    attributes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+    region = ir.Operation.create("flow.dispatch.region", results=[kind], attributes=attributes, regions=2)
+    with ir.InsertionPoint(region.regions[0].blocks.append()):
+        ir.Operation.create("flow.return", operands=[_result(ready, loops)])
+    queries, rows = attention.queries.size(loops.rows), attention.result.index(loops.rows)
+    real = [queries if dim == rows else size for dim, size in enumerate(kind.shape)]
+    return slice_of(region.result, [0] * len(real), real)
+
+
+def _loops_of(attention: Attention) -> _Loops:
+    queries, keys, values = attention.queries, attention.keys, attention.values
+    others, last = attention.scores[:-1], attention.scores[-1]
+    sizes = {loop: each.size(loop) for each in (values, keys, queries) for loop in each.loops}
+    rows = max((loop for loop in others if loop not in keys.loops), key=sizes.__getitem__)
+    (columns,) = (loop for loop in values.loops if loop in attention.result and loop not in attention.scores)
+    real = sizes[last]
+    if not any(sizes[rows] % tile == 0 for tile in ROW_TILES):
+        sizes[rows] += -sizes[rows] % PADDED_ROWS
+    sizes[last] += -real % VECTOR
+    return _Loops(rows, last, columns, sizes, real)
+
+
+def _padded(tensor_: Walked, loops: _Loops) -> Walked:
+    """Return a tensor with zeros behind its rows and keys, where they are padded."""
+    behind = [loops.sizes[loop] - tensor_.size(loop) for loop in tensor_.loops]
+    return Walked(padded(tensor_.value, [0] * len(behind), behind), tensor_.loops) if any(behind) else tensor_
+
+
+def _last(tensor_: Walked, loop: str) -> Walked:
+    """Return a tensor with the dimension of a loop last."""
+    loops = tensor_.loops.replace(loop, "") + loop
+    return Walked(barrier(transposed(tensor_.value, [tensor_.loops.index(each) for each in loops])), loops)
+
+
+def _counting(attention: Attention, real: int) -> Any:
+    """Return a function that makes a score, minus infinity for keys that are padding."""
+    dim = len(attention.scores) - 1
+
+    def score(*scalars: Any) -> Any:
+        index = ir.IndexType.get()
+        counts = arith.cmpi(arith.CmpIPredicate.ult, linalg.IndexOp(dim).result, arith.constant(index, real))
+        made = attention.score(*scalars)
+        return arith.select(counts, made, _number(made.type, float("-inf")))
+
+    return score
+
+
+def _result(attention: Attention, loops: _Loops) -> Any:
+    """Return the attention; what is divided by the sums of exponentials is the result, which has fewer elements.
+
+    The exponentials take the place of the scores: a sum along the keys that also writes them cannot be taken for an
+    element-wise op, whose result IREE would put into a buffer of its own.
+    """
+    scores, element = Walked(attention.scored(), attention.scores), attention.queries.value.type.element_type
+    rank, of_rows = len(scores.loops), scores.loops[:-1]
+    every, each_row = dims_map(rank, range(rank)), dims_map(rank, range(rank - 1))
+    along_keys = ["parallel"] * (rank - 1) + ["reduction"]
+    shape = [loops.sizes[loop] for loop in of_rows]
+
+    def row_init(start: float) -> Any:
+        return linalg.fill(_number(element, start), outs=[tensor.empty(shape, element)])
+
+    largest = generic([scores.value], row_init(float("-inf")), [every, each_row], along_keys, arith.maxnumf)
+    weights, sums = generic_of_several(
+        [largest], [scores.value, row_init(0.0)], [each_row, every, each_row], along_keys, _exponential_and_sum
+    )
+    products = Walked(product_of(Walked(weights, scores.loops), attention.values, attention.result), attention.result)
+    result = _divided(products, Walked(sums, of_rows))
+    _tile(attention, loops, scores.value.owner, largest.owner, weights.owner, products.value.owner, result.owner)
+    return result
+
+
+def _tile(attention: Attention, loops: _Loops, *ops: Any) -> None:
+    """Give the ops behind the first one, in their order, and the first one the tile sizes of IREE's own code."""
+    score, largest, weights, products, result = ops
+    of_scores, of_result = attention.scores, attention.result
+    keys, columns = {loops.keys: VECTOR}, {loops.columns: VECTOR}
+    summed = "".join(sorted({*attention.queries.loops} - {*of_scores}))
+    steps = {loop: vector_multiple(loops.sizes[loop], VECTOR) for loop in summed}
+    row_bytes = loops.sizes[loops.keys] * attention.queries.value.type.element_type.width // 8
+    tiles = RowTiles.of(of_scores[:-1], loops.rows, loops.sizes[loops.rows], row_bytes)
+    first = score.operands[0].owner
+    tiles.set(first, of_scores + summed, vector_inner_parallel=keys, vector_reduction=steps)
+    tiles.set(score, of_scores, vector_inner_parallel=keys)
+    tiles.set(largest, of_scores, vector_reduction=keys)
+    tiles.set(weights, of_scores, vector_reduction=keys)
+    tiles.set_root(products, of_result + loops.keys, vector_common_parallel=columns, vector_reduction=keys)
+    tiles.set(result, of_result, vector_common_parallel=columns)
+
+
+def _exponential_and_sum(largest: Any, score: Any, total: Any) -> list[Any]:
+    exponential = math.exp(arith.subf(score, largest))
+    return [exponential, arith.addf(total, exponential)]
+
+
+def _divided(tensor_: Walked, of_row: Walked) -> Any:
+    """Return every element of a tensor divided by that of its row."""
+    rank, kind = len(tensor_.loops), tensor_.value.type
+    maps = [dims_map(rank, map(tensor_.loops.index, each.loops)) for each in (tensor_, of_row, tensor_)]
+    empty = tensor.empty(kind.shape, kind.element_type)
+    inputs = [tensor_.value, of_row.value]
+    return generic(inputs, empty, maps, ["parallel"] * rank, lambda x, row, _: arith.divf(x, row))
+
+
+def _number(element: Any, value: float) -> Any:
+    return arith.constant(element, ir.FloatAttr.get(element, value))
