@@ -57,9 +57,9 @@ class AttentionTiling(ScheduleModule):
         _tile_scores(s, found)
         _tile_softmax(s, found)
         _tile_values(s, found)
-        s.vectorize(found.score, found.scores)
-        s.vectorize(found.largest, then=patterns.ACROSS_LANES)
-        s.vectorize(found.weights, found.values, found.root, *found.fills, then=patterns.CONTRACT)
+        s.vectorize(found.score, found.scores, then=patterns.CONTRACT)  # in front of patterns that take sums apart
+        s.vectorize(found.largest, found.weights, then=patterns.ACROSS_LANES)
+        s.vectorize(found.values, found.root, *found.fills, then=patterns.CONTRACT)
 
 
 def _check_stack(s: Schedule, found: Attention, rows: int) -> None:
@@ -82,12 +82,12 @@ def _tile_softmax(s: Schedule, found: Attention) -> None:
     """Find the largest score of a few rows at once, with partial results in lanes, then compute the exponentials."""
     unit = s.lanes(found.score)
     lanes = s.sample_tile("lanes", found.keys, most=unit * MAX_LANES_IN_VECTORS, unit=unit, static=True)
-    rows = s.sample_tile("softmax_rows", found.rows, most=MAX_REGISTER_ROWS)
+    rows = s.sample_tile("softmax_rows", found.rows, most=MAX_REGISTER_ROWS, power=ROWS_POWER)
     s.require_accumulators(rows * lanes // unit, [rows, lanes])
     s.tile(found.largest, {found.rows: rows})
     s.rfactor(found.largest, {reduction_loops(found.largest)[-1]: lanes})
-    s.tile(found.weights, {found.rows: 1, found.keys: lanes})
-    s.require_instructions(lanes / unit, found.weights)
+    s.tile(found.weights, {found.rows: rows, found.keys: lanes})
+    s.require_instructions(rows * lanes / unit, found.weights)
 
 
 def _tile_values(s: Schedule, found: Attention) -> None:
