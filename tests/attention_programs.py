@@ -130,6 +130,87 @@ func.func @main(%q: !q, %k: !q, %v: !q) -> !q {{
 """
 
 
+IN_ONE_DISPATCH = """
+!q = tensor<HEADSxQUERIESxFEATURESxf32>
+!keys = tensor<HEADSxFEATURESxKEYSxf32>
+!values = tensor<HEADSxKEYSxFEATURESxf32>
+!s = tensor<HEADSxQUERIESxKEYSxf32>
+!row = tensor<HEADSxQUERIESxf32>
+#row = affine_map<(h, m, k) -> (h, m)>
+#all = affine_map<(h, m, k) -> (h, m, k)>
+#mk = affine_map<(h, m, n, k) -> (h, m, k)>
+#kn = affine_map<(h, m, n, k) -> (h, k, n)>
+#mn = affine_map<(h, m, n, k) -> (h, m, n)>
+func.func @main(%q: !q, %k: !keys, %v: !values) -> !q {
+  %zero = arith.constant 0.0 : f32
+  %lowest = arith.constant 0xFF800000 : f32
+  %scale = arith.constant 0.125 : f32
+  %made = flow.dispatch.region -> (!q) {
+    %es = tensor.empty() : !s
+    %er = tensor.empty() : !row
+    %eq = tensor.empty() : !q
+    %zs = linalg.fill ins(%zero : f32) outs(%es : !s) -> !s
+    %zm = linalg.fill ins(%lowest : f32) outs(%er : !row) -> !row
+    %zr = linalg.fill ins(%zero : f32) outs(%er : !row) -> !row
+    %zq = linalg.fill ins(%zero : f32) outs(%eq : !q) -> !q
+    %products = linalg.generic {indexing_maps = [#mk, #kn, #mn],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : !q, !keys) outs(%zs : !s) {
+    ^bb0(%x: f32, %y: f32, %sum: f32):
+      %p = arith.mulf %x, %y : f32
+      %r = arith.addf %sum, %p : f32
+      linalg.yield %r : f32
+    } -> !s
+    %scores = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%products : !s) outs(%es : !s) {
+    ^bb0(%x: f32, %out: f32):
+      %r = arith.mulf %x, %scale : f32
+      linalg.yield %r : f32
+    } -> !s
+    %largest = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%scores : !s) outs(%zm : !row) {
+    ^bb0(%x: f32, %out: f32):
+      %r = arith.maxnumf %x, %out : f32
+      linalg.yield %r : f32
+    } -> !row
+    %weights, %sums = linalg.generic {indexing_maps = [#row, #all, #row],
+      iterator_types = ["parallel", "parallel", "reduction"]} ins(%largest : !row) outs(%scores, %zr : !s, !row) {
+    ^bb0(%most: f32, %x: f32, %sum: f32):
+      %less = arith.subf %x, %most : f32
+      %e = math.exp %less : f32
+      %r = arith.addf %sum, %e : f32
+      linalg.yield %e, %r : f32, f32
+    } -> (!s, !row)
+    %summed = linalg.generic {indexing_maps = [#mk, #kn, #mn],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%weights, %v : !s, !values) outs(%zq : !q) {
+    ^bb0(%x: f32, %y: f32, %sum: f32):
+      %p = arith.mulf %x, %y : f32
+      %r = arith.addf %sum, %p : f32
+      linalg.yield %r : f32
+    } -> !q
+    %result = linalg.generic {indexing_maps = [#all, #row, #all],
+      iterator_types = ["parallel", "parallel", "parallel"]} ins(%summed, %sums : !q, !row) outs(%eq : !q) {
+    ^bb0(%x: f32, %sum: f32, %out: f32):
+      %r = arith.divf %x, %sum : f32
+      linalg.yield %r : f32
+    } -> !q
+    flow.return %result : !q
+  }
+  return %made : !q
+}
+"""
+
+
+def in_one_dispatch(heads: int, queries: int, keys: int, features: int) -> str:
+    """Return an attention as one dispatch, with transposed keys, as the rewrite makes it."""
+    sizes = {"HEADS": heads, "QUERIES": queries, "KEYS": keys, "FEATURES": features}
+    text = IN_ONE_DISPATCH
+    for name, size in sizes.items():
+        text = text.replace(name, str(size))
+    return text
+
+
 LAYER = """
 !x = !torch.vtensor<[1,32,32],f32>
 !wide = !torch.vtensor<[1,32,96],f32>

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import rule_ops
 
-from mlir_sched.payload import LinearExpr, Operand, TensorSpec
+from mlir_sched.payload import LinalgOp, LinearExpr, Operand, OpKind, TensorSpec, producer_tiles
 from mlir_sched.sampling import IntRange
 from mlir_sched.trace import Decision
 from mlir_sched.transform_scripts.emitter import Sampled
@@ -40,3 +42,15 @@ def test_a_reduction_in_strides_walks_other_dimensions_of_its_largest_input() ->
     assert not rule_ops.matmul(64, m=16, n=1).reduces_in_strides
     assert not rule_ops.epilogue("f32", ("arith.addf",)).reduces_in_strides
     assert product.footprint_bytes == 4 * (64 + 64 * 16 + 16)
+
+
+def test_what_a_tile_needs_of_a_producer_is_asked_of_the_result_that_it_reads() -> None:
+    rows, every = rule_ops.operand("f32", (16,), (0,), 2), rule_ops.operand("f32", (16, 64), (0, 1), 2)
+    kinds = ("parallel", "reduction")
+    both = LinalgOp(0, "linalg.generic", OpKind.REDUCTION, kinds, (16, 64), (rows,), (every, rows), ("math.exp",))
+    of_sums = replace(rows, producer=0)
+    reader = LinalgOp(1, "linalg.generic", OpKind.ELEMENTWISE, kinds[:1], (16,), (of_sums,), (rows,), ("arith.addf",))
+    assert producer_tiles(reader, [(4,)], both) == [(4, 64)]
+    of_weights = replace(every, producer=0)
+    wide = LinalgOp(1, "linalg.generic", OpKind.REDUCTION, kinds, (16, 64), (of_weights,), (rows,), ("arith.addf",))
+    assert producer_tiles(wide, [(4, 8)], both) == [(4, 8)]

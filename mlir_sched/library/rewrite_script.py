@@ -16,7 +16,7 @@ class RewriteScript:
         flags: Compiler flags to use with the rewrite.
         refines: Name of the program variant that the rewrite improves on once dispatches have scripts; empty for none.
         mark: Value of the attribute that proves the rewrite; of a rewrite with several parts, that of the last one.
-        algorithms: The parts of the program (``program/parts.py``) that the rewrite computes by another algorithm than
+        algorithms: The parts of the program (``library/parts.py``) that the rewrite computes by another algorithm than
             ``base`` does.
         base: Name of the rewrite that is alike but for these algorithms; empty for a rewrite without any.
     """

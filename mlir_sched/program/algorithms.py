@@ -15,10 +15,10 @@ from typing import Any
 from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import build_library
+from mlir_sched.library.parts import parts_of
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import build_variant, time_variants
-from mlir_sched.program.parts import parts_of
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlir_sched.program.parts import algorithms_of, parts_of
+from mlir_sched.library.parts import algorithms_of, parts_of
 from mlir_sched.program.variant import Variant
 from mlir_sched.sampling import Categorical, Value
 from mlir_sched.targets.kind import DEFAULT

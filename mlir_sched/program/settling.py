@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from mlir_sched.library.parts import ATTENTION, LAYOUT
 from mlir_sched.payload import LinalgOp, OpKind, TensorSpec
-from mlir_sched.program.parts import ATTENTION, LAYOUT
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tasks.task import Task
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError
 from mlir_sched.library.library import has_rewrite, program_decisions, with_rewrite
-from mlir_sched.program.parts import parts_of
+from mlir_sched.library.parts import parts_of
 from mlir_sched.program.program_space import PROGRAM, VARIANT, other_algorithms_in
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import Variant

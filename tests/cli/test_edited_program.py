@@ -12,7 +12,7 @@ from command_line import Cli
 from edited_decisions import with_word
 
 from mlir_sched.library.library import TunedSequence, build_library, program_decisions
-from mlir_sched.program.parts import DIRECT, WINOGRAD
+from mlir_sched.library.parts import DIRECT, WINOGRAD
 from mlir_sched.program.program_space import VARIANT, ProgramSpace
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED

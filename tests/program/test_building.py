@@ -10,9 +10,9 @@ from attention_programs import layer
 from channels_first_networks import network, separable
 from rewriting import write
 
+from mlir_sched.library.parts import ATTENTION, LAYOUT
 from mlir_sched.program.choice import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.parts import ATTENTION, LAYOUT
 from mlir_sched.program.settling import SETTLED, SETTLING
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target

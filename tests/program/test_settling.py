@@ -8,8 +8,8 @@ import pytest
 from replayed_run import TARGET, matmul_dispatch, task_of
 from speedups import timing
 
+from mlir_sched.library.parts import ATTENTION, LAYOUT
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
-from mlir_sched.program.parts import ATTENTION, LAYOUT
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.settling import SETTLING, attention_share, channels_first_share, expected_of, is_far_faster
 from mlir_sched.program.tunability import worth_tuning

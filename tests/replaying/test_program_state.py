@@ -14,7 +14,7 @@ from rewriting import rewritten_variants
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import build_library, has_rewrite, program_decisions
-from mlir_sched.program.parts import DIRECT, WINOGRAD
+from mlir_sched.library.parts import DIRECT, WINOGRAD
 from mlir_sched.program.program_space import PROGRAM, VARIANT, ProgramSpace
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import Variant

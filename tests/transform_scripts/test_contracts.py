@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
+from attention_programs import in_one_dispatch
 from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
 from folders import ROOT, TESTS
 from payloads import (
@@ -93,6 +94,16 @@ class TestReduction(OnPayloads):
 
     def module(self) -> TransformModule:
         return llvm_cpu.ReductionTiling()
+
+
+class TestAttention(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = {
+        "heads": Payload(in_one_dispatch(3, 24, 64, 32)),
+        "one_head": Payload(in_one_dispatch(1, 40, 192, 16)),
+    }
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.AttentionTiling()
 
 
 class TestElementwise(OnPayloads):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from attention_programs import in_one_dispatch
 from fixed_targets import FIXED, design_spaces
 from payloads import (
     Payload,
@@ -64,6 +65,14 @@ def every_module(target: Target) -> Space:
 def space_for(task_for: TaskFor) -> SpaceFor:
     """Return a function from a payload, or its name, to its design space with every module on the fixed machine."""
     return design_spaces(task_for, every_module(FIXED))
+
+
+@pytest.mark.parametrize(("keys", "features"), [(64, 16), (56, 16), (64, 8)])
+def test_an_attention_has_scripts_where_its_keys_and_features_fill_vectors(
+    space_for: SpaceFor, keys: int, features: int
+) -> None:
+    fills = keys % 16 == features % 16 == 0
+    assert space_for(Payload(in_one_dispatch(2, 16, keys, features))).sketches == (("attention",) if fills else ())
 
 
 @pytest.mark.parametrize("name", SKETCHES)
@@ -140,6 +149,18 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
         "reduction",
         {"workgroup_0": (16,), "rows": (16,), "lanes_256": (16,), "columns_2": (256,)},
         "vector instructions in a tile are more than 512",
+    ),
+    (
+        Payload(in_one_dispatch(1, 64, 1024, 16)),
+        "attention",
+        {"workgroup_rows": (64,), "rows": (8,)},
+        "temporaries take 33536 bytes of the 32768",
+    ),
+    (
+        Payload(in_one_dispatch(1, 64, 64, 16)),
+        "attention",
+        {"workgroup_rows": (64,), "rows": (64,), "lanes": (64,), "softmax_rows": (16,)},
+        "take 64 registers",
     ),
     (
         transpose(192, 160),

@@ -14,13 +14,21 @@ from speedups import Speedups, timing
 
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database import RecordStore
+from mlir_sched.payload import Dispatch
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.algorithm_choice import LEAST_GAIN, NOT_MEASURED, NOT_TIMED, OTHERS, AlgorithmChoice
+from mlir_sched.tuning.algorithm_choice import (
+    LEAST_GAIN,
+    NO_SCRIPTS,
+    NOT_MEASURED,
+    NOT_TIMED,
+    OTHERS,
+    AlgorithmChoice,
+)
 from mlir_sched.tuning.budget import ALGORITHMS_CANDIDATES, Budget, Standing
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE
@@ -49,11 +57,13 @@ class Planned:
     Attributes:
         error: The compiler's error on the composed program.
         crash: The compiler's error on the program's alternatives.
+        made: The tasks that it brings.
         wrong: Whether the composed program gives other numbers.
     """
 
     error: str = ""
     crash: str = ""
+    made: tuple[Task, ...] = (PRODUCTS,)
     wrong: bool = False
     asked: list[Sequence[str]] = field(default_factory=list)
 
@@ -61,7 +71,7 @@ class Planned:
         assert program is PROGRAM
         if self.crash:
             raise ChildCrashError(self.crash)
-        return (OtherAlgorithm(SHAPE, NAME, {DIRECT.key: 2}, (PRODUCTS,)),)
+        return (OtherAlgorithm(SHAPE, NAME, {DIRECT.key: 2}, self.made),)
 
     def compose(self, program: BuiltVariant, shapes: Sequence[str]) -> BuiltVariant:
         assert program is PROGRAM
@@ -129,6 +139,13 @@ def test_a_gain_within_what_a_program_changes_is_not_enough(search: Callable[...
     found = search(speedups(2.0 / (1 - LEAST_GAIN / 2)), Planned())
     assert found.best.built is PROGRAM
     assert found.left_out == {NAME: "its dispatches take only 25 us less per run"}
+
+
+def test_an_algorithm_with_a_dispatch_that_can_have_no_script_is_left_out(search: Callable[..., SearchResult]) -> None:
+    without = replace(PRODUCTS, key="without", dispatch=Dispatch((), (), ("tensor.pack",)))
+    found = search(speedups(10.0), Planned(made=(PRODUCTS, without)))
+    assert found.best.built is PROGRAM
+    assert found.left_out == {NAME: NO_SCRIPTS}
 
 
 def test_a_program_with_other_numbers_is_left_out(search: Callable[..., SearchResult]) -> None:

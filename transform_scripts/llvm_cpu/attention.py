@@ -81,8 +81,8 @@ def _tile_scores(s: Schedule, found: Attention) -> None:
 def _tile_softmax(s: Schedule, found: Attention) -> None:
     """Find the largest score of a few rows at once, with partial results in lanes, then compute the exponentials."""
     unit = s.lanes(found.score)
-    lanes = s.sample_tile("lanes", found.keys, most=unit * MAX_LANES_IN_VECTORS, unit=unit, static=True)
     rows = s.sample_tile("softmax_rows", found.rows, most=MAX_REGISTER_ROWS, power=ROWS_POWER)
+    lanes = s.sample_tile("lanes", found.keys, most=unit * MAX_LANES_IN_VECTORS, unit=unit, static=True)
     s.require_accumulators(rows * lanes // unit, [rows, lanes])
     s.tile(found.largest, {found.rows: rows})
     s.rfactor(found.largest, {reduction_loops(found.largest)[-1]: lanes})

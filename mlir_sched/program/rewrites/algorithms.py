@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from iree.compiler import ir
 
-from mlir_sched.program.parts import ATTENTION, attention_part, attentions_in, convolutions_in
+from mlir_sched.library.parts import ATTENTION, attention_part, attentions_in, convolutions_in
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.composition import Composition, rewritten
 from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
@@ -67,4 +67,5 @@ def _convolutions(program: ir.Module) -> list[str]:
     layout = ChannelsLast(cancel=True)
     if not layout.applies(program):
         return []
-    return [site.shape for site in Winograd().sites(rewritten(layout, program))]
+    network = rewritten(layout, program)  # its ops live as long as it does
+    return [site.shape for site in Winograd().sites(network)]

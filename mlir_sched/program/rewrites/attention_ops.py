@@ -33,6 +33,8 @@ class Attention:
         scores: The loops of the scores, that of the keys last.
         result: The loops of the result.
         score: Returns a score, given a product of a query and a key, and the mask's element if there is any.
+        heads_beside_tokens: Whether queries and values are transposes of tensors in which each token has all heads; the
+            result is then taken to be transposed back.
     """
 
     queries: Walked
@@ -42,6 +44,7 @@ class Attention:
     scores: str
     result: str
     score: Callable[..., Any]
+    heads_beside_tokens: bool = False
 
     def scored(self) -> Any:
         """Return the scores: sums of products, scaled and masked."""

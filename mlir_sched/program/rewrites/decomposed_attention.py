@@ -21,7 +21,7 @@ from iree.compiler.dialects import arith, linalg, tensor
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.attention_ops import Attention, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.fused_attention import can_be_fused, in_one_dispatch
+from mlir_sched.program.rewrites.fused_attention import BEHIND, can_be_fused, in_one_dispatch
 from mlir_sched.program.rewrites.linalg_ops import copied_body, maps_of, zero
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
@@ -104,10 +104,18 @@ class DecomposedAttention(OpRewrite[AttentionSite]):
             return _masked(changed, *masked) if masked else changed
 
         masked_by = mask[0] if mask else None
-        attention = Attention(queries, keys, values, masked_by, _letters(site.scores), init.loops, score)
+        scores, beside = _letters(site.scores), _is_transposed(site.op.operands[0])
+        attention = Attention(queries, keys, values, masked_by, scores, init.loops, score, heads_beside_tokens=beside)
         if site.shape in self.fused:
             return in_one_dispatch(attention)
         return _in_three_dispatches(attention)
+
+    def marked(self, result: Any) -> Any:
+        """Return the dispatch, or the second product: what comes behind may be cancelled."""
+        op = result.owner
+        while op.name in BEHIND:
+            op = op.operands[0].owner
+        return op
 
 
 def _site(op: Any) -> AttentionSite | None:
@@ -130,6 +138,14 @@ def _site(op: Any) -> AttentionSite | None:
     if any(not _is_mask(value) or not {*dims[4]} <= {*scores} for value in mask):
         return None
     return AttentionSite(op, dims, scores)
+
+
+def _is_transposed(value: Any) -> bool:
+    """Say whether a value is a transpose, perhaps without its dimensions of one element."""
+    op = producer(value)
+    if op is not None and op.name == "tensor.collapse_shape":
+        op = producer(op.operands[0])
+    return op is not None and op.name == "linalg.transpose"
 
 
 def _is_mask(value: Any) -> bool:

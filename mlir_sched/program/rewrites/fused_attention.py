@@ -32,6 +32,8 @@ ROW_TILES = range(4, 17)
 """Sizes of tiles of queries that scripts are good with; where none divides the queries, they are padded to a multiple
 of :data:`PADDED_ROWS`."""
 PADDED_ROWS = 8
+BEHIND = ("tensor.extract_slice", "linalg.transpose")
+"""Names of the ops that may stand behind the dispatch."""
 MOST_KEYS = STACK_BYTES // (4 * COPIES)
 """Most keys, of a row of whose scores IREE's own code keeps copies on the stack: 1536."""
 
@@ -75,7 +77,9 @@ def in_one_dispatch(attention: Attention) -> Any:
     The keys are transposed before, once per call, as vectors of scores lie along the keys. Keys are padded to whole
     vectors, and do not count there; queries are padded, and their results left out, where no tile divides them.
     """
-    loops = _loops_of(attention)
+    loops, wanted = _loops_of(attention), attention.result
+    if attention.heads_beside_tokens:
+        attention = _tokens_first(attention, loops)
     ready = replace(
         attention,
         queries=_padded(attention.queries, loops),
@@ -92,7 +96,18 @@ def in_one_dispatch(attention: Attention) -> Any:
         ir.Operation.create("flow.return", operands=[_result(ready, loops)])
     queries, rows = attention.queries.size(loops.rows), attention.result.index(loops.rows)
     real = [queries if dim == rows else size for dim, size in enumerate(kind.shape)]
-    return slice_of(region.result, [0] * len(real), real)
+    result = slice_of(region.result, [0] * len(real), real)
+    return result if attention.result == wanted else transposed(result, list(map(attention.result.index, wanted)))
+
+
+def _tokens_first(attention: Attention, loops: _Loops) -> Attention:
+    """Return an attention with tokens outside of heads: its transposes and those of the program cancel each other."""
+    return replace(
+        attention,
+        queries=_first(attention.queries, loops.rows),
+        values=_first(attention.values, loops.keys),
+        result=loops.rows + attention.result.replace(loops.rows, ""),
+    )
 
 
 def _loops_of(attention: Attention) -> _Loops:
@@ -114,10 +129,21 @@ def _padded(tensor_: Walked, loops: _Loops) -> Walked:
     return Walked(padded(tensor_.value, [0] * len(behind), behind), tensor_.loops) if any(behind) else tensor_
 
 
+def _first(tensor_: Walked, loop: str) -> Walked:
+    """Return a tensor with the dimension of a loop first."""
+    return _in_order(tensor_, loop + tensor_.loops.replace(loop, ""))
+
+
 def _last(tensor_: Walked, loop: str) -> Walked:
-    """Return a tensor with the dimension of a loop last."""
-    loops = tensor_.loops.replace(loop, "") + loop
-    return Walked(barrier(transposed(tensor_.value, [tensor_.loops.index(each) for each in loops])), loops)
+    """Return a tensor with the dimension of a loop last, in memory, too."""
+    made = _in_order(tensor_, tensor_.loops.replace(loop, "") + loop)
+    return Walked(barrier(made.value), made.loops)
+
+
+def _in_order(tensor_: Walked, loops: str) -> Walked:
+    """Return a tensor with its dimensions in the order of ``loops``."""
+    order = list(map(tensor_.loops.index, loops))
+    return Walked(transposed(tensor_.value, order), loops) if loops != tensor_.loops else tensor_
 
 
 def _counting(attention: Attention, real: int) -> Any:

@@ -11,8 +11,8 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
 from mlir_sched.errors import UserError
+from mlir_sched.library.parts import parts_of
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.parts import parts_of
 from mlir_sched.program.rewrites import REWRITES
 from mlir_sched.program.rewrites.algorithms import name_of, other_algorithms, with_algorithms
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite

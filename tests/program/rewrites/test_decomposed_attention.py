@@ -15,8 +15,8 @@ from rewriting import applies, compiled_to, library_for, rewritten_variants, run
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.library.parts import LAYOUT
 from mlir_sched.pipeline import tune
-from mlir_sched.program.parts import LAYOUT
 from mlir_sched.program.rewrites import ChannelsLast, Composition, DecomposedAttention, PackedWeights
 from mlir_sched.tuning.options import TuneOptions
 

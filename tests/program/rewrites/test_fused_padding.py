@@ -13,7 +13,7 @@ from rewriting import abi, applies, compiled_to, library_for, rewritten_variants
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.parts import LAYOUT
+from mlir_sched.library.parts import LAYOUT
 from mlir_sched.program.rewrites import ChannelsLast, Composition, FusedPadding, PackedWeights
 from mlir_sched.program.rewrites.algorithms import other_algorithms, with_algorithms
 from mlir_sched.targets.target import Target

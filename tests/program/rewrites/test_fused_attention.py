@@ -1,0 +1,119 @@
+"""Attention as one dispatch: the same numbers, padding, what may become one dispatch, and the script that it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import attention_programs
+import numpy as np
+import pytest
+from attention_programs import LOOPS, PLAIN, TANH, Attention
+from iree.compiler import ir
+from iree_cases import TARGET
+from rewriting import abi, compiled_to, library_for, run, write
+
+from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.library.parts import attention_part
+from mlir_sched.program.rewrites import DecomposedAttention
+from mlir_sched.program.rewrites.algorithms import MIN_SCORES, other_algorithms
+from mlir_sched.program.rewrites.fused_attention import MOST_KEYS, VECTOR
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.tasks import TASK_FLAGS, extract
+from mlir_sched.transform_scripts.script_form import script_context
+
+EVEN = dict(zip(LOOPS, (2, 3, 8, 16, 16, 4), strict=True))
+UNEVEN = dict(zip(LOOPS, (2, 3, 7, 16, 21, 5), strict=True))
+"""Sizes of loops: batch and heads, queries, features of values, keys, features of queries."""
+CASES = {
+    "plain": PLAIN,
+    "one head": Attention("md", "kd", "kn", "mn"),
+    "heads beside tokens": Attention("mhd", "khd", "khn", "mhn"),
+    "batch and heads": Attention("bhmd", "bhkd", "bhkn", "bhmn"),
+    "keys and values that all heads share": Attention("hmd", "kd", "kn", "hmn"),
+    "transposed mask": replace(PLAIN, mask="khm"),
+    "boolean mask of keys": replace(PLAIN, mask="hk", mask_type="i1"),
+    "scores that are changed, and a mask": replace(PLAIN, body=TANH, mask="mk"),
+}
+LEFT_ALONE = {
+    "features that do not fill vectors": ((1, 2, 512, 24, 512, 16), PLAIN),
+    "a result with queries innermost": ((1, 2, 512, 16, 512, 16), Attention(result="hnm")),
+    "keys that overflow the stack": ((1, 1, 512, 16, MOST_KEYS + 1, 16), PLAIN),
+    "few scores": ((1, 1, 512, 16, MIN_SCORES // 512 - 1, 16), PLAIN),
+}
+
+
+@pytest.fixture
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Give the programs other sizes of loops than usual."""
+    found: dict[str, int] = request.param
+    monkeypatch.setattr(attention_programs, "SIZES", found)
+    return found
+
+
+def parts_of(model: Path) -> Sequence[str]:
+    with script_context(), ir.Location.unknown():
+        return other_algorithms(ir.Module.parse(abi(model)), "cpu")
+
+
+def shape_of(model: Path) -> str:
+    with script_context(), ir.Location.unknown():
+        program = ir.Module.parse(abi(model))
+        (site,) = DecomposedAttention().sites(program)
+        return site.shape
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("sizes", [EVEN, UNEVEN], ids=["even", "uneven"], indirect=True)
+def test_an_attention_in_one_dispatch_computes_the_same(name: str, sizes: dict[str, int], tmp_path: Path) -> None:
+    case = CASES[name]
+    model = write(tmp_path, case.text())
+    shape = shape_of(model)
+    assert shape.endswith(f"x{sizes['k']}x{sizes['n']}")
+    flags = library_for(DecomposedAttention([shape]), model, tmp_path)
+    text = compiled_to(model, flags, "preprocessing")
+    assert rewrites_in(text) == {f"decomposed_attention+fused_attention({shape})": 1}
+    assert text.count("flow.dispatch.region") == 1
+    inputs = case.inputs()
+    found = run(compile_to_bytes(model, flags), inputs)
+    np.testing.assert_allclose(found, case.expected(inputs), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [EVEN], indirect=True)
+@pytest.mark.usefixtures("sizes")
+def test_attentions_of_other_shapes_stay_three_dispatches(tmp_path: Path) -> None:
+    other = PLAIN.text("other", {**EVEN, "m": 12})
+    model = write(tmp_path, PLAIN.text() + other)
+    flags = library_for(DecomposedAttention(["3x8x16x16"]), model, tmp_path)
+    assert compiled_to(model, flags, "preprocessing").count("flow.dispatch.region") == 1
+    assert compiled_to(model, flags, "flow").count("flow.executable private") == 2 + 3, "with the transpose of the keys"
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_is_not_tried_in_one_dispatch(name: str, tmp_path: Path) -> None:
+    sizes, case = LEFT_ALONE[name]
+    assert parts_of(write(tmp_path, case.text(sizes=dict(zip(LOOPS, sizes, strict=True))))) == ()
+
+
+def test_large_attentions_are_tried_in_one_dispatch_once_per_shape(tmp_path: Path) -> None:
+    large = dict(zip(LOOPS, (1, 2, 512, 64, MOST_KEYS, 32), strict=True))
+    text = PLAIN.text(sizes=large) + PLAIN.text("again", large)
+    model = write(tmp_path, text)
+    assert parts_of(model) == (attention_part(f"2x512x{MOST_KEYS}x64"),)
+    with script_context(), ir.Location.unknown():
+        assert other_algorithms(ir.Module.parse(abi(model)), "gpu") == ()
+
+
+def test_the_dispatch_has_scripts_and_iree_compiles_it_without(tmp_path: Path) -> None:
+    text = PLAIN.text(sizes=dict(zip(LOOPS, (1, 1, 64, 16, MOST_KEYS - VECTOR + 1, 16), strict=True)))
+    constant = "%scale = arith.constant 0.25 : f32\n"  # a dispatch that takes a number has no script
+    model = write(tmp_path, text.replace(", %scale: f32", "").replace("%empty", f"{constant}  %empty", 1))
+    flags = library_for(DecomposedAttention([shape_of(model)]), model, tmp_path)
+    assert compile_to_bytes(model, flags), "many keys: with IREE's own tile sizes the stack overflows"
+    library = (tmp_path / "library.mlir").read_text()
+    tasks = [task for task in extract(model, TARGET, TASK_FLAGS, library).tasks if task.dispatch is not None]
+    sketches = [DesignSpace(Space.default(TARGET), task.dispatch, TARGET).sketches for task in tasks if task.dispatch]
+    assert ("attention",) in sketches
