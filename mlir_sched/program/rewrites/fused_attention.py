@@ -34,6 +34,9 @@ of :data:`PADDED_ROWS`."""
 PADDED_ROWS = 8
 BEHIND = ("tensor.extract_slice", "linalg.transpose")
 """Names of the ops that may stand behind the dispatch."""
+WIDEST, FEATURES_AT_ONCE, KEYS_AT_ONCE = 64, 4, 32
+"""Tile sizes of IREE's own code along keys or columns, and along what is summed. 12 heads of 1024 tokens with 64
+features take 0.16 s so, and 1.3 s with 16 throughout."""
 MOST_KEYS = STACK_BYTES // (4 * COPIES)
 """Most keys, of a row of whose scores IREE's own code keeps copies on the stack: 1536."""
 
@@ -188,18 +191,23 @@ def _tile(attention: Attention, loops: _Loops, *ops: Any) -> None:
     """Give the ops behind the first one, in their order, and the first one the tile sizes of IREE's own code."""
     score, largest, weights, products, result = ops
     of_scores, of_result = attention.scores, attention.result
-    keys, columns = {loops.keys: VECTOR}, {loops.columns: VECTOR}
+    keys, columns = ({loop: _width(loops.sizes[loop], WIDEST) for loop in each} for each in (loops.keys, loops.columns))
     summed = "".join(sorted({*attention.queries.loops} - {*of_scores}))
-    steps = {loop: vector_multiple(loops.sizes[loop], VECTOR) for loop in summed}
+    steps = {loop: vector_multiple(loops.sizes[loop], FEATURES_AT_ONCE) for loop in summed}
     row_bytes = loops.sizes[loops.keys] * attention.queries.value.type.element_type.width // 8
     tiles = RowTiles.of(of_scores[:-1], loops.rows, loops.sizes[loops.rows], row_bytes)
-    first = score.operands[0].owner
+    first, keys_at_once = score.operands[0].owner, {loops.keys: _width(loops.sizes[loops.keys], KEYS_AT_ONCE)}
     tiles.set(first, of_scores + summed, vector_inner_parallel=keys, vector_reduction=steps)
     tiles.set(score, of_scores, vector_inner_parallel=keys)
     tiles.set(largest, of_scores, vector_reduction=keys)
     tiles.set(weights, of_scores, vector_reduction=keys)
-    tiles.set_root(products, of_result + loops.keys, vector_common_parallel=columns, vector_reduction=keys)
+    tiles.set_root(products, of_result + loops.keys, vector_common_parallel=columns, vector_reduction=keys_at_once)
     tiles.set(result, of_result, vector_common_parallel=columns)
+
+
+def _width(extent: int, most: int) -> int:
+    """Return the largest multiple of a vector that divides an extent."""
+    return max(width for width in range(VECTOR, most + 1, VECTOR) if extent % width == 0)
 
 
 def _exponential_and_sum(largest: Any, score: Any, total: Any) -> list[Any]:
