@@ -110,6 +110,12 @@ func.func @{name}({arguments}) -> {r} {{
         return f"tensor<{shape}{element}>"
 
 
+def with_constant_scale(text: str) -> str:
+    """Return a program of :meth:`Attention.text` whose scale is a number of its own."""
+    constant = "%scale = arith.constant 0.25 : f32"
+    return text.replace(", %scale: f32", "").replace("%empty = ", f"{constant}\n  %empty = ", 1)
+
+
 TANH = "%t = math.tanh %s : f32"
 PLAIN = Attention()
 

@@ -21,8 +21,8 @@ from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.winograd import Winograd
 
 MIN_SCORES = 1 << 18
-"""Scores of an attention below which one dispatch saves nothing: 1 MiB, which the L2 cache of a core holds. 12 heads of
-128 tokens, 196,608 scores, take as long in three dispatches on a Zen 4."""
+"""Scores of an attention below which one dispatch is not tried: 1 MiB, which a core's L2 cache holds. Of BERT-base,
+whose 12 heads of 128 tokens have 196,608, it saves 0.3 % on a Zen 4, less than the trial costs in search."""
 WITH_ATTENTION = ("cpu",)
 """The kinds of devices (keys of ``REWRITES``) with a transform module for attention in one dispatch."""
 

@@ -52,7 +52,10 @@ class AttentionSite(OpSite):
 
     @property
     def can_be_fused(self) -> bool:
-        """Whether it may become one dispatch."""
+        """Whether it may become one dispatch; a dispatch that takes a number, such as the scale, has no script."""
+        scale = producer(self.op.operands[3])
+        if scale is None or scale.name != "arith.constant":
+            return False
         walked = [Walked(value, _letters(loops)) for value, loops in zip(self.op.operands, self.dims, strict=True)]
         _, keys, values, *_, result = walked
         return can_be_fused(keys, values, _letters(self.scores), result.loops)

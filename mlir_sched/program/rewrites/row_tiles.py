@@ -16,7 +16,8 @@ COPIES = 4
 """Copies of a tile of scores that IREE's own code keeps on the stack."""
 STACK_BYTES = 24 * 1024
 """Bytes of the stack for them; the rest of 32 KiB is for other values."""
-MOST_ROWS, MOST_ROWS_OF_WORKGROUP = 8, 64
+MOST_ROWS, MOST_ROWS_OF_WORKGROUP = 2, 64
+"""Most rows of a tile, and of a workgroup. IREE 3.13 refuses vectors of 32 KiB: 4 rows, 64 columns, 32 keys at once."""
 _PIPELINE = "#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import attention_programs
 import numpy as np
 import pytest
-from attention_programs import LOOPS, PLAIN, TANH, Attention
+from attention_programs import LOOPS, PLAIN, TANH, Attention, with_constant_scale
 from iree.compiler import ir
 from iree_cases import TARGET
 from rewriting import abi, compiled_to, library_for, run, write
@@ -25,8 +25,13 @@ from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.transform_scripts.script_form import script_context
 
-EVEN = dict(zip(LOOPS, (2, 3, 8, 16, 16, 4), strict=True))
-UNEVEN = dict(zip(LOOPS, (2, 3, 7, 16, 21, 5), strict=True))
+
+def sized(*sizes: int) -> dict[str, int]:
+    """Return sizes by loop, in the order of :data:`LOOPS`."""
+    return dict(zip(LOOPS, sizes, strict=True))
+
+
+EVEN, UNEVEN = sized(2, 3, 8, 16, 16, 4), sized(2, 3, 7, 16, 21, 5)
 """Sizes of loops: batch and heads, queries, features of values, keys, features of queries."""
 CASES = {
     "plain": PLAIN,
@@ -38,11 +43,16 @@ CASES = {
     "boolean mask of keys": replace(PLAIN, mask="hk", mask_type="i1"),
     "scores that are changed, and a mask": replace(PLAIN, body=TANH, mask="mk"),
 }
+
+
 LEFT_ALONE = {
-    "features that do not fill vectors": ((1, 2, 512, 24, 512, 16), PLAIN),
-    "a result with queries innermost": ((1, 2, 512, 16, 512, 16), Attention(result="hnm")),
-    "keys that overflow the stack": ((1, 1, 512, 16, MOST_KEYS + 1, 16), PLAIN),
-    "few scores": ((1, 1, 512, 16, MIN_SCORES // 512 - 1, 16), PLAIN),
+    "features that do not fill vectors": with_constant_scale(PLAIN.text(sizes=sized(1, 2, 512, 24, 512, 16))),
+    "a result with queries innermost": with_constant_scale(
+        Attention(result="hnm").text(sizes=sized(1, 2, 512, 16, 512, 16))
+    ),
+    "keys that overflow the stack": with_constant_scale(PLAIN.text(sizes=sized(1, 1, 512, 16, MOST_KEYS + 1, 16))),
+    "few scores": with_constant_scale(PLAIN.text(sizes=sized(1, 1, 512, 16, MIN_SCORES // 512 - 1, 16))),
+    "a scale that is an argument": PLAIN.text(sizes=sized(1, 2, 512, 16, 512, 16)),
 }
 
 
@@ -94,25 +104,30 @@ def test_attentions_of_other_shapes_stay_three_dispatches(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_what_is_not_tried_in_one_dispatch(name: str, tmp_path: Path) -> None:
-    sizes, case = LEFT_ALONE[name]
-    assert parts_of(write(tmp_path, case.text(sizes=dict(zip(LOOPS, sizes, strict=True))))) == ()
+    assert parts_of(write(tmp_path, LEFT_ALONE[name])) == ()
 
 
 def test_large_attentions_are_tried_in_one_dispatch_once_per_shape(tmp_path: Path) -> None:
-    large = dict(zip(LOOPS, (1, 2, 512, 64, MOST_KEYS, 32), strict=True))
-    text = PLAIN.text(sizes=large) + PLAIN.text("again", large)
-    model = write(tmp_path, text)
+    large = sized(1, 2, 512, 64, MOST_KEYS, 32)
+    texts = (PLAIN.text(name, large) for name in ("main", "again"))
+    model = write(tmp_path, "".join(map(with_constant_scale, texts)))
     assert parts_of(model) == (attention_part(f"2x512x{MOST_KEYS}x64"),)
     with script_context(), ir.Location.unknown():
         assert other_algorithms(ir.Module.parse(abi(model)), "gpu") == ()
 
 
-def test_the_dispatch_has_scripts_and_iree_compiles_it_without(tmp_path: Path) -> None:
-    text = PLAIN.text(sizes=dict(zip(LOOPS, (1, 1, 64, 16, MOST_KEYS - VECTOR + 1, 16), strict=True)))
-    constant = "%scale = arith.constant 0.25 : f32\n"  # a dispatch that takes a number has no script
-    model = write(tmp_path, text.replace(", %scale: f32", "").replace("%empty", f"{constant}  %empty", 1))
+@pytest.mark.parametrize(
+    ("queries", "features", "keys"), [(64, 16, MOST_KEYS - VECTOR + 1), (64, 256, 64), (13, 80, 197)]
+)
+def test_the_dispatch_has_scripts_and_iree_compiles_it_without(
+    queries: int, features: int, keys: int, tmp_path: Path
+) -> None:
+    text = PLAIN.text(sizes=sized(1, 2, queries, features, keys, 16))
+    model = write(tmp_path, with_constant_scale(text))
     flags = library_for(DecomposedAttention([shape_of(model)]), model, tmp_path)
-    assert compile_to_bytes(model, flags), "many keys: with IREE's own tile sizes the stack overflows"
+    assert compile_to_bytes(model, flags), (
+        "with its own tile sizes IREE takes too much of the stack, or too long vectors"
+    )
     library = (tmp_path / "library.mlir").read_text()
     tasks = [task for task in extract(model, TARGET, TASK_FLAGS, library).tasks if task.dispatch is not None]
     sketches = [DesignSpace(Space.default(TARGET), task.dispatch, TARGET).sketches for task in tasks if task.dispatch]
