@@ -11,15 +11,18 @@ import numpy as np
 import pytest
 from attention_programs import LOOPS, PLAIN, TANH, Attention, with_constant_scale
 from iree.compiler import ir
-from iree_cases import TARGET
+from iree_cases import FLAGS, TARGET
 from rewriting import abi, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.library.parts import attention_part
+from mlir_sched.library.library import build_library
+from mlir_sched.library.parts import ATTENTION, attention_part
 from mlir_sched.program.rewrites import DecomposedAttention
 from mlir_sched.program.rewrites.algorithms import MIN_SCORES, other_algorithms
 from mlir_sched.program.rewrites.fused_attention import MOST_KEYS, VECTOR
+from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract
@@ -114,6 +117,21 @@ def test_large_attentions_are_tried_in_one_dispatch_once_per_shape(tmp_path: Pat
     assert parts_of(model) == (attention_part(f"2x512x{MOST_KEYS}x64"),)
     with script_context(), ir.Location.unknown():
         assert other_algorithms(ir.Module.parse(abi(model)), "gpu") == ()
+
+
+def test_a_decision_about_a_program_puts_its_attentions_into_one_dispatch(tmp_path: Path) -> None:
+    model = write(tmp_path, with_constant_scale(PLAIN.text(sizes=sized(1, 2, 256, 16, 512, 16))))
+    (part,) = parts_of(model)
+    variant = decided_variant(model, TARGET, ATTENTION, [part])
+    assert variant.name == f"{ATTENTION}+fused_attention(2x256x512x16)"
+    assert (variant.base, variant.rewrite and variant.rewrite.algorithms) == (ATTENTION, (part,))
+    path = tmp_path / "decided.mlir"
+    path.write_text(build_library([], variant.rewrite))
+    inputs = [*np.random.default_rng(0).standard_normal((3, 2, 512, 16), np.float32)]
+    inputs[0] = inputs[0][:, :256]
+    expected = run(compile_to_bytes(model, FLAGS), inputs)
+    found = run(compile_to_bytes(model, (*FLAGS, *library_flags(path))), inputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
