@@ -30,6 +30,7 @@ DEFAULT = [
     "contraction",
     "convolution",
     "reduction",
+    "attention",
     "elementwise",
     "parallel_distribution",
     "lowering",
