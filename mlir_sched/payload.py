@@ -278,11 +278,6 @@ class LinalgOp:
         return {operand.producer: operand for operand in reversed((*self.inputs, *self.outputs))}
 
     @cached_property
-    def result_loops(self) -> tuple[tuple[int, int], ...]:
-        """The dimensions of its (first) result that one loop walks by single steps, each with this loop."""
-        return self.outputs[0].single_steps
-
-    @cached_property
     def iterations(self) -> int:
         """Product of its extents."""
         return math.prod(self.extents)

@@ -47,7 +47,5 @@ def parts_of(variant: str, parts: Sequence[str]) -> tuple[str, ...]:
         parts: All parts of the program.
     """
     rewrites = variant.split("+")
-    convolutions = convolutions_in(parts) if rewrites[0] == LAYOUT else []
-    attentions = attentions_in(parts) if ATTENTION in rewrites else []
-    chosen = {*convolutions, *map(attention_part, attentions)}
-    return tuple(part for part in parts if part in chosen)
+    convolutions, attentions = rewrites[0] == LAYOUT, ATTENTION in rewrites
+    return tuple(part for part in parts if (attentions if part.startswith(_ATTENTION) else convolutions))

@@ -106,7 +106,7 @@ def _by_role(conv: Convolution, vector: Loop) -> ThreadConvolution:
 
 def _place(op: LinalgOp, loop: Loop) -> int:
     """Return which dimension of an op's result a loop walks."""
-    return [position for _, position in op.result_loops].index(loop.position(op))
+    return [position for _, position in op.outputs[0].single_steps].index(loop.position(op))
 
 
 def _sample_reduction(s: Schedule, conv: Convolution, tile: dict[Loop, int]) -> dict[Loop, int]:

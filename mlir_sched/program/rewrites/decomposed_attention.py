@@ -10,7 +10,7 @@ script. Without one they take 0.5 and 0.8 ms. Attentions of chosen shapes become
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -22,7 +22,7 @@ from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.attention_ops import Attention, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.fused_attention import BEHIND, can_be_fused, in_one_dispatch
-from mlir_sched.program.rewrites.linalg_ops import copied_body, maps_of, zero
+from mlir_sched.program.rewrites.linalg_ops import copied_body, maps_of, number, zero
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 ATTENTION = "iree_linalg_ext.attention"
@@ -56,8 +56,7 @@ class AttentionSite(OpSite):
         scale = producer(self.op.operands[3])
         if scale is None or scale.name != "arith.constant":
             return False
-        walked = [Walked(value, _letters(loops)) for value, loops in zip(self.op.operands, self.dims, strict=True)]
-        _, keys, values, *_, result = walked
+        _, keys, values, *_, result = _walked(self, self.op.operands)
         return can_be_fused(keys, values, _letters(self.scores), result.loops)
 
     @property
@@ -99,8 +98,7 @@ class DecomposedAttention(OpRewrite[AttentionSite]):
 
     def compute(self, site: AttentionSite, *inputs: Any) -> Any:
         """Return the attention."""
-        walked = [Walked(value, _letters(loops)) for value, loops in zip(inputs, site.dims, strict=True)]
-        queries, keys, values, scale, *mask, init = walked
+        queries, keys, values, scale, *mask, init = _walked(site, inputs)
 
         def score(product: Any, *masked: Any) -> Any:
             changed = copied_body(site.op, [arith.mulf(product, scale.value)])
@@ -143,6 +141,11 @@ def _site(op: Any) -> AttentionSite | None:
     return AttentionSite(op, dims, scores)
 
 
+def _walked(site: AttentionSite, values: Iterable[Any]) -> list[Walked]:
+    """Return values of the operands of an attention with their loops."""
+    return [Walked(value, _letters(loops)) for value, loops in zip(values, site.dims, strict=True)]
+
+
 def _is_transposed(value: Any) -> bool:
     """Say whether a value is a transpose, perhaps without its dimensions of one element."""
     op = producer(value)
@@ -182,5 +185,4 @@ def _masked(score: Any, mask: Any) -> Any:
     """Return a score plus its mask; a boolean mask is 0 where it is true, and minus infinity elsewhere."""
     if isinstance(mask.type, ir.F32Type):
         return arith.addf(score, mask)
-    lowest = arith.constant(score.type, ir.FloatAttr.get(score.type, float("-inf")))
-    return arith.addf(score, arith.select(mask, zero(score.type), lowest))
+    return arith.addf(score, arith.select(mask, zero(score.type), number(score.type, float("-inf"))))

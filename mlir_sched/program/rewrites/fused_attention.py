@@ -19,6 +19,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     dims_map,
     generic,
     generic_of_several,
+    number,
     slice_of,
     transposed,
 )
@@ -68,8 +69,7 @@ def can_be_fused(keys: Walked, values: Walked, scores: str, result: str) -> bool
         scores: The loops of the scores, that of the keys last.
         result: The loops of the result.
     """
-    columns = [loop for loop in values.loops if loop in result and loop not in scores]
-    rows = [loop for loop in scores[:-1] if loop not in keys.loops]
+    columns, rows = _columns(values, scores, result), _rows(keys, scores)
     vectors = len(columns) == 1 and result[-1:] == columns[0] and values.size(columns[0]) % VECTOR == 0
     return bool(rows) and vectors and keys.size(scores[-1]) <= MOST_KEYS
 
@@ -115,15 +115,25 @@ def _tokens_first(attention: Attention, loops: _Loops) -> Attention:
 
 def _loops_of(attention: Attention) -> _Loops:
     queries, keys, values = attention.queries, attention.keys, attention.values
-    others, last = attention.scores[:-1], attention.scores[-1]
+    last = attention.scores[-1]
     sizes = {loop: each.size(loop) for each in (values, keys, queries) for loop in each.loops}
-    rows = max((loop for loop in others if loop not in keys.loops), key=sizes.__getitem__)
-    (columns,) = (loop for loop in values.loops if loop in attention.result and loop not in attention.scores)
+    rows = max(_rows(keys, attention.scores), key=sizes.__getitem__)
+    (columns,) = _columns(values, attention.scores, attention.result)
     real = sizes[last]
     if not any(sizes[rows] % tile == 0 for tile in ROW_TILES):
         sizes[rows] += -sizes[rows] % PADDED_ROWS
     sizes[last] += -real % VECTOR
     return _Loops(rows, last, columns, sizes, real)
+
+
+def _rows(keys: Walked, scores: str) -> list[str]:
+    """Return the loops of queries alone."""
+    return [loop for loop in scores if loop not in keys.loops]
+
+
+def _columns(values: Walked, scores: str, result: str) -> list[str]:
+    """Return the loops of the features of a value."""
+    return [loop for loop in values.loops if loop in result and loop not in scores]
 
 
 def _padded(tensor_: Walked, loops: _Loops) -> Walked:
@@ -157,7 +167,7 @@ def _counting(attention: Attention, real: int) -> Any:
         index = ir.IndexType.get()
         counts = arith.cmpi(arith.CmpIPredicate.ult, linalg.IndexOp(dim).result, arith.constant(index, real))
         made = attention.score(*scalars)
-        return arith.select(counts, made, _number(made.type, float("-inf")))
+        return arith.select(counts, made, number(made.type, float("-inf")))
 
     return score
 
@@ -175,7 +185,7 @@ def _result(attention: Attention, loops: _Loops) -> Any:
     shape = [loops.sizes[loop] for loop in of_rows]
 
     def row_init(start: float) -> Any:
-        return linalg.fill(_number(element, start), outs=[tensor.empty(shape, element)])
+        return linalg.fill(number(element, start), outs=[tensor.empty(shape, element)])
 
     largest = generic([scores.value], row_init(float("-inf")), [every, each_row], along_keys, arith.maxnumf)
     weights, sums = generic_of_several(
@@ -222,7 +232,3 @@ def _divided(tensor_: Walked, of_row: Walked) -> Any:
     empty = tensor.empty(kind.shape, kind.element_type)
     inputs = [tensor_.value, of_row.value]
     return generic(inputs, empty, maps, ["parallel"] * rank, lambda x, row, _: arith.divf(x, row))
-
-
-def _number(element: Any, value: float) -> Any:
-    return arith.constant(element, ir.FloatAttr.get(element, value))

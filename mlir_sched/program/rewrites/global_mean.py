@@ -15,7 +15,7 @@ from iree.compiler.dialects import arith, transform
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.constants import scalar_constant
-from mlir_sched.program.rewrites.linalg_ops import dims_map, expand, generic, zeros
+from mlir_sched.program.rewrites.linalg_ops import dims_map, expand, generic, number, zeros
 from mlir_sched.program.rewrites.replacement import (
     attributes_of,
     match_dag,
@@ -98,7 +98,7 @@ class GlobalMean(SiteRewrite[MeanSite]):
         kinds = ["parallel", "parallel", "reduction", "reduction"]
         maps = [dims_map(4, range(4)), dims_map(4, range(2))]
         sums = generic([image], zeros([batch, channels], element), maps, kinds, lambda x, total: arith.addf(total, x))
-        pixels = arith.constant(element, ir.FloatAttr.get(element, float(rows * columns)))
+        pixels = number(element, float(rows * columns))
         same = [dims_map(2, range(2))] * 2
         means = generic([sums], sums, same, kinds[:2], lambda total, _: arith.divf(total, pixels))
         return expand(means, [[0], [1, 2, 3]], [batch, channels, 1, 1])

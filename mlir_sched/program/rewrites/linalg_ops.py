@@ -92,8 +92,14 @@ def zeros(shape: Sequence[int], element: Any) -> Any:
 
 def zero(element: Any) -> Any:
     """Return a zero of a type of floats or integers."""
-    is_integer = isinstance(element, ir.IntegerType)
-    return arith.constant(element, ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0))
+    if isinstance(element, ir.IntegerType):
+        return arith.constant(element, ir.IntegerAttr.get(element, 0))
+    return number(element, 0.0)
+
+
+def number(element: Any, value: float) -> Any:
+    """Return a constant of a float type."""
+    return arith.constant(element, ir.FloatAttr.get(element, value))
 
 
 def index(value: int) -> Any:

@@ -13,10 +13,10 @@ from math import prod
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, tensor
+from iree.compiler.dialects import linalg, tensor
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.linalg_ops import copied, copied_body, dims_map, expand, generic
+from mlir_sched.program.rewrites.linalg_ops import copied, copied_body, dims_map, expand, generic, number
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 MIN_ELEMENTS = 1 << 16
@@ -106,7 +106,7 @@ def _parts(site: SplitSite, inputs: Sequence[Any], init: Any) -> Any:
     loops = written.n_dims + 1
     kept = _dims(written)
     element = init.type.element_type
-    neutral = arith.constant(element, ir.FloatAttr.get(element, _NEUTRAL[site.combiner.name]))
+    neutral = number(element, _NEUTRAL[site.combiner.name])
     start = linalg.fill(neutral, outs=[tensor.empty([site.parts, *init.type.shape], element)])
     of_inputs = [[d for dim in _dims(m) for d in ([0, dim + 1] if dim == site.loop else [dim + 1])] for m in read]
     maps = [dims_map(loops, dims) for dims in [*of_inputs, [0, *(dim + 1 for dim in kept)]]]
