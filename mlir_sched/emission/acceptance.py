@@ -1,6 +1,7 @@
 """What is worth emitting, by confidence intervals: a script, flags, the scripts of a whole program.
 
-Every function judges timings of one session. Reported figures are measured in another session.
+Every function but :func:`is_undisputed` judges timings of one session. Reported figures are measured in another
+session.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ WORTH_IT = PLACEMENT
 """Least speed-up for which flags are emitted in place of none, or scripts in place of flags alone."""
 FAR = 1.1
 """Ratio of the medians of two programs from which their intervals overlap in disturbed sessions only."""
+UNDISPUTED = 1.5
+"""Ratio to the fastest other program, measured in an earlier session, from which no session has to decide between the
+two: a machine does not change by as much."""
 NO_LOSS = 0.995
 """Ratio to the untuned program below which an emitted program counts as slower."""
 
@@ -40,6 +44,11 @@ def is_disturbed(scripted: Timing, untuned: Mapping[str, Timing]) -> bool:
     """
     far = all(scripted.ratio >= FAR * other.ratio for other in untuned.values())
     return far and not _clears(scripted, untuned)
+
+
+def is_undisputed(scripted: Timing, untuned: Mapping[str, Timing]) -> bool:
+    """Say whether a program is far faster than all others, by whole intervals that need not be of the same session."""
+    return all(scripted.ratio_low >= UNDISPUTED * other.ratio_high for other in untuned.values())
 
 
 def loses(timing: Timing) -> bool:

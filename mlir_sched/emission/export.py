@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database.record import describe
-from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, loses, plainest_of_fastest
+from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed, loses, plainest_of_fastest
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
@@ -105,17 +105,37 @@ class _Emitter:
             winners = {key: winner for key, winner in winners.items() if key in proven.sequences}
             if not winners:
                 break
-            rejected, ratios = self._rejected(proven, winners)
-            if not rejected:
-                reported = self._report(proven)
-                if not isinstance(reported, str):
-                    return Emission(self._result(reported, ratios, proven), winners, reasons, proven.files)
-                rejected = dict.fromkeys(winners, reported)
+            reported, rejected, ratios = self._judge(proven, winners)
+            if reported is not None:
+                return Emission(self._result(reported, ratios, proven), winners, reasons, proven.files)
             if not self.time_left.affords(time.monotonic() - start):  # for another try with fewer scripts
                 rejected = {**dict.fromkeys(winners, next(iter(rejected.values()))), **rejected}
             reasons |= rejected
             winners = {key: winner for key, winner in winners.items() if key not in rejected}
         return self._without_scripts(reasons, ratios)
+
+    def _judge(
+        self, proven: Proven, winners: Mapping[str, Winner]
+    ) -> tuple[ProgramTimings | None, dict[str, str], Mapping[str, Timing]]:
+        """Return the figures to report, or None; why scripts are dropped, by task key; the timings of all variants.
+
+        Where all variants are clearly slower than the program is expected to be, the session that reports is the only
+        one, if it shows that.
+        """
+        if not_run := self._not_run(proven, winners):
+            return None, dict.fromkeys(not_run, NOT_RUN), {}
+        if Rivals.of(self.variants, expected_s(proven.variant, winners.values())).undisputed:
+            known = {built.variant.name: built.measured for built in self.variants}
+            reported = self._report(proven)
+            if not isinstance(reported, str) and is_undisputed(reported.emitted, known):
+                return reported, {}, known
+        rejected, ratios = self._rejected(proven, winners)
+        if rejected:
+            return None, rejected, ratios
+        reported = self._report(proven)
+        if isinstance(reported, str):
+            return None, dict.fromkeys(winners, reported), ratios
+        return reported, {}, ratios
 
     def _rejected(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[dict[str, str], Mapping[str, Timing]]:
         """Return why scripts are dropped, by task key, and the timings of all variants in the deciding session.
@@ -123,8 +143,6 @@ class _Emitter:
         Where the whole program is slower with the scripts, the half of them that saves least is dropped: each script
         won alone, and the time of the whole program does not say which script is at fault.
         """
-        if not_run := self._not_run(proven, winners):
-            return dict.fromkeys(not_run, NOT_RUN), {}
         try:
             timings, ratios = self._decide(proven, winners)
         except ModelCompileError as error:

@@ -30,11 +30,13 @@ class Rivals:
             default where all variants are clearly slower than the emitted program.
         others: The other variants that may be as fast as the emitted program, the fastest first.
         slow: The variants that are clearly slower and not measured again.
+        undisputed: Whether all variants are clearly slower.
     """
 
     reference: BuiltVariant
     others: tuple[BuiltVariant, ...]
     slow: tuple[BuiltVariant, ...]
+    undisputed: bool = False
 
     @staticmethod
     def of(built: Sequence[BuiltVariant], tuned_s: float) -> Rivals:
@@ -48,7 +50,8 @@ class Rivals:
         near = sorted((variant for variant in timed if call_s(variant) <= CLEARLY_SLOWER * tuned_s), key=call_s)
         reference = near[0] if near else timed[0]
         others = tuple(variant for variant in near if variant is not reference)
-        return Rivals(reference, others, tuple(v for v in timed if v is not reference and v not in others))
+        slow = tuple(v for v in timed if v is not reference and v not in others)
+        return Rivals(reference, others, slow, undisputed=not near)
 
     def against(self, reference: BuiltVariant) -> Rivals:
         """Return the rivals with another reference; the former one, which cannot serve, is none of them."""
@@ -69,7 +72,8 @@ def emission_s(built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: floa
     """Return about how many seconds it takes to emit a program.
 
     The proof takes as long as compiling and taking apart the variant took. One session decides, with all variants that
-    may be as fast as the emitted program, and one reports. A variant that was not timed has no sessions.
+    may be as fast as the emitted program, if there are any, and one reports. A variant that was not timed has no
+    sessions.
 
     Args:
         built: All variants, the default first.
@@ -80,8 +84,11 @@ def emission_s(built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: floa
     if tuned.timing is None:
         return tuned.build_s + AFTER_S
     rivals = Rivals.of(built, tuned_s)
+    reporting_s = session_s(racing, call_s(built[0]), [tuned_s])
+    if rivals.undisputed:
+        return tuned.build_s + reporting_s + AFTER_S
     deciding_s = session_s(racing, call_s(rivals.reference), [tuned_s, *map(call_s, rivals.others)])
-    return tuned.build_s + deciding_s + session_s(racing, call_s(built[0]), [tuned_s]) + AFTER_S
+    return tuned.build_s + deciding_s + reporting_s + AFTER_S
 
 
 def session_s(racing: RacingOptions, reference_s: float, others_s: Sequence[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 
-from mlir_sched.runner.protocol import WARM_CALL_S
+from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.targets.target import LOCAL, chain_length, records_dispatches
 
 
@@ -35,7 +35,7 @@ class SampleOptions:
     def sample_s(self, call_s: float) -> float:
         """Return about how many seconds a sample takes, with the call before it that warms up, if there is one."""
         calls = self.calls(call_s)
-        warming = 0 if calls == 1 and call_s >= WARM_CALL_S else 1
+        warming = 0 if calls == 1 and call_s >= LONG_CALL_S else 1
         return (calls + warming) * call_s + self.overhead_s
 
 

@@ -15,12 +15,9 @@ from mlir_sched.runner.program import Program
 
 BASELINE = 0
 """Handle of the baseline program."""
-WARM_CALL_S = 0.1
-"""Seconds per call from which the first call is timed, without a call to warm up: reading 100 MB of weights into cold
-caches takes a tenth of this at most."""
-LONG_CALL_S = 1.0
-"""Seconds per call from which a program is called as rarely as possible: its first call already tells its time, because
-warming up is a small part of it."""
+LONG_CALL_S = 0.1
+"""Seconds per call from which a program is called as rarely as possible: its first call already tells its time, without
+a call to warm up. Reading 100 MB of weights into cold caches takes a tenth of this at most."""
 
 
 class RequestFailed(Exception):  # noqa: N818 - it carries a failure, it is not an error of the tool

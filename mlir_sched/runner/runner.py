@@ -91,7 +91,7 @@ class Runner:
         self._prepared = protocol.Prepared(0.0, 0.0, None)
         self._loaded: dict[int, int] = {}
         self._measurements = 0
-        self._hopeless: set[int] = set()
+        self._hopeless: dict[int, float] = {}
 
     def spare_cores(self) -> tuple[int, ...]:
         """Return the cores that other work may use while programs are measured; none where it would disturb them.
@@ -129,7 +129,7 @@ class Runner:
         """
         failures = self._check_all(baseline, candidates, checks)
         right = [i for i in range(len(candidates)) if i not in failures]
-        contenders = {i: Contender(i + 1, candidates[i], once=i + 1 in self._hopeless) for i in right}
+        contenders = {i: self._contender(i + 1, candidates[i]) for i in right}
         race = self._race(self.options)
         race.run(list(contenders.values()), decide=decide)
         for contender in contenders.values():
@@ -198,7 +198,7 @@ class Runner:
         """Return the failures of the candidates that are not right, by index of the candidate."""
         self._task = protocol.Prepare(baseline, checks)
         self._measurements += 1
-        self._hopeless = set()
+        self._hopeless = {}
         self._prepare()
         return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
 
@@ -270,8 +270,8 @@ class Runner:
                     return Failure(FailureClass.WRONG_RESULT, message)
                 check_s = time.monotonic() - start
                 races_s += check_s if number >= len(checks) else 0.0
-                if not whole and self._is_hopeless(handle, check_s):
-                    self._hopeless.add(handle)
+                if not whole and (call_s := self._hopeless_s(handle, check_s)):
+                    self._hopeless[handle] = call_s
                     return None
         except RequestFailed as failed:
             return failed.failure
@@ -283,15 +283,23 @@ class Runner:
             return []
         return [protocol.Verify(handle, 0, races=len(self.cores) == 1)] * self.options.checks.data_race_calls
 
-    def _is_hopeless(self, handle: int, check_s: float) -> bool:
-        """Say whether a check, and then a call, took so long that the program cannot win: one pair will time it."""
+    def _contender(self, handle: int, program: Program) -> Contender:
+        """Return a right program that is to be timed; one pair times a hopeless one."""
+        return Contender(handle, program, self._hopeless.get(handle, 0.0), once=handle in self._hopeless)
+
+    def _hopeless_s(self, handle: int, check_s: float) -> float:
+        """Return the rough seconds per call of a program that cannot win, because a check, and then a call, took long.
+
+        Returns:
+            0 for a program that may win.
+        """
         limit_s = self.options.checks.hopeless_factor * self._prepared.call_s
         if self._prepared.call_s < SHORT_CALL_S or check_s - self._prepared.check_s < limit_s:
-            return False
+            return 0.0
         call_s: float = self._client.ask(
             protocol.Warm(handle, 0.0), 4 * self.options.timeouts.of_call(self._prepared.call_s)
         )
-        return call_s > limit_s
+        return call_s if call_s > limit_s else 0.0
 
     def _check_once_more(self, contender: Contender) -> Failure | None:
         """Check a program after its thousands of calls: the state it keeps between calls may have gone wrong by then.
@@ -302,7 +310,7 @@ class Runner:
         if contender.once:
             if contender.ratio().median * self.options.checks.hopeless_factor <= 1.0:
                 return None
-            self._hopeless.discard(contender.handle)
+            del self._hopeless[contender.handle]
             return self._check(contender.handle, contender.program, whole=True)
         request = protocol.Verify(contender.handle, 0)
         try:

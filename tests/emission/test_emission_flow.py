@@ -49,6 +49,7 @@ WINNERS = {key: winner(key, saves) for key, saves in (("a", 1.1), ("b", 3.0), ("
 
 
 Session = dict[str, Timing] | Failure
+TIMEOUT = Failure(FailureClass.RUN_TIMEOUT, "stopped after 6 s")
 
 
 @dataclass
@@ -128,6 +129,28 @@ FAR_SLOWER = [timed("default", 4.0), timed("layout", 1.0), timed("slow", 3.9)]
 """The layout is tuned; its dispatches take little of its time."""
 
 
+FAR_FASTER = {"a": winner("a", 8.0)}
+"""All of the default's time is in this dispatch."""
+
+
+def test_a_program_far_faster_than_all_variants_needs_no_session_that_decides(emitted: Any) -> None:
+    program = Program([{"a": timing(7.5)}])
+    emission = emitted(program, FAR_FASTER)
+    assert program.references == ["default"]
+    assert list(emission.winners) == ["a"]
+    assert emission.program.tuned.ratio == 7.5
+    assert emission.program.variants == {"default": 1.0, "O3": 1.0}
+
+
+@pytest.mark.parametrize("reported", [timing(1.4), TIMEOUT])
+def test_where_that_does_not_show_a_session_decides(emitted: Any, reported: Timing | Failure) -> None:
+    first: list[Session] = [{"a": reported}] if isinstance(reported, Timing) else [reported, reported]
+    program = Program([*first, {"a": timing(1.4)}, {"a": timing(1.3)}])
+    emission = emitted(program, FAR_FASTER)
+    assert list(emission.winners) == ["a"]
+    assert emission.program.tuned.ratio == 1.3
+
+
 def test_where_the_default_is_far_slower_the_fastest_variant_is_compared_with(emitted: Any) -> None:
     program = Program([{"a+b+c+d": timing(1.2)}, {"a+b+c+d": timing(4.7)}])
     emission = emitted(program, WINNERS, FAR_SLOWER)
@@ -196,13 +219,10 @@ def test_a_disturbed_session_does_not_decide(emitted: Any) -> None:
 
 def test_after_two_disturbed_sessions_the_untuned_program_is_emitted(emitted: Any) -> None:
     disturbed = {"a+b+c+d": replace(timing(3.0), ratio_low=0.9), "O3": timing(1.0)}
-    without = [{"b+c": timing(0.9), "O3": timing(1.0)}, {"b": timing(0.9), "O3": timing(1.0)}]
+    without: list[Session] = [{names: timing(0.9), "O3": timing(1.0)} for names in ("b+c", "b", "b")]
     emission = emitted(Program([disturbed, disturbed, *without, {"default": timing(1.0)}]), WINNERS)
     assert not emission.winners
     assert emission.program.variant == "default"
-
-
-TIMEOUT = Failure(FailureClass.RUN_TIMEOUT, "stopped after 6 s")
 
 
 def test_a_failure_that_may_be_the_machines_is_a_disturbance(emitted: Any) -> None:

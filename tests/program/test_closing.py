@@ -33,7 +33,7 @@ DEFAULT, CLOSE, CLOSER, SLOW = built("default", 4.0), built("close", 0.5), built
         (2.0, Rivals(CLOSER, (CLOSE, SLOW, DEFAULT), ())),
         (1.5, Rivals(CLOSER, (CLOSE, SLOW), (DEFAULT,))),
         (0.3, Rivals(CLOSER, (CLOSE,), (DEFAULT, SLOW))),
-        (0.1, Rivals(DEFAULT, (), (CLOSE, CLOSER, SLOW))),
+        (0.1, Rivals(DEFAULT, (), (CLOSE, CLOSER, SLOW), undisputed=True)),
     ],
 )
 def test_the_reference_is_the_fastest_variant_and_clearly_slower_ones_are_not_measured(
@@ -50,6 +50,12 @@ def test_rivals_that_there_is_no_time_for_are_taken_as_slow() -> None:
 def test_a_reference_that_fails_is_no_rival_any_more() -> None:
     rivals = Rivals(CLOSER, (CLOSE,), (DEFAULT, SLOW))
     assert rivals.against(DEFAULT) == Rivals(DEFAULT, (CLOSE,), (SLOW,))
+
+
+def test_where_none_may_be_as_fast_one_session_is_enough() -> None:
+    default = built("default", 0.2)
+    expected = 3.0 + session_s(RACING, 0.2, [0.05]) + AFTER_S
+    assert emission_s([default, built("near", 0.15)], default, 0.05, RACING) == pytest.approx(expected)
 
 
 def test_only_variants_that_may_be_as_fast_are_measured_again() -> None:

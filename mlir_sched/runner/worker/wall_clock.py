@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir_sched.runner.protocol import LONG_CALL_S, WARM_CALL_S
+from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.calibration import Calibration
 
 MAX_WALL_OVER_CPU = 1.03
@@ -57,13 +57,13 @@ class WallClock:
         """Return seconds per call, and whether the program had its cores for itself.
 
         A call before the sample fills the caches, which hold another program's weights: users call one program many
-        times. Where a sample is a single call, a first call of :data:`WARM_CALL_S` or more is the sample.
+        times. Where a sample is a single call, a first call of :data:`LONG_CALL_S` or more is the sample.
 
         On one thread the CPU time of an interrupted sample is returned: it does not contain the interruption itself,
         only its effect on the caches. On several threads there is no such substitute.
         """
         first = self._sample(program, 1)
-        if calls == 1 and first[0] >= WARM_CALL_S:
+        if calls == 1 and first[0] >= LONG_CALL_S:
             return first
         return self._sample(program, calls)
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mlir_sched.runner.protocol import WARM_CALL_S
+from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.wall_clock import Callee, WallClock
 
@@ -49,7 +49,7 @@ def test_a_run_of_several_dispatches_counts_as_so_many_calls(clock: WallClock) -
 
 
 def test_a_long_call_is_timed_at_once(clock: WallClock) -> None:
-    program = Program(cold_s=1.2 * WARM_CALL_S, warm_s=0.0)
+    program = Program(cold_s=1.2 * LONG_CALL_S, warm_s=0.0)
     seconds, _ = clock.sample(Callee(program), 1)
     assert program.calls == [1]
-    assert seconds >= WARM_CALL_S
+    assert seconds >= LONG_CALL_S
