@@ -10,16 +10,19 @@ CONVOLUTION = """
   %empty{n} = tensor.empty() : tensor<{result}xf32>
   %init{n} = linalg.fill ins(%zero{n} : f32) outs(%empty{n} : tensor<{result}xf32>) -> tensor<{result}xf32>
   {filter_of}
-  %out{n} = linalg.{op} {{dilations = dense<1> : tensor<2xi64>, strides = dense<{stride}> : tensor<2xi64>}}
+  %out{n} = linalg.{op} {{dilations = dense<1> : tensor<{spatial}xi64>,
+      strides = dense<{stride}> : tensor<{spatial}xi64>}}
     ins({input}, %f{n} : tensor<{padded}xf32>, tensor<{filter}xf32>) outs(%init{n} : tensor<{result}xf32>)
     -> tensor<{result}xf32>"""
 SUM = "\n  %sum = arith.addf %out3, %out4 : tensor<1x32x8x8xf32>"
 
 
 def padded(value: str, shape: str, result: str, n: int) -> str:
+    spatial = shape.count("x") - 1
+    widths, indices = "0, 0" + ", 1" * spatial, ", ".join(f"%at{dim}: index" for dim in range(spatial + 2))
     return f"""%edge{n} = arith.constant 0.0 : f32
-  %pad{n} = tensor.pad {value} low[0, 0, 1, 1] high[0, 0, 1, 1] {{
-  ^bb0(%a: index, %b: index, %c: index, %d: index):
+  %pad{n} = tensor.pad {value} low[{widths}] high[{widths}] {{
+  ^bb0({indices}):
     tensor.yield %edge{n} : f32
   }} : tensor<{shape}xf32> to tensor<{result}xf32>"""
 
@@ -30,7 +33,16 @@ def layer(n: int, op: str, value: str, sizes: tuple[str, str, str], stride: int,
     if "pooling" in op:
         filter_of = f"%f{n} = tensor.empty() : tensor<{taps}xf32>"
     return CONVOLUTION.format(
-        n=n, op=op, input=value, padded=image, filter=taps, result=result, stride=stride, pad=pad, filter_of=filter_of
+        n=n,
+        op=op,
+        input=value,
+        padded=image,
+        filter=taps,
+        result=result,
+        stride=stride,
+        spatial=image.count("x") - 1,
+        pad=pad,
+        filter_of=filter_of,
     )
 
 
@@ -86,6 +98,60 @@ def separable() -> str:
         layer(2, "conv_2d_nchw_fchw", "%out1", ("1x128x8x8", "32x128x1x1", "1x32x8x8"), 1),
     ]
     return function("1x16x8x8", "".join(layers), "%out2", "1x32x8x8")
+
+
+POSITIONS = """
+  %none = tensor.empty() : tensor<1x8x32xf32>
+  %rows = linalg.transpose ins(%out2 : tensor<1x32x8xf32>) outs(%none : tensor<1x8x32xf32>) permutation = [0, 2, 1]
+  %uncounted = tensor.empty() : tensor<8xi64>
+  %numbers = linalg.generic {{indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}}
+      outs(%uncounted : tensor<8xi64>) {{
+  ^bb0(%o: i64):
+    %i = linalg.index 0 : index
+    %number = arith.index_cast %i : index to i64
+    linalg.yield %number : i64
+  }} -> tensor<8xi64>
+  %table = arith.constant dense<{table}> : tensor<12x32xf32>
+  %end = arith.constant 12 : index
+  %unread = tensor.empty() : tensor<8x32xf32>
+  %positions = linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%numbers : tensor<8xi64>) outs(%unread : tensor<8x32xf32>) {{
+  ^bb0(%number: i64, %o: f32):
+    %row = arith.index_cast %number : i64 to index
+    %column = linalg.index {column} : index
+    %inside = arith.cmpi slt, %row, %end : index
+    cf.assert %inside, "index must be smaller than dim size"
+    %read = tensor.extract %table[%row, %column] : tensor<12x32xf32>
+    linalg.yield %read : f32
+  }} -> tensor<8x32xf32>
+  %sum = linalg.generic {{indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>,
+      affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>],
+      iterator_types = ["parallel", "parallel", "parallel"]}}
+      ins(%rows, %positions : tensor<1x8x32xf32>, tensor<8x32xf32>) outs(%none : tensor<1x8x32xf32>) {{
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %added = arith.addf %x, %y : f32
+    linalg.yield %added : f32
+  }} -> tensor<1x8x32xf32>"""
+
+
+def audio(column: int = 1) -> str:
+    """Return three padded one-dimensional convolutions, one of them depthwise, whose tokens get embedded positions.
+
+    Args:
+        column: The loop whose index is the column of the table that the embeddings are read at; 1 for all columns.
+    """
+    pads = [
+        padded("%image", "1x4x16", "1x4x18", 0),
+        padded("%out0", "1x16x16", "1x16x18", 1),
+        padded("%out1", "1x16x16", "1x16x18", 2),
+    ]
+    layers = [
+        layer(0, "conv_1d_ncw_fcw", "%pad0", ("1x4x18", "16x4x3", "1x16x16"), 1, pads[0]),
+        layer(1, "depthwise_conv_1d_ncw_cw", "%pad1", ("1x16x18", "16x3", "1x16x16"), 1, pads[1]),
+        layer(2, "conv_1d_ncw_fcw", "%pad2", ("1x16x18", "32x16x3", "1x32x8"), 2, pads[2]),
+    ]
+    positions = POSITIONS.format(table=weights("12x32", 9), column=column)
+    return function("1x4x16", "".join([*layers, positions]), "%sum", "1x8x32")
 
 
 def function(image: str, body: str, value: str, result: str) -> str:

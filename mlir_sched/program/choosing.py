@@ -172,7 +172,8 @@ class _Choosing:
 
         How fast this is says nothing yet, as packed weights are slow without scripts.
         """
-        refinements = [variant for variant in (chosen, *self.variants) if variant and variant.refines == name]
+        known = [variant for variant in (chosen, *self.variants) if variant is not None]
+        refinements = [variant for variant in known if variant.refines and name in variant.parts]
         for variant in sorted(refinements, key=lambda variant: (variant is not chosen, -len(variant.parts))):
             if built := self._build([variant], chosen):
                 self._time(self.default, built)

@@ -4,8 +4,9 @@ Vectors over output channels suit convolutions of any size, stride and number of
 image, filter and result innermost. IREE's own pass makes channels-last convolutions between transposes of most
 two-dimensional convolutions, and its global optimization moves the transposes through padding and element-wise ops
 until those of neighbouring convolutions cancel. This rewrite runs the pass, and does the same for the ops that the
-pass leaves channels first: depthwise and grouped convolutions and poolings. One such op in between would keep its
-transposes. Element-wise ops are fused first, because transposes stay in front of values with two readers.
+pass leaves channels first: depthwise and grouped convolutions, poolings, and the one-dimensional convolutions of audio
+networks. One such op in between would keep its transposes. Element-wise ops are fused first, because transposes stay in
+front of values with two readers.
 
 A convolution with one tap and a stride above 1 becomes a copy of the pixels that it reads, and a product of them. Where
 its image has another reader, IREE 3.13 keeps the stride in the indexing map of the product, whose loads are then slow
@@ -16,7 +17,10 @@ PyTorch's exporter makes of it.
 
 A bias is added to the result of its convolution (:mod:`.added_bias`).
 
-Images are padded channels last in front of depthwise convolutions (:mod:`.channels_last_padding`).
+Images are padded channels last in front of depthwise and one-dimensional convolutions (:mod:`.channels_last_padding`).
+
+Embeddings of positions, which audio networks add to what convolutions make, are read as parts of tables
+(:mod:`.rows_in_order`).
 
 Images that are enlarged between convolutions are gathered channels last (:mod:`.channels_last_gather`,
 :mod:`.constant_ranges`). Networks with such images also join images, which is done channels last then
@@ -48,6 +52,7 @@ from mlir_sched.program.rewrites.convolution_ops import (
     TO_LAST,
     dilations_of,
     is_static_f32,
+    layouts,
     strides_of,
 )
 from mlir_sched.program.rewrites.global_mean import GlobalMean
@@ -55,6 +60,7 @@ from mlir_sched.program.rewrites.linalg_ops import barrier, collapse, expand, ge
 from mlir_sched.program.rewrites.replacement import append_in_turn, mark, ops_named, require_number
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.rows_in_order import RowsInOrder
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 from mlir_sched.program.rewrites.unbatched_products import PASS as UNBATCH
 
@@ -101,6 +107,8 @@ class Form:
 FORMS = {
     "linalg.depthwise_conv_2d_nchw_chw": Form("depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
     PLANE_FIRST: Form("conv_2d_nhwc_hwcf", FILTER_TO_LAST),
+    "linalg.conv_1d_ncw_fcw": Form("conv_1d_nwc_wcf", (2, 1, 0)),
+    "linalg.depthwise_conv_1d_ncw_cw": Form("depthwise_conv_1d_nwc_wc", (1, 0)),
     "linalg.pooling_nchw_max": Form("pooling_nhwc_max", (0, 1)),
     "linalg.pooling_nchw_sum": Form("pooling_nhwc_sum", (0, 1)),
 }
@@ -116,7 +124,7 @@ CHANNELS_BEHIND = [[0], [1], [2], [3, 4]]
 
 
 class ChannelsLast(OpRewrite[OpSite]):
-    """Computes the two-dimensional convolutions and poolings of a network channels last.
+    """Computes the convolutions and poolings of a network channels last, those with one or two spatial dimensions.
 
     Args:
         cancel: Whether the transposes are cancelled at once, for another rewrite that comes after this one: IREE would
@@ -132,7 +140,7 @@ class ChannelsLast(OpRewrite[OpSite]):
         """Say whether the program has several convolutions to convert."""
         if self.cancel and not all(map(_can_be_moved_through, walk(program.operation))):
             return False
-        convolutions = [op for op in walk(program.operation) if "conv_2d_nchw" in op.name and _is_convertible(op)]
+        convolutions = [op for op in walk(program.operation) if _is_channels_first(op) and _is_convertible(op)]
         return len(convolutions) >= MIN_CONVOLUTIONS
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
@@ -150,13 +158,15 @@ class ChannelsLast(OpRewrite[OpSite]):
         if site.op.name == GROUPED_FIRST:
             return _grouped(site.op, *inputs)
         image, second, init = inputs
-        strides, dilations = strides_of(site.op, 2), dilations_of(site.op, 2)
-        image, init = transposed(image, TO_LAST), transposed(init, TO_LAST)
+        spatial = image.type.rank - 2
+        strides, dilations = strides_of(site.op, spatial), dilations_of(site.op, spatial)
+        to_last, to_first = layouts(spatial)
+        image, init = transposed(image, to_last), transposed(init, to_last)
         form = FORMS[site.op.name]
         taps = transposed(second, form.filter) if form.filter != (0, 1) else second
         if site.op.name == PLANE_FIRST:
             image, strides = _read_pixels(image, init, strides), [1, 1]
-        return transposed(form.build(image, taps, outs=[init], strides=strides, dilations=dilations), TO_FIRST)
+        return transposed(form.build(image, taps, outs=[init], strides=strides, dilations=dilations), to_first)
 
     def marked(self, result: Any) -> Any:
         """Return the op in front of the last transpose and the reshapes beside it, which may be cancelled."""
@@ -179,10 +189,15 @@ class ChannelsLast(OpRewrite[OpSite]):
 
 def _rewrites_before(program: ir.Module) -> list[ProgramRewrite]:
     """Return the rewrites of what transposes would not move through, as it is."""
-    rewrites: list[ProgramRewrite] = [AddedBias(), GlobalMean(), ChannelsLastPadding()]
+    rewrites: list[ProgramRewrite] = [AddedBias(), GlobalMean(), ChannelsLastPadding(), RowsInOrder()]
     if ChannelsLastGather().applies(program):
         rewrites += [ConstantRanges(), ChannelsLastGather(), ChannelsLastConcat()]
     return [rewrite for rewrite in rewrites if rewrite.applies(program)]
+
+
+def _is_channels_first(op: Any) -> bool:
+    """Say whether an op is a convolution with channels first, which is not grouped."""
+    return "conv_1d_ncw" in op.name or "conv_2d_nchw" in op.name
 
 
 def _is_left(op: Any) -> bool:

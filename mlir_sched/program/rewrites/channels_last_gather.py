@@ -12,60 +12,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg, tensor, transform
+from iree.compiler.dialects import linalg, tensor
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constants import constant_globals, is_constant
 from mlir_sched.program.rewrites.convolution_ops import TO_FIRST, TO_LAST, leads_to_convolutions
-from mlir_sched.program.rewrites.gather_site import (
-    BATCH,
-    CHANNEL,
-    EXTRACT,
-    GENERIC,
-    INDEX,
-    GatherSite,
-    gather_site,
-    loop_of,
-)
+from mlir_sched.program.rewrites.gather_rewrite import GatherRewrite
+from mlir_sched.program.rewrites.gather_site import BATCH, CHANNEL, EXTRACT, INDEX, GatherSite, loop_of
 from mlir_sched.program.rewrites.linalg_ops import copied, generic, index, maps_of, transposed
-from mlir_sched.program.rewrites.replacement import match_dag, operand_of, ops_named
-from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
 
 
-class ChannelsLastGather(SiteRewrite[GatherSite]):
+class ChannelsLastGather(GatherRewrite):
     """Reads images with channels last, and transposes the result back."""
 
     name = "channels_last_gather"
 
-    def sites(self, program: ir.Module) -> list[GatherSite]:
-        """Return the gathers for convolutions from images that vary, if no matcher takes them for another gather."""
+    def fitting(self, gathers: Sequence[GatherSite], program: ir.Module) -> list[GatherSite]:
+        """Return the gathers for convolutions from images that vary."""
         constants = constant_globals(program)
-        gathers = [site for op in walk(program.operation) if (site := gather_site(op)) is not None]
-        found = [site for site in gathers if _is_between_convolutions(site, constants)]
-        others = {site.matched for site in gathers if site not in found}
-        return [site for site in told_apart(found, lambda site: site.matched) if site.matched not in others]
-
-    def match(self, root: Any, site: GatherSite) -> None:
-        """Emit the comparison of the op that makes an element, and of what the element is computed from."""
-        transform.MatchOperationNameOp(root, [site.last.name])
-        match_dag(site.last, site.leaves, root)
-
-    def find(self, module: Any, site: GatherSite, matcher: str) -> Any:
-        """Emit a handle on the ops with such bodies that have the form and the type of the site's."""
-        any_op = transform.AnyOpType.get()
-        form = {name: site.op.attributes[name] for name in ("indexing_maps", "iterator_types")}
-        each = transform.ForeachOp([any_op], [super().find(module, site, matcher)])
-        with ir.InsertionPoint(each.body):
-            parent = transform.GetParentOp(any_op, each.bodyTargets[0], op_name=GENERIC).result
-            transform.YieldOp([ops_named(parent, GENERIC, form, site.result.type)])
-        return each.results[0]
-
-    def inputs(self, op: Any, site: GatherSite) -> list[Any]:
-        """Emit handles on the tensors of indices, and on the images, which only the body names."""
-        read = [extract.operands[0] for extract in site.extracts]
-        extracts = transform.SplitHandleOp([transform.AnyOpType.get()] * len(read), ops_named(op, EXTRACT)).results
-        images = [operand_of(extracts[read.index(image)], 0) for image in site.images]
-        return [*(operand_of(op, number) for number in range(len(site.indices))), *images]
+        return [site for site in gathers if _is_between_convolutions(site, constants)]
 
     def compute(self, site: GatherSite, *inputs: Any) -> Any:
         """Return the gathered image, computed with channels last and transposed back."""

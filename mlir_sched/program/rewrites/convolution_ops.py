@@ -11,7 +11,14 @@ CHANNELS_LAST = ("linalg.conv_1d_nwc_wcf", "linalg.conv_2d_nhwc_hwcf", "linalg.c
 
 PLANE_FIRST, PLANE_LAST = "linalg.conv_2d_nchw_fchw", CHANNELS_LAST[1]
 """The two-dimensional convolutions with channels first, and with channels last."""
-TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+def layouts(spatial: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the orders of the dims of an image with so many spatial ones: to channels last, and back to first."""
+    return (0, *range(2, spatial + 2), 1), (0, spatial + 1, *range(1, spatial + 1))
+
+
+TO_LAST, TO_FIRST = layouts(2)
 """Orders of the dims of a two-dimensional image: from channels first to channels last, and back."""
 FILTER_TO_LAST = (2, 3, 1, 0)
 """Order of the dims of its filter, from channels first to channels last."""

@@ -1,7 +1,8 @@
-"""Gathers channels first: ops that read images at computed rows and columns.
+"""Gathers: ops that read images, or tables, at computed places.
 
 PyTorch's exporter writes interpolations, and other ops that index an image by tensors, with one tensor of indices per
-dim of the image; those of batch and channel count up. An index below zero counts from the end.
+dim of the image; those of batch and channel count up. An index below zero counts from the end. Rows of a table are read
+at the numbers of a tensor, which the body asserts to be rows of the table.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from mlir_sched.program.rewrites.linalg_ops import maps_of
 from mlir_sched.program.rewrites.replacement import attributes_of
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 
-GENERIC, EXTRACT, INDEX = "linalg.generic", "tensor.extract", "linalg.index"
+GENERIC, EXTRACT, INDEX, ASSERT = "linalg.generic", "tensor.extract", "linalg.index", "cf.assert"
 BATCH, CHANNEL = 0, 1
 """Loops of a gather channels first, and dims of its images."""
 LESS = 2
@@ -112,6 +113,21 @@ class GatherSite:
             and all(map(self._reads_its_channel, self.extracts))
         )
 
+    @property
+    def reads_in_order(self) -> bool:
+        """Whether the element at any place of the result is the element at the same place of an image."""
+        if self.extracts != [self.last]:
+            return False
+        image, *places = self.extracts[0].operands
+        kinds = self.result.type, image.type
+        if not all(kind.has_static_shape for kind in kinds) or len(places) != self.result.type.rank:
+            return False
+        return (
+            maps_of(self.op)[-1] == ir.AffineMap.get_identity(len(places))
+            and all(mine <= its for mine, its in zip(*(kind.shape for kind in kinds), strict=True))
+            and all(self._is_index_of(value, loop) for loop, value in enumerate(places))
+        )
+
     def _is_the_same_for_all_channels(self, number: int) -> bool:
         """Say whether an operand's elements are so, or are the channels' numbers."""
         kind, exprs = self.op.operands[number].type, maps_of(self.op)[number].results
@@ -161,10 +177,13 @@ class GatherSite:
 
 
 def gather_site(op: Any) -> GatherSite | None:
-    """Return the site of an op that makes its only result by scalar ops, of elements at computed places, too."""
+    """Return the site of an op that makes its only result by scalar ops, of elements at computed places, too.
+
+    Assertions make nothing, and do not count.
+    """
     if op.name != GENERIC or len(op.results) != 1:
         return None
-    *inside, end = [one.operation for one in op.regions[0].blocks[0]]
+    *inside, end = [one.operation for one in op.regions[0].blocks[0] if one.operation.name != ASSERT]
     names = {one.name for one in inside}
     scalar = all(name in (EXTRACT, INDEX) or name.startswith(("arith.", "math.")) for name in names)
     single = all(len(one.results) == 1 for one in inside)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from channels_first_networks import function, layer, network, of_tokens, padded, weights
+from channels_first_networks import audio, function, layer, network, of_tokens, padded, weights
 from iree_cases import FLAGS
 from rewriting import applies, compiled_to, library_for, run, write
 
@@ -42,6 +42,20 @@ def test_transposes_stay_at_the_ends_alone(model: Path, flags: tuple[str, ...]) 
     dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
     assert sum("transpose" in line for line in dispatches) <= 2
     assert any("depthwise" in line or "conv" in line for line in dispatches)
+
+
+@pytest.mark.parametrize("column", [1, 0], ids=["rows in order", "a diagonal"])
+def test_an_audio_network_is_computed_channels_last(column: int, tmp_path: Path) -> None:
+    model = write(tmp_path, audio(column))
+    flags = library_for(ChannelsLast(), model, tmp_path)
+    marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
+    assert marks == {"channels_last": 3, "channels_last_padding": 3} | ({"rows_in_order": 1} if column == 1 else {})
+    dispatches = [line for line in compiled_to(model, flags, "flow").splitlines() if "flow.dispatch @" in line]
+    assert sum("transpose" in line for line in dispatches) <= 1, "that of the image"
+    image = np.random.default_rng(0).integers(-4, 5, (1, 4, 16)).astype(np.float32)
+    expected = run(compile_to_bytes(model, FLAGS), [image])
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
 
 
 GATED = """
