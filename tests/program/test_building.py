@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from attention_programs import layer
-from channels_first_networks import network, separable
+from channels_first_networks import function, network, separable
+from channels_first_networks import layer as convolution
 from rewriting import write
 
 from mlir_sched.library.parts import ATTENTION, LAYOUT
@@ -96,6 +97,44 @@ def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
         assert built == ["default", LAYOUT]
         assert variants.settled == ()
     assert all(each.timing is not None for each in variants.built)
+
+
+OF_HEADS = """
+  %pixels = tensor.collapse_shape %out1 [[0, 1], [2, 3]] : tensor<1x64x8x8xf32> into tensor<64x64xf32>
+  %heads = tensor.expand_shape %pixels [[0, 1], [2]] output_shape [4, 16, 64]
+    : tensor<64x64xf32> into tensor<4x16x64xf32>
+  %none = tensor.empty() : tensor<4x64x16xf32>
+  %tokens = linalg.transpose ins(%heads : tensor<4x16x64xf32>) outs(%none : tensor<4x64x16xf32>) permutation = [0, 2, 1]
+  %scale = arith.constant 0.25 : f32
+  %result = iree_linalg_ext.attention <indexing_maps = [
+    affine_map<(h, m, n, k, d) -> (h, m, d)>, affine_map<(h, m, n, k, d) -> (h, k, d)>,
+    affine_map<(h, m, n, k, d) -> (h, k, n)>, affine_map<(h, m, n, k, d) -> ()>,
+    affine_map<(h, m, n, k, d) -> (h, m, n)>]>
+    ins(%tokens, %tokens, %tokens, %scale : tensor<4x64x16xf32>, tensor<4x64x16xf32>, tensor<4x64x16xf32>, f32)
+    outs(%none : tensor<4x64x16xf32>) {
+  ^bb0(%s: f32):
+    iree_linalg_ext.yield %s : f32
+  } -> tensor<4x64x16xf32>"""
+
+
+def after_convolutions() -> str:
+    """Return two convolutions and attention between the pixels of the second one's result."""
+    sizes = ("1x8x8x8", "32x8x1x1", "1x32x8x8"), ("1x32x8x8", "64x32x1x1", "1x64x8x8")
+    layers = (convolution(n, "conv_2d_nchw_fchw", ("%image", "%out0")[n], sizes[n], 1) for n in range(2))
+    return function("1x8x8x8", "".join([*layers, OF_HEADS]), "%result", "4x64x16")
+
+
+def test_what_refines_attention_and_the_layout_comes_first(
+    tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlir_sched.program.settling.EXPECTED_SHARE", 0.0)
+    monkeypatch.setattr("mlir_sched.program.settling.channels_first_share", lambda _: -1.0)
+    both = f"{LAYOUT}+{ATTENTION}+packed_weights"
+    choice = AtOnce(settled=False, wanted=(both, f"{ATTENTION}+packed_weights"))
+    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
+        variants = build_variants(write(tmp_path, after_convolutions()), here, runner, (), choice)
+    assert [built.variant.name for built in variants.built] == ["default", both]
+    assert variants.settled == (ATTENTION,)
 
 
 def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
