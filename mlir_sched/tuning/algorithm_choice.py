@@ -22,6 +22,11 @@ OTHERS = "other algorithms"
 """What is left out where the alternatives of a program cannot be found."""
 NO_SCRIPTS = "not all of its dispatches can have scripts"
 """Why an algorithm is left out whose dispatches no transform module schedules on this target."""
+LEAST_SHARE = 0.01
+"""Share of a program's time below which the dispatches that an algorithm replaces are not worth the candidates, up to
+:data:`~mlir_sched.tuning.budget.ALGORITHMS_CANDIDATES` per dispatch, that its own dispatches would take."""
+LIGHT = "the dispatches that it replaces take little of the program's time"
+"""Why an algorithm is left out whose dispatches take less."""
 NOT_MEASURED = "not all of its dispatches were measured"
 """Why an algorithm is left out in a short run by time."""
 
@@ -41,7 +46,7 @@ class AlgorithmChoice:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> tuple[OtherAlgorithm, ...]:
-        """Return the other algorithms for parts of a program; none where too little of the budget is left.
+        """Return the other algorithms for heavy parts of a program; none where too little of the budget is left.
 
         Args:
             program: The program.
@@ -53,10 +58,15 @@ class AlgorithmChoice:
             return ()
         program.tell(Phase.VARIANTS)
         try:
-            return self.algorithms.alternatives(program.built)
+            found = self.algorithms.alternatives(program.built)
         except MlirSchedError as error:
             self.left_out = {OTHERS: reason(str(error))}
             return ()
+        call_s, least_s = program.call_s(), LEAST_SHARE * program.expected_s()
+        known = [a for a in found if a.gone.keys() <= call_s.keys()]
+        light = self.run.decide("light-parts", lambda: [a.part for a in known if a.gone_s(call_s) < least_s])
+        self.left_out = {a.name: LIGHT for a in found if a.part in light}
+        return tuple(a for a in found if a.part not in light)
 
     def composed(self, program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> ProgramSearch | None:
         """Return the search of the program with the algorithms that pay; None where none does.
@@ -68,7 +78,7 @@ class AlgorithmChoice:
         call_s, tunable = program.call_s(), {task.key for task in program.tasks}
         why = {a.part: _why_not(a, call_s, tunable) for a in found}
         parts = self.run.decide("algorithms", lambda: [part for part, reason in why.items() if not reason])
-        self.left_out = {a.name: why[a.part] for a in found if a.part not in parts}
+        self.left_out |= {a.name: why[a.part] for a in found if a.part not in parts}
         chosen = [a.name for a in found if a.part in parts]
         if not chosen:
             return None

@@ -23,6 +23,8 @@ from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.algorithm_choice import (
     LEAST_GAIN,
+    LEAST_SHARE,
+    LIGHT,
     NO_SCRIPTS,
     NOT_MEASURED,
     NOT_TIMED,
@@ -173,6 +175,22 @@ def test_an_algorithm_with_an_unmeasured_dispatch_is_left_out(
 ) -> None:
     monkeypatch.setattr("mlir_sched.tuning.program_search.ProgramSearch.call_s", lambda _: {DIRECT.key: 1.0})
     assert search(speedups(10.0), Planned()).left_out == {NAME: NOT_MEASURED}
+
+
+@pytest.mark.parametrize(("share", "tried"), [(LEAST_SHARE / 2, False), (2 * LEAST_SHARE, True)])
+def test_an_algorithm_for_a_light_part_is_not_tried(
+    search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch, share: float, tried: bool
+) -> None:
+    call_s = share * PROGRAM.measured.median_s / DIRECT.weight
+    monkeypatch.setattr("mlir_sched.tuning.program_search.ProgramSearch.call_s", lambda _: {DIRECT.key: call_s})
+    monkeypatch.setattr(
+        "mlir_sched.tuning.program_search.ProgramSearch.expected_s", lambda _: PROGRAM.measured.median_s
+    )
+    evaluator = speedups(10.0)
+    found = search(evaluator, Planned())
+    assert found.best.built is PROGRAM
+    assert found.left_out == {NAME: NOT_MEASURED if tried else LIGHT}
+    assert ("products" in evaluator.measured) is tried
 
 
 def test_a_small_budget_tries_no_other_algorithm(search: Callable[..., SearchResult]) -> None:

@@ -1,0 +1,85 @@
+"""A tuned folder whose program has its attention in one dispatch: replayed, compiled, and with the decision edited."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attention_programs import LOOPS, PLAIN, with_constant_scale
+from command_line import Cli
+from edited_decisions import with_word
+from iree_cases import FLAGS
+from rewriting import run
+
+from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.library.library import TunedSequence, build_library, program_decisions
+from mlir_sched.library.parts import ATTENTION, DECOMPOSED, FUSED, attention_part
+from mlir_sched.program.program_space import VARIANT, ProgramSpace
+from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.replaying.replay_result import NOT_IN_EDITED
+from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.space.space import Space
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import TASK_FLAGS, extract
+from mlir_sched.tuned_folder.installation import EmittedFiles, install
+
+SIZES = dict(zip(LOOPS, (1, 2, 256, 16, 512, 16), strict=True))
+PART = attention_part("2x256x512x16")
+DECISION = f"algorithm {PART}"
+SCRIPT = "tuned_0"
+
+
+@pytest.fixture
+def tuned(cli: Cli, here: Target) -> Path:
+    """A folder with a script for the attention."""
+    model, folder = cli.folder / "model.mlir", cli.folder / "tuned"
+    model.write_text(with_constant_scale(PLAIN.text(sizes=SIZES)))
+    variant = decided_variant(model, here, ATTENTION, [PART])
+    flags, rewrite = (*TASK_FLAGS, *variant.flags), build_library([], variant.rewrite)
+    spaces = {
+        task.name: (task, DesignSpace(Space.default(here), task.dispatch, here))
+        for task in extract(model, here, flags, rewrite).tasks
+        if task.dispatch is not None
+    }
+    task, space = next((task, space) for task, space in spaces.values() if "attention" in space.sketches)
+    trace = space.sample(np.random.default_rng(0), "attention")
+    origin = {"dispatch": task.name, "task": task.key}
+    sequences = [TunedSequence(SCRIPT, task.source, space, trace, origin, task.name)]
+    program = ProgramSpace(("default", ATTENTION), (PART,)).trace_of(variant)
+    library = build_library(sequences, variant.rewrite, program=program, emission="abc")
+    summary = {
+        "target": here.name,
+        "threads": 1,
+        "emission": "abc",
+        "program": {"decisions": program.values, "gained": False, "device": "local-sync"},
+        "dispatches": [{"name": task.name, "symbol": SCRIPT, "decisions": trace.values}],
+    }
+    folder.mkdir()
+    install(folder.resolve(), EmittedFiles(library, (*here.flags, *flags)), json.dumps(summary))
+    return folder
+
+
+def test_the_folder_is_replayed_and_compiled(cli: Cli, tuned: Path) -> None:
+    document = json.loads(cli("replay", tuned, "model.mlir", "--json").out)
+    (sequence,) = document["sequences"]
+    assert (document["state"], sequence["applied"]) == ("as tuned", 1)
+    compiled = json.loads(cli("compile", "model.mlir", "--tuned", tuned, "-o", "tuned.vmfb", "--json").out)
+    assert compiled["rewrite"] == f"{ATTENTION}+fused_attention(2x256x512x16)"
+    assert not compiled["unused"]
+    queries, keys, values = np.random.default_rng(0).standard_normal((3, 2, 512, 16), np.float32)
+    inputs = [queries[:, :256], keys, values]
+    expected = run(compile_to_bytes(cli.folder / "model.mlir", FLAGS), inputs)
+    np.testing.assert_allclose(run((cli.folder / "tuned.vmfb").read_bytes(), inputs), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_attention_becomes_three_dispatches_by_an_edit(cli: Cli, tuned: Path) -> None:
+    library = tuned / "library.mlir"
+    library.write_text(with_word(library.read_text(), DECISION, FUSED, DECOMPOSED))
+    document = json.loads(cli("replay", tuned, "model.mlir", "-o", "edited", "--json").out)
+    (sequence,) = document["sequences"]
+    assert document["state"] == "decisions edited"
+    assert (sequence["note"], sequence["applied"]) == (NOT_IN_EDITED, 0)
+    written = (cli.folder / "edited" / "library.mlir").read_text()
+    assert {d.name: d.value for d in program_decisions(written)} == {VARIANT: ATTENTION, DECISION: DECOMPOSED}
