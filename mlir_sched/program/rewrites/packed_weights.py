@@ -14,8 +14,6 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from iree.compiler import ir
@@ -23,64 +21,23 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.composition import rewritten
 from mlir_sched.program.rewrites.constants import with_constant_weights
-from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
-from mlir_sched.program.rewrites.linalg_ops import (
-    barrier,
-    collapse,
-    dims_map,
-    expand,
-    generic,
-    maps_of,
-    multiply_add,
-    transposed,
-)
+from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
+from mlir_sched.program.rewrites.joined_images import JoinedImages
+from mlir_sched.program.rewrites.linalg_ops import collapse, expand
+from mlir_sched.program.rewrites.packed_product import MATMULS, ProductSite, packed, pays, product
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.reshaped_padding import EXPAND
-from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.site_rewrite import OpRewrite
 from mlir_sched.program.rewrites.unbatched_products import UnbatchedProducts
 from mlir_sched.targets.kind import DEFAULT
-
-MATMULS = ("linalg.matmul", "linalg.batch_matmul")
-BLOCKS = (32, 16)
-"""Columns of a block, the first that divides their number: two vectors or one of 512 bits."""
-MIN_ROWS = 6
-"""Rows below which a product reads its weights once, in any order, as fast as memory gives them."""
-MIN_WEIGHTS = 2048
-"""Elements of weights below which they stay in the L1 cache."""
-MIN_WINDOW_BYTES = 1 << 20
-"""Bytes of a filter with more than one tap above which it is packed. Its channels are contiguous as it is, so a filter
-that stays in the L2 cache is read as fast."""
-
-
-@dataclass(frozen=True)
-class ProductSite(OpSite):
-    """One product of a program; operands are rows, weights, init."""
-
-    @property
-    def weights(self) -> list[int]:
-        """Sizes of the weights: (taps of every dimension, reduction, columns)."""
-        shape = list(self.op.operands[1].type.shape)
-        if self.op.name not in MATMULS:
-            return shape
-        *_, reduction, columns = shape
-        return [columns, reduction] if self.is_transposed else [reduction, columns]
-
-    @property
-    def is_transposed(self) -> bool:
-        """Whether it is a matrix product that reads the weights transposed: (columns, reduction)."""
-        return self.op.name in MATMULS and _reads(self.op, transposed_weights=True)
-
-    @property
-    def block(self) -> int:
-        """Columns of a block; all columns where no good block divides them."""
-        columns = self.weights[-1]
-        return next((block for block in BLOCKS if columns % block == 0), columns)
 
 
 class PackedWeights(OpRewrite[ProductSite]):
     """Packs constant weights of convolutions and matrix products in blocks of columns.
 
-    Products of a batch of matrices with the same weights are one product first (:mod:`.unbatched_products`).
+    Products of a batch of matrices with the same weights are one product first (:mod:`.unbatched_products`), and images
+    that are joined for a convolution lie one behind the other (:mod:`.joined_images`).
     """
 
     name = "packed_weights"
@@ -88,70 +45,38 @@ class PackedWeights(OpRewrite[ProductSite]):
 
     def applies(self, program: ir.Module) -> bool:
         """Say whether another order of some weights pays."""
-        return super().applies(_unbatched(program))
+        return super().applies(_after(program)[1])
 
     def append(self, library: ir.Module, program: ir.Module) -> str:
-        """Append the rewrite; see :meth:`ProgramRewrite.append`."""
-        unbatched = _unbatched(program)
-        if unbatched is program:
-            return super().append(library, program)
-        symbols = [UnbatchedProducts().append(library, program), super().append(library, unbatched)]
-        return append_in_turn(library, symbols)
+        """Append the rewrite, after those that come before; see :meth:`ProgramRewrite.append`."""
+        first, last = _after(program)
+        before = [rewrite.append(library, seen) for rewrite, seen in first]
+        own = super().append(library, last)
+        return append_in_turn(library, [*before, own]) if before else own
 
     def sites(self, program: ir.Module) -> list[ProductSite]:
         """Return the products with constant weights for which another order pays."""
         found = [ProductSite(op) for op in walk(program.operation) if op.name in (*CHANNELS_LAST, *MATMULS)]
-        return with_constant_weights([site for site in found if _pays(site)], program)
+        return with_constant_weights([site for site in found if pays(site)], program)
 
     def compute(self, site: ProductSite, *inputs: Any) -> Any:
         """Return the product with packed weights."""
         rows, weights, init = inputs
-        *taps, reduction, columns = site.weights
-        if sizes := _split_rows(site.op):
-            merged = [[*range(len(sizes))], [len(sizes)]]
-            rows, init = (expand(value, merged, [*sizes, value.type.shape[-1]]) for value in (rows, init))
-        if weights.type.rank > len(site.weights):
-            weights = collapse(weights, [[0, 1], [2]])
-        if site.is_transposed:
-            weights = transposed(weights, (1, 0))
-        outer = list(range(len(taps) + 1))
-        blocks = [columns // site.block, site.block]
-        split = expand(weights, [*([d] for d in outer), [len(outer), len(outer) + 1]], [*taps, reduction, *blocks])
-        packed = barrier(transposed(split, [len(outer), *outer, len(outer) + 1]))
-        *others, _ = init.type.shape
-        groups = [*([d] for d in range(len(others))), [len(others), len(others) + 1]]
-        result = collapse(_product(site, rows, packed, expand(init, groups, [*others, *blocks])), groups)
-        return collapse(result, merged) if sizes else result
+        if not (sizes := _split_rows(site.op)):
+            return product(site, rows, packed(site, weights), init)
+        merged = [[*range(len(sizes))], [len(sizes)]]
+        rows, init = (expand(value, merged, [*sizes, value.type.shape[-1]]) for value in (rows, init))
+        return collapse(product(site, rows, packed(site, weights), init), merged)
 
 
-def _unbatched(program: ir.Module) -> ir.Module:
-    """Return a program after :class:`UnbatchedProducts`; the program itself where that has nothing to do."""
-    first = UnbatchedProducts()
-    return rewritten(first, program) if first.applies(program) else program
-
-
-def _product(site: ProductSite, rows: Any, packed: Any, init: Any) -> Any:
-    """Return the product as a ``linalg.generic``.
-
-    Its loops are those of ``init``, whose last two are the blocks and a block's columns, then taps and reduction.
-    """
-    parallel, taps = init.type.rank, len(site.weights) - 2
-    loops = parallel + taps + 1
-    dims = [ir.AffineExpr.get_dim(place) for place in range(loops)]
-    batch, *pixels = dims[: parallel - 2]
-    window, reduction = dims[parallel:-1], dims[-1]
-    if taps:
-        strides, dilations = strides_of(site.op, taps), dilations_of(site.op, taps)
-        steps = zip(pixels, strides, window, dilations, strict=True)
-        pixels = [pixel * stride + tap * dilation for pixel, stride, tap, dilation in steps]
-    maps = [
-        [batch, *pixels, reduction],
-        [dims[parallel - 2], *window, reduction, dims[parallel - 1]],
-        dims[:parallel],
-    ]
-    kinds = ["parallel"] * parallel + ["reduction"] * (taps + 1)
-    affine = [ir.AffineMap.get(loops, 0, exprs) for exprs in maps]
-    return generic([rows, packed], init, affine, kinds, multiply_add)
+def _after(program: ir.Module) -> tuple[list[tuple[ProgramRewrite, ir.Module]], ir.Module]:
+    """Return the rewrites that come before, each with the program that it sees, and the program after them."""
+    found = list[tuple[ProgramRewrite, ir.Module]]()
+    for rewrite in (UnbatchedProducts(), JoinedImages()):
+        if rewrite.applies(program):
+            found.append((rewrite, program))
+            program = rewritten(rewrite, program)
+    return found, program
 
 
 def _split_rows(op: Any) -> list[int]:
@@ -165,30 +90,3 @@ def _split_rows(op: Any) -> list[int]:
         return []
     *sizes, columns = readers[0].result.type.shape
     return sizes if len(sizes) > 1 and columns == op.result.type.shape[-1] else []
-
-
-def _pays(site: ProductSite) -> bool:
-    op = site.op
-    if not all(map(is_static_f32, op.operands)):
-        return False
-    *taps, reduction, columns = site.weights
-    if op.name in MATMULS:
-        batch = op.operands[1].type.shape[:-2]
-        if batch not in ([], [1]) or not (site.is_transposed or _reads(op)):
-            return False
-    rows = prod(op.operands[2].type.shape[:-1])
-    elements = prod(taps) * reduction * columns
-    least = MIN_WEIGHTS if prod(taps) == 1 else MIN_WINDOW_BYTES // 4 + 1
-    return rows >= MIN_ROWS and columns >= BLOCKS[-1] and elements >= least
-
-
-def _reads(op: Any, *, transposed_weights: bool = False) -> bool:
-    """Say whether a matrix product reads its operands as they are, the weights transposed or not."""
-    if "indexing_maps" not in op.attributes:
-        return not transposed_weights
-    maps = maps_of(op)
-    loops = maps[0].n_dims
-    *batch, row, column, reduction = range(loops)
-    weights = [*batch, column, reduction] if transposed_weights else [*batch, reduction, column]
-    wanted = [[*batch, row, reduction], weights, [*batch, row, column]]
-    return all(each == dims_map(loops, dims) for each, dims in zip(maps, wanted, strict=True))
