@@ -122,7 +122,7 @@ def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.tile(mm.root, tile.cache, order=cache_order, fuse=True)
     s.tile(mm.root, tile.register, order=register_order, fuse=True)
     _reduce(s, mm, step, panel)
-    s.vectorize(*mm.ops, tail=tile.tail, then=patterns.CONTRACT)
+    _vectorize(s, mm, tile.tail)
 
 
 def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
@@ -150,7 +150,7 @@ def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
     _reduce(s, mm, step, panel)
     for op in mm.beside:
         s.tile(op, {**by_one(mm.others), **tile.register})
-    s.vectorize(*mm.ops, tail=tile.tail, then=patterns.CONTRACT)
+    _vectorize(s, mm, tile.tail)
 
 
 def _reduce(s: Schedule, mm: Contraction, step: int, panel: Panel | None) -> None:
@@ -160,11 +160,25 @@ def _reduce(s: Schedule, mm: Contraction, step: int, panel: Panel | None) -> Non
         s.promote(mm.op, panel.operand, innermost=mm.columns, tile=panel.tile, around=2)
 
 
+def _vectorize(s: Schedule, mm: Contraction, tail: str) -> None:
+    """Vectorize all ops; where the reduction has several loops, without the unit dimensions of the outer ones.
+
+    With such dimensions the products become no contraction: sums over 4 and 256 take 13 times as long (1024 rows, 256
+    columns, Zen 4, 64 ms).
+    """
+    if mm.outer_reductions:
+        s.peel()
+        s.fold_unit_dims()
+        tail = DIVIDE
+    s.vectorize(*mm.ops, tail=tail, then=patterns.CONTRACT)
+
+
 def _sample_register_tile(s: Schedule, mm: Contraction, ways: Ways) -> ContractionTile:
     """Draw the columns first, then at most as many rows as leave the accumulators in registers."""
     lanes, most = s.lanes(mm.op), s.max_accumulators
     columns, rows = s.extent(mm.columns), 1 if mm.rows is None else s.extent(mm.rows)
-    tail = _sample_tail(s, rows, columns, lanes, ways.tails)
+    tails = tuple(tail for tail in ways.tails if tail != MASK or not mm.outer_reductions)
+    tail = _sample_tail(s, rows, columns, lanes, tails)
     widest = floor_power_of_two(min(MAX_VECTORS_PER_ROW, max(1, most // min(rows, FEW_ROWS))))
     draw = _draw_divisors if tail == DIVIDE else _draw_vectors
     cache_sizes, register_sizes = draw(s, mm, ways, widest, most)
