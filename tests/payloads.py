@@ -192,6 +192,30 @@ def matmul_two_epilogues(m: int, n: int, k: int) -> Payload:
     return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", t, body))
 
 
+def product_over_heads(m: int, n: int, heads: int, features: int) -> Payload:
+    """Return the sum over heads and their features of A B, plus a bias: a reduction of two loops."""
+    a, b, v, c = f"{heads}x{m}x{features}", f"{heads}x{features}x{n}", f"tensor<{n}xf32>", f"tensor<{m}x{n}xf32>"
+    a, b = f"tensor<{a}xf32>", f"tensor<{b}xf32>"
+    body = f"""{_filled("zero", c, "0.0")}
+  %mm = linalg.generic {{indexing_maps = [affine_map<(i, j, h, k) -> (h, i, k)>, affine_map<(i, j, h, k) -> (h, k, j)>,
+      affine_map<(i, j, h, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}}
+      ins(%a, %b : {a}, {b}) outs(%zero : {c}) {{
+    ^bb0(%x: f32, %y: f32, %o: f32):
+      %p = arith.mulf %x, %y : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+  }} -> {c}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      ins(%mm, %v : {c}, {v}) outs(%zero_empty : {c}) {{
+    ^bb0(%x: f32, %y: f32, %o: f32):
+      %s = arith.addf %x, %y : f32
+      linalg.yield %s : f32
+  }} -> {c}
+  return %r : {c}"""
+    return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", c, body))
+
+
 def matmul_below_diagonal(m: int, n: int, k: int) -> Payload:
     """Return A B with zeros above the diagonal: an epilogue that computes with loop indices, as a causal mask does."""
     a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
@@ -533,6 +557,8 @@ PAYLOADS: dict[str, Payload] = {
     "two_epilogues": matmul_two_epilogues(48, 96, 64),
     "below_diagonal_product": matmul_below_diagonal(48, 96, 64),
     "below_diagonal_product_uneven": matmul_below_diagonal(17, 33, 65),
+    "product_over_heads": product_over_heads(48, 96, 4, 16),
+    "product_over_heads_uneven": product_over_heads(17, 33, 3, 13),
     "moments": moments(96, 160),
     "moments_uneven": moments(53, 67),
     "row_sum": row_sum(96, 512),

@@ -37,7 +37,7 @@ from mlir_sched.transform_scripts.module import TransformModule
 CONTRACTIONS = (
     *("matmul", "matmul_uneven", "matmul_100", "matmul_accumulating", "matmul_i8", "matmul_f16", "matmul_bf16"),
     *("batch_matmul_bt", "vecmat", "matvec", "bias_gelu", "two_epilogues"),
-    *("below_diagonal_product", "below_diagonal_product_uneven"),
+    *("below_diagonal_product", "below_diagonal_product_uneven", "product_over_heads", "product_over_heads_uneven"),
 )
 ON_VULKAN = tuple(name for name in CONTRACTIONS if name != "matmul_bf16")
 """IREE 3.13 does not compile the product in bf16 for lavapipe, with or without a script."""

@@ -44,6 +44,7 @@ SKETCHES: dict[str, set[str]] = {
     "matvec": CONTRACTION | {"reduction"},
     "bias_gelu": CONTRACTION,
     "two_epilogues": CONTRACTION,
+    "product_over_heads": CONTRACTION,
     "row_sum": {"reduction", "lowering_config"},
     "softmax": {"reduction"},
     "layernorm": {"reduction"},
