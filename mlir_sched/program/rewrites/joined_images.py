@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import tensor, transform
+from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.channels_last_concat import CONCAT
@@ -21,7 +21,7 @@ from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.linalg_ops import expand
 from mlir_sched.program.rewrites.packed_product import ProductSite, packed, pays, product
-from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, operand_of, producer_of
+from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
 
 
@@ -55,11 +55,6 @@ class JoinedImages(OpRewrite[JoinedSite]):
         convolutions = [op for op in walk(program.operation) if op.name in CHANNELS_LAST]
         found = [JoinedSite(op) for op in convolutions if _is_joined(op.operands[0])]
         return with_constant_weights([site for site in found if pays(site)], program)
-
-    def match(self, root: Any, site: JoinedSite) -> None:
-        """Emit the comparison of the convolution and of the op that joins."""
-        transform.MatchOperationNameOp(root, [site.op.name])
-        match_dag(site.op, site.inputs, root)
 
     def inputs(self, op: Any, site: JoinedSite) -> list[Any]:
         """Emit handles on the images, filter and init."""
