@@ -160,9 +160,8 @@ def vocoder() -> tuple[Any, Any]:
         def __init__(self, channels: int, dilation: int) -> None:
             super().__init__()
             wide = nn.Conv1d(channels, channels, 3, dilation=dilation, padding=dilation)
-            self.layers = nn.Sequential(
-                nn.LeakyReLU(0.1), wide, nn.LeakyReLU(0.1), nn.Conv1d(channels, channels, 3, 1, 1)
-            )
+            narrow = nn.Conv1d(channels, channels, 3, padding=1)
+            self.layers = nn.Sequential(nn.LeakyReLU(0.1), wide, nn.LeakyReLU(0.1), narrow)
 
         def forward(self, sound: Any) -> Any:
             return sound + self.layers(sound)
@@ -171,8 +170,8 @@ def vocoder() -> tuple[Any, Any]:
         return [nn.LeakyReLU(0.1), nn.ConvTranspose1d(channels, filters, 16, 8, 4)]
 
     layers = [*finer(256, 128), Residual(128, 1), Residual(128, 3), *finer(128, 64), Residual(64, 1), Residual(64, 5)]
-    ends = nn.Conv1d(80, 256, 7, padding=3), [nn.LeakyReLU(0.1), nn.Conv1d(64, 1, 7, padding=3), nn.Tanh()]
-    return nn.Sequential(ends[0], *layers, *ends[1]), torch.randn(1, 80, 64)
+    last = [nn.LeakyReLU(0.1), nn.Conv1d(64, 1, 7, padding=3), nn.Tanh()]
+    return nn.Sequential(nn.Conv1d(80, 256, 7, padding=3), *layers, *last), torch.randn(1, 80, 64)
 
 
 FAMILIES: dict[str, Callable[[], tuple[Any, Any]]] = {
