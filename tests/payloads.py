@@ -558,7 +558,7 @@ PAYLOADS: dict[str, Payload] = {
     "below_diagonal_product": matmul_below_diagonal(48, 96, 64),
     "below_diagonal_product_uneven": matmul_below_diagonal(17, 33, 65),
     "product_over_heads": product_over_heads(48, 96, 4, 16),
-    "product_over_heads_uneven": product_over_heads(17, 33, 3, 13),
+    "product_over_heads_uneven": product_over_heads(17, 33, 3, 15),
     "moments": moments(96, 160),
     "moments_uneven": moments(53, 67),
     "row_sum": row_sum(96, 512),

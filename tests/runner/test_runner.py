@@ -173,10 +173,7 @@ def test_races_are_looked_for_wherever_there_are_two_cores() -> None:
 def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
     runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def is_hopeless(handle: int, check_s: float) -> bool:
-        return True
-
-    monkeypatch.setattr(runner, "_is_hopeless", is_hopeless)
+    monkeypatch.setattr(runner, "_hopeless_s", lambda handle, check_s: check_s)
     result = only(runner, matmul("right"), matmul("right"))
     assert timing_of(result).samples == 1
     assert result.verified
@@ -186,7 +183,7 @@ def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
 def test_a_hopeless_candidate_is_timed_once_and_not_verified(
     runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_is_hopeless", lambda handle, check_s: True)
+    monkeypatch.setattr(runner, "_hopeless_s", lambda handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
     result = only(runner, matmul("right"), matmul("right"))
     assert timing_of(result).samples == 1
