@@ -12,7 +12,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.profile import CALLS, LONG_CALL_S, PROFILED_S
+from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
 from mlir_sched.reasons import reason
@@ -38,7 +38,7 @@ def profiled_first(built: BuiltVariant, target: Target) -> BuiltVariant:
 
     Few calls tell how long a call takes; where calls are short, a second profile has more of them.
     """
-    found = profile(built.model, built.vmfb, built.on(target), LONG_CALL_S)
+    found = profile(built.model, built.vmfb, built.on(target), TWO_CALLS_S)
     if found is not None and found.total_s < _FEWEST_CALLS_S:
         found = profile(built.model, built.vmfb, built.on(target), found.total_s)
     return replace(built, profile=found)

@@ -31,7 +31,7 @@ PROFILED_S = 0.5
 """Seconds of calls that a profile is taken from."""
 CALLS = (4, 40)
 """Fewest and most calls of a profile; the first call is left out."""
-LONG_CALL_S = 1.0
+TWO_CALLS_S = 1.0
 """Seconds per call from which two calls are enough."""
 TIMEOUT_S = 300.0
 _EVENTS = ("host_dispatch_event", "dispatch_event")
@@ -100,7 +100,7 @@ def profile_program(program: Program, check: Check, *, driver: str, threads: int
         MlirSchedError: The program fails, or IREE records nothing for this device.
     """
     benchmark, reader = find_tools()
-    calls = 2 if call_s >= LONG_CALL_S else min(max(CALLS[0], ceil(PROFILED_S / call_s)), CALLS[1])
+    calls = 2 if call_s >= TWO_CALLS_S else min(max(CALLS[0], ceil(PROFILED_S / call_s)), CALLS[1])
     with temporary_folder() as name:
         folder = Path(name)
         module, record = folder / "program.vmfb", folder / "profile.ireeprof"

@@ -11,24 +11,22 @@ from attention_programs import LOOPS, PLAIN, with_constant_scale
 from command_line import Cli
 from edited_decisions import with_word
 from iree_cases import FLAGS
+from program_folders import install_program, tasks_under
 from rewriting import run
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.library.library import TunedSequence, build_library, program_decisions
+from mlir_sched.library.library import program_decisions
 from mlir_sched.library.parts import ATTENTION, DECOMPOSED, FUSED, attention_part
-from mlir_sched.program.program_space import VARIANT, ProgramSpace
+from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
-from mlir_sched.tasks import TASK_FLAGS, extract
-from mlir_sched.tuned_folder.installation import EmittedFiles, install
 
 SIZES = dict(zip(LOOPS, (1, 2, 256, 16, 512, 16), strict=True))
 PART = attention_part("2x256x512x16")
 DECISION = f"algorithm {PART}"
-SCRIPT = "tuned_0"
 
 
 @pytest.fixture
@@ -37,27 +35,13 @@ def tuned(cli: Cli, here: Target) -> Path:
     model, folder = cli.folder / "model.mlir", cli.folder / "tuned"
     model.write_text(with_constant_scale(PLAIN.text(sizes=SIZES)))
     variant = decided_variant(model, here, ATTENTION, [PART])
-    flags, rewrite = (*TASK_FLAGS, *variant.flags), build_library([], variant.rewrite)
     spaces = {
-        task.name: (task, DesignSpace(Space.default(here), task.dispatch, here))
-        for task in extract(model, here, flags, rewrite).tasks
+        task.key: (task, DesignSpace(Space.default(here), task.dispatch, here))
+        for task in tasks_under(model, here, variant)
         if task.dispatch is not None
     }
     task, space = next((task, space) for task, space in spaces.values() if "attention" in space.sketches)
-    trace = space.sample(np.random.default_rng(0), "attention")
-    origin = {"dispatch": task.name, "task": task.key}
-    sequences = [TunedSequence(SCRIPT, task.source, space, trace, origin, task.name)]
-    program = ProgramSpace(("default", ATTENTION), (PART,)).trace_of(variant)
-    library = build_library(sequences, variant.rewrite, program=program, emission="abc")
-    summary = {
-        "target": here.name,
-        "threads": 1,
-        "emission": "abc",
-        "program": {"decisions": program.values, "gained": False, "device": "local-sync"},
-        "dispatches": [{"name": task.name, "symbol": SCRIPT, "decisions": trace.values}],
-    }
-    folder.mkdir()
-    install(folder.resolve(), EmittedFiles(library, (*here.flags, *flags)), json.dumps(summary))
+    install_program(folder, here, variant, (PART,), task, space, "attention")
     return folder
 
 

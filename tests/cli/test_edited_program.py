@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from channels_first_networks import SHAPES, two_shapes
 from command_line import Cli
 from edited_decisions import with_word
+from program_folders import SCRIPT, install_program, tasks_under
 
-from mlir_sched.library.library import TunedSequence, build_library, program_decisions
+from mlir_sched.library.library import program_decisions
 from mlir_sched.library.parts import DIRECT, WINOGRAD
-from mlir_sched.program.program_space import VARIANT, ProgramSpace
+from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
-from mlir_sched.tasks import TASK_FLAGS, extract
-from mlir_sched.tuned_folder.installation import EmittedFiles, install
-
-SCRIPT = "tuned_0"
 
 
 @pytest.fixture
@@ -31,25 +27,10 @@ def tuned(cli: Cli, here: Target) -> Path:
     model, folder = cli.folder / "model.mlir", cli.folder / "tuned"
     model.write_text(two_shapes())
     variant = decided_variant(model, here, "channels_last")
-    flags, rewrite = (*TASK_FLAGS, *variant.flags), build_library([], variant.rewrite)
-    tasks = [task for task in extract(model, here, flags, rewrite).tasks if task.dispatch and "64" in task.name]
-    task = next(task for task in tasks if "conv" in task.name)
+    task = next(task for task in tasks_under(model, here, variant) if "64" in task.name and "conv" in task.name)
     assert task.dispatch is not None
     space = DesignSpace(Space.default(here), task.dispatch, here)
-    trace = space.sample(np.random.default_rng(0), space.sketches[0])
-    origin = {"dispatch": task.name, "task": task.key}
-    sequences = [TunedSequence(SCRIPT, task.source, space, trace, origin, task.name)]
-    program = ProgramSpace(("default", "channels_last"), SHAPES).trace_of(variant)
-    library = build_library(sequences, variant.rewrite, program=program, emission="abc")
-    summary = {
-        "target": here.name,
-        "threads": 1,
-        "emission": "abc",
-        "program": {"decisions": program.values, "gained": False, "device": "local-sync"},
-        "dispatches": [{"name": task.name, "symbol": SCRIPT, "decisions": trace.values}],
-    }
-    folder.mkdir()
-    install(folder.resolve(), EmittedFiles(library, (*here.flags, *flags)), json.dumps(summary))
+    install_program(folder, here, variant, SHAPES, task, space, space.sketches[0])
     return folder
 
 

@@ -116,7 +116,8 @@ def _rms_of_finite(array: Array) -> float:
     """Return the root of the mean square of the finite elements; 0 where there is none."""
     total, count = 0.0, 0
     for block in blocks(array):
-        finite = block if np.isfinite(block).all() else block[np.isfinite(block)]
+        usable = np.isfinite(block)
+        finite = block if usable.all() else block[usable]
         total, count = total + float(finite @ finite), count + finite.size
     return math.sqrt(total / count) if count else 0.0
 
