@@ -117,6 +117,15 @@ class Emitter:
             function: A ``util.func`` of one block in MLIR syntax, with a name that is unique to its text.
         """
 
+    def include(self, *texts: str) -> None:
+        """Emit ``transform.include`` of a sequence on the function.
+
+        Args:
+            texts: The sequence, a ``transform.named_sequence`` that only reads its handle and gives no result, in MLIR
+                syntax, behind the functions that it looks up; the script holds all of them, each under a name that is
+                unique to its text.
+        """
+
     def hoist_operand(
         self, target: Handle, operand: int, zeros: Sequence[str], dimensions: int, loops: int, order: Sequence[int]
     ) -> Handle:

@@ -39,6 +39,7 @@ class Schedule(Vectorization):
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
         super().__init__(dispatch, target, recorder, emitter or Emitter())
+        self._on_buffers: list[tuple[str, ...]] = []
 
     def apply_patterns(self, *names: str, cse: bool = False) -> None:
         """Apply pattern sets to the function, followed by common subexpression elimination if ``cse`` is set."""
@@ -110,6 +111,21 @@ class Schedule(Vectorization):
             attributes: The op's attributes in MLIR syntax.
         """
         self._emit.op_on_all(name, kind, attributes)
+
+    def on_buffers(self, *texts: str) -> None:
+        """Run a sequence of the transform dialect on the function once it is bufferized, its vectors not yet lowered.
+
+        Only the lowering of llvm-cpu runs such sequences.
+
+        Args:
+            texts: As in :meth:`~mlir_sched.transform_scripts.emitter.Emitter.include`.
+        """
+        self._on_buffers.append(texts)
+
+    def include_on_buffers(self) -> None:
+        """Emit the sequences that were to run on the bufferized function; for lowerings."""
+        for texts in self._on_buffers:
+            self._emit.include(*texts)
 
     def delegate(
         self, op: LinalgOp, config: str, pipeline: str, levels: Sequence[tuple[str, Mapping[Loop, int]]]

@@ -267,6 +267,11 @@ class ScriptEmitter(Emitter):
             )
         append_inlined_call(target, inputs.result, outputs.result, found.result)
 
+    def include(self, *texts: str) -> None:
+        """Emit ``transform.include`` of the last of some texts, which the script holds beside the sequence."""
+        *_, symbol = (self._define(text) for text in texts)
+        transform.IncludeOp([], symbol, propagate(), [self._function])
+
     def _define(self, function: str) -> str:
         """Put a function in front of the sequence, unless the script already has it, and return its name."""
         sequence = ir.InsertionPoint.current.block.owner

@@ -24,6 +24,9 @@ from mlir_sched.transform_scripts.script_form import (
     to_attribute,
 )
 
+_REFERENCES = {LOOKUP: "symbol", "transform.include": "target"}
+"""The ops of scripts that refer to symbols, each with the attribute that holds the symbol."""
+
 
 def parse_traces(text: str) -> dict[str, Trace]:
     """Return the trace of every sequence in a script or library, by symbol.
@@ -152,17 +155,26 @@ def replace_sequence(library: str, symbol: str, script: str) -> str:
 
 
 def _copy_sequence(sequence: ir.Operation, place: ir.InsertionPoint) -> ir.Operation:
-    """Copy a sequence, and in front of it those functions that it puts into the payload and the target block lacks."""
+    """Copy a sequence, and in front of it what it includes or puts into the payload and the target block lacks."""
     known = {symbol_of(op) for op in place.block}
-    used = {
-        ir.FlatSymbolRefAttr(op.attributes["symbol"]).value
-        for op in sequence.regions[0].blocks[0]
-        if op.operation.name == LOOKUP
-    }
-    for op in sequence.parent.regions[0].blocks[0]:
-        if symbol_of(op) in used - known:
-            op.operation.clone(ip=place)
+    beside = {symbol_of(op): op.operation for op in sequence.parent.regions[0].blocks[0]}
+    used = set[str]()
+    _add_used(sequence, beside, used)
+    for symbol, op in beside.items():
+        if symbol in used - known:
+            op.clone(ip=place)
     return sequence.clone(ip=place)
+
+
+def _add_used(op: ir.Operation, beside: Mapping[str, ir.Operation], used: set[str]) -> None:
+    """Add the symbols that an op of a script refers to, and those that these refer to, to the symbols in use."""
+    for attribute in (_REFERENCES.get(op.name),):
+        symbol = ir.FlatSymbolRefAttr(op.attributes[attribute]).value if attribute else ""
+        if symbol in beside and symbol not in used:
+            used.add(symbol)
+            _add_used(beside[symbol], beside, used)
+    for inner in (inner for region in op.regions for block in region for inner in block):
+        _add_used(inner.operation, beside, used)
 
 
 def symbol_of(op: Any) -> str:

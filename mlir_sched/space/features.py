@@ -18,7 +18,7 @@ from mlir_sched.transform_scripts.schedule import Schedule
 LEVELS = 8
 """Tiling levels of the main nest that are kept, counted from the innermost."""
 PER_LEVEL = 7
-NOTES = ("accumulator_registers", "unrolled_vectors", "tail_peel", "tail_mask", "threads")
+NOTES = ("accumulator_registers", "unrolled_vectors", "tail_peel", "tail_mask", "threads", "prefetched")
 """Notes that become features; a module may write other notes, which are ignored."""
 KINDS = (
     "contraction.registers",

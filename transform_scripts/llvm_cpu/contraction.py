@@ -26,6 +26,7 @@ from mlir_sched.transform_scripts.common.contraction import (
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
+from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel, sequence
 from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
@@ -36,6 +37,8 @@ FEW_ROWS = 6
 """Rows from which register tiles above 4 vectors are slower: they load more than they multiply (3x128: 1.2x slower)."""
 TAIL_WEIGHTS = {PEEL: 4.0, MASK: 0.5}
 """Weights of the tail strategies; sizes that divide have weight 8, or 1 where no good register tile divides."""
+PREFETCH_WEIGHT = 3.0
+"""Weight of prefetching the next columns; not to has weight 1."""
 CACHE_POWER, UNEVEN_CACHE_POWER, REGISTER_POWER = 0.5, 1.0, 1.0
 """Powers of tile sizes in the chances of a draw: large tiles load less per multiply-add, and have fewer tails."""
 
@@ -122,6 +125,7 @@ def registers(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.tile(mm.root, tile.cache, order=cache_order, fuse=True)
     s.tile(mm.root, tile.register, order=register_order, fuse=True)
     _reduce(s, mm, step, panel)
+    _prefetch(s, mm, tile, panel)
     _vectorize(s, mm, tile.tail)
 
 
@@ -148,6 +152,7 @@ def cache(s: Schedule, mm: Contraction, ways: Ways) -> None:
     s.tile(mm.op, levels, order=cache_order)
     s.tile(mm.op, tile.register, order=register_order)
     _reduce(s, mm, step, panel)
+    _prefetch(s, mm, tile, panel)
     for op in mm.beside:
         s.tile(op, {**by_one(mm.others), **tile.register})
     _vectorize(s, mm, tile.tail)
@@ -158,6 +163,14 @@ def _reduce(s: Schedule, mm: Contraction, step: int, panel: Panel | None) -> Non
     tile_reduction(s, mm, step)
     if panel is not None:
         s.promote(mm.op, panel.operand, innermost=mm.columns, tile=panel.tile, around=2)
+
+
+def _prefetch(s: Schedule, mm: Contraction, tile: ContractionTile, panel: Panel | None) -> None:
+    """Choose whether the columns that come next are fetched while the rows of a cache tile pass."""
+    found = next_panel(s, mm) if panel is None and tile.tail != MASK else None
+    if found is not None and s.sample_yes("prefetch", yes=PREFETCH_WEIGHT, no=1.0):
+        s.notes["prefetched"] = 1.0
+        s.on_buffers(*sequence(found))
 
 
 def _vectorize(s: Schedule, mm: Contraction, tail: str) -> None:

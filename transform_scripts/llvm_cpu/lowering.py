@@ -27,5 +27,6 @@ class Lowering(LoweringModule):
         s.raw("transform.iree.eliminate_empty_tensors")
         s.run_pass("iree-codegen-llvmcpu-bufferization-pipeline")
         s.run_pass("iree-codegen-remove-single-iteration-loop")
+        s.include_on_buffers()
         s.run_pass("iree-codegen-llvmcpu-vector-lowering-pipeline")
         s.annotate("translation_info", NO_PIPELINE)
