@@ -7,7 +7,7 @@ Both run the same program, so a trace and its script cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from mlir_sched.trace import Decision
@@ -117,13 +117,13 @@ class Emitter:
             function: A ``util.func`` of one block in MLIR syntax, with a name that is unique to its text.
         """
 
-    def include(self, *texts: str) -> None:
+    def include(self, texts: Callable[[], Sequence[str]]) -> None:
         """Emit ``transform.include`` of a sequence on the function.
 
         Args:
-            texts: The sequence, a ``transform.named_sequence`` that only reads its handle and gives no result, in MLIR
-                syntax, behind the functions that it looks up; the script holds all of them, each under a name that is
-                unique to its text.
+            texts: Returns the sequence, a ``transform.named_sequence`` that only reads its handle and gives no result,
+                in MLIR syntax, behind the functions that it looks up. The script holds all of them, each under a name
+                that is unique to its text. It is called where a script is built, not where traces are only drawn.
         """
 
     def hoist_operand(

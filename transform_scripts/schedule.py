@@ -7,7 +7,7 @@ features are read from this record. Handles that a verb ends are found again bef
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
@@ -39,7 +39,7 @@ class Schedule(Vectorization):
 
     def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
         super().__init__(dispatch, target, recorder, emitter or Emitter())
-        self._on_buffers: list[tuple[str, ...]] = []
+        self._on_buffers: list[Callable[[], Sequence[str]]] = []
 
     def apply_patterns(self, *names: str, cse: bool = False) -> None:
         """Apply pattern sets to the function, followed by common subexpression elimination if ``cse`` is set."""
@@ -112,7 +112,7 @@ class Schedule(Vectorization):
         """
         self._emit.op_on_all(name, kind, attributes)
 
-    def on_buffers(self, *texts: str) -> None:
+    def on_buffers(self, texts: Callable[[], Sequence[str]]) -> None:
         """Run a sequence of the transform dialect on the function once it is bufferized, its vectors not yet lowered.
 
         Only the lowering of llvm-cpu runs such sequences.
@@ -125,7 +125,7 @@ class Schedule(Vectorization):
     def include_on_buffers(self) -> None:
         """Emit the sequences that were to run on the bufferized function; for lowerings."""
         for texts in self._on_buffers:
-            self._emit.include(*texts)
+            self._emit.include(texts)
 
     def delegate(
         self, op: LinalgOp, config: str, pipeline: str, levels: Sequence[tuple[str, Mapping[Loop, int]]]

@@ -267,9 +267,9 @@ class ScriptEmitter(Emitter):
             )
         append_inlined_call(target, inputs.result, outputs.result, found.result)
 
-    def include(self, *texts: str) -> None:
+    def include(self, texts: Callable[[], Sequence[str]]) -> None:
         """Emit ``transform.include`` of the last of some texts, which the script holds beside the sequence."""
-        *_, symbol = (self._define(text) for text in texts)
+        *_, symbol = map(self._define, texts())
         transform.IncludeOp([], symbol, propagate(), [self._function])
 
     def _define(self, function: str) -> str:

@@ -168,13 +168,14 @@ def _copy_sequence(sequence: ir.Operation, place: ir.InsertionPoint) -> ir.Opera
 
 def _add_used(op: ir.Operation, beside: Mapping[str, ir.Operation], used: set[str]) -> None:
     """Add the symbols that an op of a script refers to, and those that these refer to, to the symbols in use."""
-    for attribute in (_REFERENCES.get(op.name),):
-        symbol = ir.FlatSymbolRefAttr(op.attributes[attribute]).value if attribute else ""
+    if op.name in _REFERENCES:
+        symbol = ir.FlatSymbolRefAttr(op.attributes[_REFERENCES[op.name]]).value
         if symbol in beside and symbol not in used:
             used.add(symbol)
             _add_used(beside[symbol], beside, used)
-    for inner in (inner for region in op.regions for block in region for inner in block):
-        _add_used(inner.operation, beside, used)
+    for region in op.regions:
+        for inner in (inner for block in region for inner in block):
+            _add_used(inner.operation, beside, used)
 
 
 def symbol_of(op: Any) -> str:

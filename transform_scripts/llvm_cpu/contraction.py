@@ -170,7 +170,7 @@ def _prefetch(s: Schedule, mm: Contraction, tile: ContractionTile, panel: Panel 
     found = next_panel(s, mm) if panel is None and tile.tail != MASK else None
     if found is not None and s.sample_yes("prefetch", yes=PREFETCH_WEIGHT, no=1.0):
         s.notes["prefetched"] = 1.0
-        s.on_buffers(*sequence(found))
+        s.on_buffers(partial(sequence, found))
 
 
 def _vectorize(s: Schedule, mm: Contraction, tail: str) -> None:

@@ -8,11 +8,11 @@ modulo 2 to the 32.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlir_sched.transform_scripts.structures import Contraction
+from mlir_sched.transform_scripts.unique_names import with_unique_name
 
 LANES = 16
 """Results of one instruction: 32-bit lanes of a 512-bit register."""
@@ -72,8 +72,7 @@ def kernel(mm: Contraction, tile: Sequence[int], instruction: DotProductInstruct
         instruction: The instruction that computes them.
     """
     text = "\n".join(_Kernel(mm, tile, instruction).lines())
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return text.replace("@kernel", f"@{instruction.feature}_{digest}", 1)
+    return with_unique_name(text, "kernel", instruction.feature)
 
 
 class _Kernel:

@@ -13,7 +13,6 @@ the program sets.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -23,6 +22,7 @@ from itertools import pairwise
 from mlir_sched.payload import Operand
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
+from mlir_sched.transform_scripts.unique_names import with_unique_name
 
 LINE_BYTES = 64
 """Size of a cache line on x86-64 and most 64-bit Arm cores."""
@@ -81,7 +81,7 @@ def next_panel(s: Schedule, mm: Contraction) -> Prefetch | None:
     if _shape(rows, tile) in (_shape(columns, tile), _shape(mm.op.outputs[0], tile)):
         return None  # the rows' reads could not be told from others
     uneven = any(mm.op.extents[loop] % tile[loop] for loop in (column, reduction))
-    if uneven or columns.tensor.elements * columns.tensor.element_bytes <= s.target.l1_bytes:
+    if uneven or columns.tensor.bytes <= s.target.l1_bytes:
         return None
     steps = list(_steps(s, mm))
     moving = [at for at, (loop, _, _) in enumerate(steps) if loop in columns.dims and loop != reduction]
@@ -137,7 +137,7 @@ def sequence(prefetch: Prefetch) -> tuple[str, ...]:
             "  }",
         ]
     lines += ["  transform.yield", "}"]
-    return (*functions, _named("\n".join(lines), "@sequence", "insert_prefetch"))
+    return (*functions, _named("\n".join(lines), "sequence", "insert_prefetch"))
 
 
 def _is_read_as_it_lies(mm: Contraction, operand: Operand, last: int) -> bool:
@@ -164,12 +164,9 @@ def _buffers(operand: Operand) -> tuple[str, str]:
     """Return the types of the buffers in which an operand may lie: at a known offset, or at any."""
     shape = operand.tensor.shape
     strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    elements, space = (
-        f"{'x'.join(map(str, shape))}x{operand.tensor.element_type}",
-        "#hal.descriptor_type<storage_buffer>",
-    )
+    elements = f"{'x'.join(map(str, shape))}x{operand.tensor.element_type}"
     layout = f"strided<[{', '.join(map(str, strides))}], offset: ?>"
-    return f"memref<{elements}, {space}>", f"memref<{elements}, {layout}, {space}>"
+    return f"memref<{elements}, {_SPACE}>", f"memref<{elements}, {layout}, {_SPACE}>"
 
 
 def _function(prefetch: Prefetch, buffer: str) -> str:
@@ -218,10 +215,10 @@ def _function(prefetch: Prefetch, buffer: str) -> str:
             places[reduction], places[column] = f"%at_{each}", f"%column_{right}" if right else first
             lines.append(f"  memref.prefetch %buffer[{', '.join(places)}], read, locality<2>, data : {buffer}")
     lines += ["  util.return", "}"]
-    return _named("\n".join(lines), "@function", "prefetch")
+    return _named("\n".join(lines), "function", "prefetch")
 
 
 def _named(text: str, placeholder: str, name: str) -> str:
     """Return a text under a name that is unique to it; its values are printed by their names."""
-    symbol = f"@{name}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    return _RESULT.sub(r'\g<0> loc("\1")', _ARGUMENT.sub(r'\g<0> loc("\1")', text.replace(placeholder, symbol, 1)))
+    renamed = with_unique_name(text, placeholder, name)
+    return _RESULT.sub(r'\g<0> loc("\1")', _ARGUMENT.sub(r'\g<0> loc("\1")', renamed))
