@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,6 +82,19 @@ class Result:
     tuning: Tuning
     errors: dict[str, float]
     others: dict[str, Tuning] = field(default_factory=dict)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Result:
+        """Return a result from the dictionary of its attributes."""
+        return Result(
+            data["network"],
+            {label: Interval(**interval) for label, interval in data["seconds"].items()},
+            Interval(**data["over_best"]),
+            data["best"],
+            Tuning.from_json(data["tuning"]),
+            data["errors"],
+            {label: Tuning.from_json(tuning) for label, tuning in data["others"].items()},
+        )
 
 
 class WrongResultError(Exception):

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.charts import write_relative_speeds
 from benchmarks.operators.report import Grid, grids_of, labels_of, lines_of
 from benchmarks.operators.rows import Row
 
@@ -50,24 +49,8 @@ def write_json(path: Path, rows: Sequence[Row], setting: Mapping[str, Any]) -> N
 
 def write_chart(path: Path, rows: Sequence[Row]) -> None:
     """Write a chart of whole calls: speed of every column relative to the fastest of its operator, as in the paper."""
-    labels = labels_of(rows)
-    figure = Figure(figsize=(max(6.0, 1.2 * len(rows)), 4), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    width = 0.85 / max(1, len(labels))
-    for index, label in enumerate(labels):
-        places = [i + (index - (len(labels) - 1) / 2) * width for i in range(len(rows))]
-        axes.bar(places, [relative_speed(row, label) for row in rows], width, label=label)
-    axes.set_xticks(range(len(rows)), [row.name for row in rows])
-    axes.set_ylabel("speed of a call relative to the fastest")
-    axes.legend(fontsize="small", ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.2))
-    figure.savefig(path)
-
-
-def relative_speed(row: Row, label: str) -> float:
-    """Return the call time of a row's fastest column divided by that of a column; 0 when the column is missing."""
-    columns = row.calls.columns
-    return min(column.time_s for column in columns.values()) / columns[label].time_s if label in columns else 0.0
+    seconds = {row.name: {label: column.time_s for label, column in row.calls.columns.items()} for row in rows}
+    write_relative_speeds(path, seconds, labels_of(rows))
 
 
 def _markdown(grid: Grid) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from benchmarks.networks.__main__ import table_of
-from benchmarks.networks.comparison import OTHER_FLAGS, WrongResultError, differences, result_of
+from benchmarks.networks.comparison import OTHER_FLAGS, Result, WrongResultError, differences, result_of
 from benchmarks.networks.families import FAMILIES
 from benchmarks.networks.networks import NETWORKS
+from benchmarks.networks.seeds import join, markdown
 from benchmarks.operators.programs import TUNED
 from benchmarks.operators.sampling import Samples, TimedWay
 from benchmarks.operators.tuning import Tuning
@@ -62,6 +64,26 @@ def test_the_fastest_way_of_the_fastest_engine_is_the_measure() -> None:
     assert "1.20 (1.20 to 1.20) OpenVINO" in text
     assert "8.0 min" in text
     assert "TVM MetaSchedule: 300 trials, 16.0 min, PyTorch, compiled: 1.0 min" in " ".join(text.split())
+
+
+def seed(network: str, tuned_s: float, engine_s: float, trials: int) -> Result:
+    """Return a result as a later process reads it."""
+    given = [samples(TUNED, tuned_s), samples("OpenVINO", engine_s)]
+    result = result_of(network, given, Tuning(trials, 300.0), {})
+    return Result.from_json(json.loads(json.dumps(asdict(result))))
+
+
+def test_results_of_several_seeds_are_one_row() -> None:
+    rows = join(
+        [seed("a", 6e-3, 5e-3, 100), seed("b", 1e-3, 2e-3, 50), seed("a", 4e-3, 5e-3, 90), seed("a", 5e-3, 5e-3, 70)]
+    )
+    assert [(row.network, len(row.results)) for row in rows] == [("a", 3), ("b", 1)]
+    middle, low, high = rows[0].over_best
+    assert (low, middle, high) == pytest.approx((0.8, 1.0, 1.2), rel=0.02)
+    header, _, first, second = (line.strip("| ").split(" | ") for line in markdown(rows).splitlines())
+    assert dict(zip(header, first, strict=True))[TUNED] == "5.02 (4.01 to 6.02)"
+    assert dict(zip(header, first, strict=True))["trials"] == "70 to 100"
+    assert dict(zip(header, second, strict=True))[f"{TUNED} over the fastest engine"] == "0.50 (0.50 to 0.50) OpenVINO"
 
 
 def test_a_network_that_is_compared_is_no_other_family() -> None:
