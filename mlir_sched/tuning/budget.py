@@ -19,11 +19,12 @@ FINALIST_S = 2.0
 """Seconds per task that a run by time sets aside for the finalists, besides those for emission
 (:func:`~mlir_sched.program.closing.emission_s`). Where they need more, fewer tasks have a choice. Source: measured on
 MobileNet-V2 and ResNet-50, on a slow machine, 0.8 and 3.5 s."""
-TAKEN_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 1.25, 1.25, 0.05
-"""What is set aside for the finalists of a task once the seconds are known that a candidate takes in the search. The
-first number of candidates is for compiling and reporting the script that the search found: 1.1 on ResNet-50 on a core
-of a Zen 4, 30 s for 42 tasks. The second is for choices among finalists, which take at most this share of the whole
-time: of 5 minutes, choices for all dispatches of ResNet-50 would take a quarter of the search."""
+TAKEN_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 2.0, 1.25, 0.05
+"""What is set aside for the finalists of a task once the seconds are known that a candidate takes in the search, which
+compiles while it times. The first number of candidates is for compiling and reporting the script that the search found,
+the second for choices among finalists, which take at most this share of the whole time: of 5 minutes, choices for all
+dispatches of ResNet-50 would take a quarter of the search. Source: both together took 2.0 to 2.9 candidates per task in
+7 runs of 5 minutes on a core of a Xeon (BERT-base, GPT-2, MobileNet-V2, ResNet-50), of which ResNet-50 has 39."""
 ROUND_SHARE, CANDIDATE_CALLS = 0.1, 25
 """Most of the time for the search, in a run by time, that a round should take; a candidate takes as long as 25
 calls of the untuned code."""

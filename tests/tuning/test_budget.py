@@ -116,8 +116,8 @@ def test_a_search_goes_on_when_the_end_needs_less_than_was_set_aside() -> None:
     assert budget.further(tasks=3, emission_s=14.0, now_s=101.0, candidate_s=0.0) == (130.0, FIRST_ROUND), (
         "no pace is known"
     )
-    assert budget.further(tasks=2, emission_s=14.0, now_s=100.0, candidate_s=2.0) == (126.0, 13)
-    assert budget.further(tasks=10, emission_s=14.0, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 18.75 - 7.5
+    assert budget.further(tasks=2, emission_s=14.0, now_s=100.0, candidate_s=2.0) == (123.0, 11)
+    assert budget.further(tasks=8, emission_s=14.0, now_s=80.0, candidate_s=1.5)[0] == 150.0 - 14.0 - 24.0 - 7.5
     assert budget.further(tasks=2, emission_s=60.0, now_s=100.0, candidate_s=2.0) == (100.0, 0)
     assert budget.further(tasks=2, emission_s=14.0, now_s=130.0, candidate_s=2.0)[1] == 0
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from iree.compiler import ir
-from iree.compiler.dialects import arith
+from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.compiler.program_flags import GROWTH
@@ -164,8 +164,9 @@ class Winograd(OpRewrite[WinogradSite]):
         size = site.algorithm.results
         rows, columns, points = height // size, width // size, site.algorithm.points
         tiles = collapse(_image(site.algorithm, barrier(image), rows, columns), [[0, 1], [2, 3, 4], [5]])
-        weights = _filter(site.algorithm, taps)
-        products = product_and_sum(tiles, collapse(weights, [[0, 1], [2], [3]]), "btc", "bcf", "btf")
+        weights = collapse(_filter(site.algorithm, taps), [[0, 1], [2], [3]])
+        start = zeros([*tiles.type.shape[:2], filters], tiles.type.element_type)
+        products = linalg.batch_matmul(tiles, weights, outs=[start])
         products = expand(products, [[0, 1], [2, 3, 4], [5]], [points, points, batch, rows, columns, filters])
         return _result(site.algorithm, products, init)
 

@@ -104,6 +104,8 @@ WINDOW = Case(
 MATMUL = Case("matmul", (9, 64), (64, 64), (9, 64), order=(1, 0))
 TRANSPOSED = """indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>,
     affine_map<(d0, d1, d2) -> (d0, d1)>]"""
+BATCH_TRANSPOSED = """indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>,
+    affine_map<(b, m, n, k) -> (b, m, n)>]"""
 CASES = {
     "pointwise": POINTWISE,
     "window": WINDOW,
@@ -113,6 +115,10 @@ CASES = {
     "matmul": MATMUL,
     "weights read transposed": Case("matmul", (9, 64), (80, 64), (9, 80), TRANSPOSED),
     "batch of one": Case("batch_matmul", (1, 8, 48), (1, 48, 80), (1, 8, 80)),
+    "weights of every batch": Case("batch_matmul", (3, 8, 48), (3, 48, 160), (3, 8, 160)),
+    "weights of every batch read transposed": Case(
+        "batch_matmul", (3, 8, 48), (3, 144, 48), (3, 8, 144), BATCH_TRANSPOSED
+    ),
 }
 LEFT_ALONE = {
     "weights that are an argument": replace(POINTWISE, argument=True),
@@ -120,7 +126,8 @@ LEFT_ALONE = {
     "few columns": Case("matmul", (64, 256), (256, 8), (64, 8)),
     "weights of the L1 cache": Case("matmul", (64, 32), (32, 32), (64, 32)),
     "filter of the L2 cache": Case("conv_2d_nhwc_hwcf", (1, 6, 6, 64), (3, 3, 64, 64), (1, 4, 4, 64)),
-    "weights of every batch": Case("batch_matmul", (3, 8, 48), (3, 48, 80), (3, 8, 80)),
+    "few columns of every batch": Case("batch_matmul", (3, 8, 48), (3, 48, 80), (3, 8, 80)),
+    "few rows of every batch": Case("batch_matmul", (3, 4, 48), (3, 48, 160), (3, 4, 160)),
 }
 
 

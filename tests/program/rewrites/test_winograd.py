@@ -10,6 +10,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.program.rewrites import Composition, PackedWeights
 from mlir_sched.program.rewrites.winograd import ALGORITHMS, Winograd
 
 FIRST, HWCF = (0, 3, 1, 2), (3, 2, 0, 1)
@@ -82,6 +83,21 @@ def test_a_constant_filter_is_transformed_by_the_compiler(tmp_path: Path) -> Non
     calls = [line for line in text.splitlines() if "flow.dispatch @" in line]
     assert len(calls) == 4  # two transforms of the image, the products, the transform of the result
     assert "tensor<36x64x64xf32>" in calls[2]
+
+
+def test_the_transformed_filter_of_many_columns_can_be_packed(tmp_path: Path) -> None:
+    model = write(tmp_path, program(1, 16, 16, 64, 128))
+    rewrite = Composition(Winograd(), PackedWeights())
+    flags = (*library_for(rewrite, model, tmp_path), *rewrite.flags)
+    text = compiled_to(model, flags, "flow")
+    calls = [line for line in text.splitlines() if "flow.dispatch @" in line]
+    assert len(calls) == 4
+    assert "tensor<36x4x64x32xf32>" in calls[2]
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal(shape).astype(np.float32) for shape in ((1, 18, 18, 64), (1, 16, 16, 128))]
+    packed = run(compile_to_bytes(model, flags), inputs)
+    plain = run(compile_to_bytes(model, library_for(Winograd(), model, tmp_path)), inputs)
+    assert np.abs(packed - plain).max() < 1e-5 * np.abs(plain).max()
 
 
 def test_matrices_are_those_of_minimal_filtering() -> None:
