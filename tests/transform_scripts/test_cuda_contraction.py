@@ -36,6 +36,8 @@ MAX_SPILLED_BYTES = 512
 
 
 HALVES = matmul(256, 256, 256, "f16", "f32")
+ATTENTION_SCORES = mixed_contraction({"h": 4, "m": 128, "n": 128, "k": 64}, ("hmk", "hnk", "hmn"), "bf16")
+PRODUCT_OVER_HEADS = mixed_contraction({"m": 128, "n": 64, "h": 4, "k": 64}, ("mhk", "hkn", "mn"), "bf16")
 WARPS: dict[str, Value] = {
     "tile_rows": (64, 32),
     "tile_columns": (64, 32),
@@ -160,6 +162,8 @@ def test_random_candidates_assemble(cuda_task_for: TaskFor, cuda_pool: CompilerP
         (matmul(256, 24, 256, "f16", "f32"), False),
         (matmul(40, 256, 256, "f16", "f32"), False),
         (mixed_contraction({"m": 256, "n": 256, "k": 256}, ("mk", "kn", "mn"), "bf16"), False),
+        (ATTENTION_SCORES, False),
+        (PRODUCT_OVER_HEADS, False),
     ],
 )
 def test_products_of_halves_use_tensor_cores(cuda_task_for: TaskFor, payload: Payload, has: bool) -> None:
@@ -276,6 +280,8 @@ CONFIGURED: list[tuple[str | Payload, str]] = [
         mixed_contraction({"m": 128, "n": 64, "k": 64}, ("mk", "kn", "mn"), "bf16"),
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
     ),
+    (ATTENTION_SCORES, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+    (PRODUCT_OVER_HEADS, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
 ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mlir_sched.transform_scripts import llvm_gpu
+from mlir_sched.transform_scripts.common.contraction import by_one
 from mlir_sched.transform_scripts.cuda.tensor_core import (
     MAX_STEP,
     ROWS,
@@ -54,10 +55,11 @@ def _configure_warps(s: Schedule, mm: Contraction, kind: str) -> None:
     unit = reduced_at_once(mm)
     step = sample_step(s, mm, workgroup, threads, most=MAX_STEP, unit=unit)
     check_warp(s, mm, warp, step)
+    outer = by_one(mm.outer_reductions)
     lists = {
         "workgroup": workgroup,
         "subgroup": {mm.rows: warp[mm.rows] // ROWS, mm.columns: warp[mm.columns] // INSTRUCTION_COLUMNS},
-        "reduction": {mm.reduction: step // unit},
+        "reduction": {**outer, mm.reduction: step // unit},
     }
-    levels = [("workgroup", workgroup), ("loop", {mm.reduction: step}), ("subgroup", warp)]
+    levels = [("workgroup", workgroup), ("loop", {**outer, mm.reduction: step}), ("subgroup", warp)]
     tile_and_fuse(s, mm, lists, [f"mma_kind = #iree_gpu.mma_layout<{kind}>", PROMOTE], threads, levels)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
-from mlir_sched.transform_scripts.common.contraction import tile_reduction
+from mlir_sched.transform_scripts.common.contraction import by_one, tile_reduction
 from mlir_sched.transform_scripts.cuda.lowering import copy_ahead, pipeline, require_register_file, sample_depth
 from mlir_sched.transform_scripts.gpu.lowering import hoist_accumulators, map_sharing_threads
 from mlir_sched.transform_scripts.gpu.shared_memory import (
@@ -70,7 +70,9 @@ class TensorCores(MatchingModule):
         """Match a fill and a product of two matrices whose extents are whole tiles of the tensor cores."""
         del target
         mm = matchers.contraction(op, dispatch)
-        return mm if mm is not None and not mm.epilogues and takes_tensor_cores(mm, self._inputs) else None
+        if mm is None or mm.epilogues or mm.others or mm.outer_reductions:
+            return None
+        return mm if takes_tensor_cores(mm, self._inputs) else None
 
     def left_open(self, found: Contraction, dispatch: Dispatch) -> dict[str, Any]:
         """Leave nothing open."""
@@ -97,8 +99,8 @@ class TensorCores(MatchingModule):
 
 
 def takes_tensor_cores(mm: Contraction, inputs: Sequence[str]) -> bool:
-    """Say whether a contraction is a product of two matrices of some element types in whole tiles of tensor cores."""
-    if mm.rows is None or not shared_loops(mm) or mm.others or mm.outer_reductions:
+    """Say whether a contraction multiplies matrices of some element types in whole tiles of tensor cores."""
+    if mm.rows is None or not shared_loops(mm):
         return False
     kinds = {operand.tensor.element_type for operand in mm.op.inputs}
     if len(kinds) != 1 or not kinds <= set(inputs) or mm.op.outputs[0].tensor.element_type not in ("f16", "f32"):
@@ -112,12 +114,12 @@ def reduced_at_once(mm: Contraction) -> int:
 
 
 def sample_warps(s: Schedule, mm: Contraction) -> tuple[dict[Loop, int], dict[Loop, int]]:
-    """Draw the tiles of a workgroup and of a warp, by loop, outermost first."""
+    """Draw the tiles of a workgroup and of a warp, by loop, outermost first; of a batch, they hold one matrix."""
     assert mm.rows is not None
     bounds = {mm.rows: (MAX_WARP_ROWS, ROWS), mm.columns: (MAX_WARP_COLUMNS, COLUMNS)}
-    workgroup: dict[Loop, int] = {}
-    warp: dict[Loop, int] = {}
-    for loop in shared_loops(mm):
+    loops = shared_loops(mm)
+    workgroup, warp = by_one(loops), by_one(loops)
+    for loop in (loop for loop in loops if loop in bounds):
         most, unit = bounds[loop]
         workgroup[loop], warp[loop] = s.sample_tiles(
             f"tile_{loop.name}", loop, 2, most=most, unit=unit, most_outermost=MAX_WORKGROUP
