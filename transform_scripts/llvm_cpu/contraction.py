@@ -210,9 +210,9 @@ def _draw_divisors(
     """Draw sizes that divide: (cache tile, register tile)."""
     lanes, powers = s.lanes(mm.op), _cache_powers(mm, ways)
     cache_sizes, register_sizes = {loop: s.extent(loop) for loop in mm.tiled}, dict[Loop, int]()
-    extent = s.extent(mm.columns)
+    extent, column_power = s.extent(mm.columns), 0.0
     if mm.rows is not None:
-        widest = _widest_with_rows(s.extent(mm.rows), widest, most)
+        widest, column_power = _widest_with_rows(s.extent(mm.rows), widest, most), COLUMN_POWER
     *outer, register_sizes[mm.columns] = s.sample_tiles(
         "columns",
         mm.columns,
@@ -220,7 +220,7 @@ def _draw_divisors(
         most=lanes * widest,
         unit=vector_multiple(extent, lanes),
         power_of_two=extent >= lanes,
-        powers=(*powers, COLUMN_POWER),
+        powers=(*powers, column_power),
     )
     cache_sizes[mm.columns] = outer[0] if outer else extent
     if mm.rows is not None:
