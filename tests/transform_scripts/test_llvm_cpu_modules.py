@@ -217,16 +217,6 @@ def test_first_draws_of_a_contraction_use_the_registers(space_for: SpaceFor) -> 
     assert all(n["accumulator_registers"] <= 24 for n in notes)
 
 
-def test_first_draws_use_the_registers_where_few_numbers_divide_the_rows(space_for: SpaceFor) -> None:
-    """Beside four vectors, one row of 49 would fit."""
-    space, rng = space_for(matmul(49, 512, 256)), np.random.default_rng(3)
-    drawn = [space.sample(rng, "contraction.registers").values for _ in range(300)]
-    whole = [values for values in drawn if values["workgroup_0"] == (49,) and values["tail"] == "divisor"]
-    tiles = [(values["rows"][-1], values["columns"][-1]) for values in whole]  # type: ignore[index]
-    assert max(columns for _, columns in tiles) == 32
-    assert 2 * tiles.count((7, 32)) > len(tiles) > 100
-
-
 def test_register_tiles_hold_whole_vectors(space_for: SpaceFor) -> None:
     space, rng = space_for(matmul(96, 96, 64)), np.random.default_rng(4)
     traces = [space.sample(rng, "contraction.registers") for _ in range(100)]

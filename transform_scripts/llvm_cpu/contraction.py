@@ -210,9 +210,9 @@ def _draw_divisors(
     """Draw sizes that divide: (cache tile, register tile)."""
     lanes, powers = s.lanes(mm.op), _cache_powers(mm, ways)
     cache_sizes, register_sizes = {loop: s.extent(loop) for loop in mm.tiled}, dict[Loop, int]()
-    extent, column_power = s.extent(mm.columns), 0.0
+    extent = s.extent(mm.columns)
     if mm.rows is not None:
-        widest, column_power = _widest_with_rows(s.extent(mm.rows), widest, most), COLUMN_POWER
+        widest = _widest_with_rows(s.extent(mm.rows), widest, most)
     *outer, register_sizes[mm.columns] = s.sample_tiles(
         "columns",
         mm.columns,
@@ -220,7 +220,7 @@ def _draw_divisors(
         most=lanes * widest,
         unit=vector_multiple(extent, lanes),
         power_of_two=extent >= lanes,
-        powers=(*powers, column_power),
+        powers=(*powers, COLUMN_POWER),
     )
     cache_sizes[mm.columns] = outer[0] if outer else extent
     if mm.rows is not None:

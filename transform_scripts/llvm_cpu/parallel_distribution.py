@@ -18,11 +18,6 @@ MAX_WORKGROUPS_PER_CORE = 2048
 REUSE_POWER = 0.5
 """Power of a workgroup tile's sizes in its chance, for contractions, which reuse inputs: large tiles read less."""
 
-ROW_VECTORS = 2
-"""Least vectors of a row in the workgroup's tile of a contraction or convolution, where as many divide the row. With
-register tiles of one vector nearly every multiply-add has to load: 3 % of the best contractions of four networks have
-them, and 5 of 6 first draws had when workgroups could be one vector wide (6,200 candidates, Xeon, 2.6 GHz)."""
-
 UNEVEN_POWER = 1.0
 """The same along a result's contiguous loop that whole vectors do not divide: small divisors are less than a vector.
 
@@ -44,13 +39,12 @@ class ParallelDistribution(DistributionModule):
         """Distribute the root over workgroups along the given loops and fuse the rest of the dispatch into them."""
         root = s.dispatch.root
         contiguous, lanes = contiguous_loop(root, loops), s.lanes(root)
-        kinds = {op.kind for op in s.dispatch.ops}
-        reuse = (REUSE_POWER,) if OpKind.CONTRACTION in kinds else ()
-        vectors = ROW_VECTORS if kinds & {OpKind.CONTRACTION, OpKind.CONVOLUTION} else 1
+        contracts = any(op.kind is OpKind.CONTRACTION for op in s.dispatch.ops)
+        reuse = (REUSE_POWER,) if contracts else ()
         sizes: dict[Loop, int] = {}
         for loop in loops:
             if loop.extent > 1:
-                multiple = _multiple(loop.extent, lanes, vectors) if loop is contiguous else 1
+                multiple = vector_multiple(loop.extent, lanes) if loop is contiguous else 1
                 powers = (UNEVEN_POWER,) if loop is contiguous and multiple < lanes < loop.extent else reuse
                 (sizes[loop],) = s.sample_tiles(f"workgroup_{loop.name}", loop, 1, unit=multiple, powers=powers)
         if not sizes:  # nothing to distribute: one workgroup, which the forall still has to name
@@ -61,8 +55,3 @@ class ParallelDistribution(DistributionModule):
         limit = MAX_WORKGROUPS_PER_CORE * s.target.cores
         s.require(workgroups <= limit, f"{workgroups} workgroups are more than {limit}")
         s.fuse_rest(root, s.distribute(root, sizes, workgroup_mapping(len(sizes))))
-
-
-def _multiple(extent: int, lanes: int, vectors: int) -> int:
-    """Return what sizes along a result's rows are multiples of: some vectors where they divide the row, or less."""
-    return vectors * lanes if extent % (vectors * lanes) == 0 else vector_multiple(extent, lanes)
