@@ -112,28 +112,18 @@ class Draws(ABC):
         return self.sample_number(name, sizes, static=static)
 
     def sample_vector_tile(
-        self,
-        name: str,
-        loop: Loop,
-        lanes: int,
-        tail: str,
-        *,
-        most: int,
-        power: float | None = None,
-        static: bool = False,
+        self, name: str, loop: Loop, lanes: int, tail: str, *, most: int, static: bool = False
     ) -> Sampled:
         """Draw a tile size of a loop that vectors lie along: whole vectors where there is a tail, else a divisor.
 
         Args:
             name, loop, lanes, most, static: As in :meth:`sample_vectors`.
             tail: The tail strategy; only an uneven extent has a tail.
-            power: As in :meth:`sample_tile`, of a divisor.
         """
         extent = self.extent(loop)
         if tail != DIVIDE and is_uneven(extent, lanes):
             return self.sample_vectors(name, loop, lanes, most=most, static=static)
-        unit = vector_multiple(extent, lanes)
-        return self.sample_tile(name, loop, most=lanes * most, unit=unit, power=power, static=static)
+        return self.sample_tile(name, loop, most=lanes * most, unit=vector_multiple(extent, lanes), static=static)
 
     def sample_int(self, name: str, low: int, high: int, *, step: int = 1, static: bool = False) -> Sampled:
         """Draw an integer of ``low..high``."""

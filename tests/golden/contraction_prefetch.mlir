@@ -81,9 +81,9 @@ module attributes {transform.with_named_sequence} {
     %tiled, %tiled_0 = transform.structured.tile_using_forall %op#1 tile_sizes [%workgroup_0_0, %workgroup_1_0, 0](mapping = [#iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>]) : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused, %fused_1 = transform.structured.fuse_into_containing_op %op#0 into %tiled_0 : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %tail = transform.param.constant "divisor" {mlir_sched.distribution = {choice_weights = [8.000000e+00, 4.000000e+00], choices = ["divisor", "peel"], kind = "categorical"}, mlir_sched.name = "tail"} -> !transform.any_param
-    %columns_0 = transform.param.constant 64 : i64 {mlir_sched.distribution = {extent = 256 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 64 : i64, multiple_of = 16 : i64, power_of_two = true, size_powers = [5.000000e-01, 2.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
+    %columns_0 = transform.param.constant 64 : i64 {mlir_sched.distribution = {extent = 256 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 64 : i64, multiple_of = 16 : i64, power_of_two = true, size_powers = [5.000000e-01, 0.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
     %columns_1 = transform.param.constant 32 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "columns"} -> !transform.param<i64>
-    %rows_0 = transform.param.constant 32 : i64 {mlir_sched.distribution = {extent = 64 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 12 : i64, size_powers = [5.000000e-01, 3.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
+    %rows_0 = transform.param.constant 32 : i64 {mlir_sched.distribution = {extent = 64 : i64, kind = "perfect_tile", levels = 2 : i64, max_innermost = 12 : i64, size_powers = [5.000000e-01, 1.000000e+00]}, mlir_sched.element = 0 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
     %rows_1 = transform.param.constant 8 : i64 {mlir_sched.element = 1 : i64, mlir_sched.name = "rows"} -> !transform.param<i64>
     %cache_order = transform.param.constant ["rows", "columns"] {mlir_sched.distribution = {items = ["rows", "columns"], kind = "permutation"}, mlir_sched.name = "cache_order"} -> !transform.any_param
     %register_order = transform.param.constant ["columns", "rows"] {mlir_sched.distribution = {items = ["rows", "columns"], kind = "permutation"}, mlir_sched.name = "register_order"} -> !transform.any_param
@@ -101,7 +101,7 @@ module attributes {transform.with_named_sequence} {
     transform.apply_cse to %arg0 : !transform.any_op
     %ops = transform.structured.match ops{["linalg.matmul"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     %tiled_10, %tiled_11 = transform.structured.tile_using_for %ops tile_sizes [0, 0, %reduction_step_0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %prefetch = transform.param.constant "yes" {mlir_sched.distribution = {choice_weights = [6.000000e+00, 1.000000e+00], choices = ["yes", "no"], kind = "categorical"}, mlir_sched.name = "prefetch"} -> !transform.any_param
+    %prefetch = transform.param.constant "yes" {mlir_sched.distribution = {choice_weights = [3.000000e+00, 1.000000e+00], choices = ["yes", "no"], kind = "categorical"}, mlir_sched.name = "prefetch"} -> !transform.any_param
     transform.structured.vectorize %tiled_10 : !transform.any_op
     %ops_12 = transform.structured.match ops{["linalg.fill"]} in %arg0 : (!transform.any_op) -> !transform.any_op
     transform.structured.vectorize %ops_12 : !transform.any_op

@@ -14,8 +14,8 @@ module attributes {transform.with_named_sequence} {
     %rows_1 = transform.param.constant 8 : i64 {mlir_sched.distribution = {high = 16 : i64, kind = "int_range", low = 1 : i64}, mlir_sched.name = "rows_1"} -> !transform.param<i64>
     %rows_0 = transform.param.constant 1 : i64 {mlir_sched.distribution = {high = 16 : i64, kind = "int_range", low = 1 : i64}, mlir_sched.name = "rows_0"} -> !transform.param<i64>
     %order = transform.param.constant ["2", "0", "1"] {mlir_sched.distribution = {items = ["1", "0", "2"], kind = "permutation"}, mlir_sched.name = "order"} -> !transform.any_param
-    %innermost = transform.param.constant "channels" {mlir_sched.distribution = {choice_weights = [2.000000e+00, 1.000000e+00], choices = ["channels", "filter"], kind = "categorical"}, mlir_sched.name = "innermost"} -> !transform.any_param
-    %unrolled_loops = transform.param.constant 1 : i64 {mlir_sched.distribution = {choice_weights = [1.000000e+00, 2.000000e+00, 2.000000e+00], choices = [0, 1, 2], kind = "categorical"}, mlir_sched.name = "unrolled_loops"} -> !transform.param<i64>
+    %innermost = transform.param.constant "channels" {mlir_sched.distribution = {choices = ["channels", "filter"], kind = "categorical"}, mlir_sched.name = "innermost"} -> !transform.any_param
+    %unrolled_loops = transform.param.constant 1 : i64 {mlir_sched.distribution = {choices = [0, 1, 2], kind = "categorical"}, mlir_sched.name = "unrolled_loops"} -> !transform.param<i64>
     %fused_4, %fused_5 = transform.structured.fuse %tiled tile_sizes [0, 0, %vector] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused_6, %fused_7 = transform.structured.fuse %fused_4 tile_sizes [%rows_0, 0, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %fused_8, %fused_9 = transform.structured.fuse %fused_6 tile_sizes [0, %rows_1, 0] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)

@@ -25,7 +25,7 @@ from mlir_sched.transform_scripts.common.contraction import (
     tile_reduction,
 )
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
-from mlir_sched.transform_scripts.extents import floor_power_of_two, powers_of_two, vector_multiple
+from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel, sequence
 from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -37,13 +37,10 @@ FEW_ROWS = 6
 """Rows from which register tiles above 4 vectors are slower: they load more than they multiply (3x128: 1.2x slower)."""
 TAIL_WEIGHTS = {PEEL: 4.0, MASK: 0.5}
 """Weights of the tail strategies; sizes that divide have weight 8, or 1 where no good register tile divides."""
-PREFETCH_WEIGHT = 6.0
+PREFETCH_WEIGHT = 3.0
 """Weight of prefetching the next columns; not to has weight 1."""
-CACHE_POWER, UNEVEN_CACHE_POWER, REGISTER_POWER, COLUMN_POWER = 0.5, 1.0, 3.0, 2.0
-"""Powers of tile sizes in the chances of a draw, the last two of a register tile's rows and columns. Large tiles load
-less per multiply-add, and have fewer tails. Source: 6,200 candidates on the contractions of four networks (Xeon, 2.6
-GHz), the first drawn with powers 1 and 0. Of the best, 86 % had two vectors of columns, and 91 % at least 14
-accumulators; 5 of 6 draws had one vector, and one in six at most 4 rows, with 2.8 to 13 times the best time."""
+CACHE_POWER, UNEVEN_CACHE_POWER, REGISTER_POWER = 0.5, 1.0, 1.0
+"""Powers of tile sizes in the chances of a draw: large tiles load less per multiply-add, and have fewer tails."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +208,6 @@ def _draw_divisors(
     lanes, powers = s.lanes(mm.op), _cache_powers(mm, ways)
     cache_sizes, register_sizes = {loop: s.extent(loop) for loop in mm.tiled}, dict[Loop, int]()
     extent = s.extent(mm.columns)
-    if mm.rows is not None:
-        widest = _widest_with_rows(s.extent(mm.rows), widest, most)
     *outer, register_sizes[mm.columns] = s.sample_tiles(
         "columns",
         mm.columns,
@@ -220,7 +215,7 @@ def _draw_divisors(
         most=lanes * widest,
         unit=vector_multiple(extent, lanes),
         power_of_two=extent >= lanes,
-        powers=(*powers, COLUMN_POWER),
+        powers=(*powers, 0.0),
     )
     cache_sizes[mm.columns] = outer[0] if outer else extent
     if mm.rows is not None:
@@ -250,23 +245,6 @@ def _draw_vectors(
         weights = [count**REGISTER_POWER for count in counts]
         register_sizes[mm.rows] = s.sample_number("register_rows", counts, weights=weights)
     return cache_sizes, register_sizes
-
-
-def _widest_with_rows(rows: int, widest: int, most: int) -> int:
-    """Return the most vectors of a row, a power of two, beside which some divisor of the rows uses the registers.
-
-    Of 49 rows 7 fit beside two vectors, and one beside four: two hold 14 accumulators, four hold 4.
-
-    Args:
-        rows: Rows to divide.
-        widest: Most vectors in any case.
-        most: Most accumulators.
-    """
-    held = {
-        vectors: vectors * max(r for r in range(1, _most_rows(most, vectors, 1) + 1) if rows % r == 0)
-        for vectors in powers_of_two(widest)
-    }
-    return max(vectors for vectors in held if 2 * held[vectors] >= max(held.values()))
 
 
 def _in_order(loops: Loops, sizes: Mapping[Loop, int]) -> dict[Loop, int]:

@@ -37,13 +37,6 @@ from mlir_sched.transform_scripts.tile_loops import TileLoop
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 4
-REGISTER_POWER = 1.0
-"""Power of the sizes of a register tile in the chances of a draw."""
-INNERMOST_WEIGHTS, ROW_WEIGHTS, UNROLLED_WEIGHT = (2.0, 1.0), (1.0, 2.0), 2.0
-"""Weights of channels and taps as the innermost loops, of rows in the vector and unrolled, and of unrolling any loops;
-none has weight 1. Source, also of the power: the best of 900 candidates on the convolutions of two networks, drawn with
-equal chances (Xeon, 2.6 GHz): 69 % have channels innermost, 81 % unrolled rows, all unroll loops, 77 % have two vectors
-or more."""
 
 
 class ConvolutionTiling(ScheduleModule):
@@ -126,7 +119,7 @@ def _sample_tile(s: Schedule, conv: Convolution, may_peel: bool) -> ConvolutionT
     rows = [loop for loop in sharing_loops(conv, vector) if s.extent(loop) > 1][:2]
     sizes = {loop: 1 for loop in conv.parallel if loop.extent > 1}
     tail = _sample_tail(s, s.extent(vector), [s.extent(loop) for loop in rows], lanes) if may_peel else DIVIDE
-    sizes[vector] = s.sample_vector_tile("vector", vector, lanes, tail, most=MAX_VECTORS_PER_ROW, power=REGISTER_POWER)
+    sizes[vector] = s.sample_vector_tile("vector", vector, lanes, tail, most=MAX_VECTORS_PER_ROW)
     for loop in rows:
         sizes[loop] = _sample_rows(s, loop, tail)
     whole = chunk(sizes[vector], lanes)
@@ -205,7 +198,7 @@ def _sample_rows(s: Schedule, loop: Loop, tail: str) -> int:
     name = f"rows_{loop.name}"
     if tail == PEEL and not _divides_well(s.extent(loop)):
         return s.sample_int(name, 1, MAX_ROWS)
-    return s.sample_tile(name, loop, most=MAX_ROWS, power=REGISTER_POWER)
+    return s.sample_tile(name, loop, most=MAX_ROWS)
 
 
 def _sample_reductions(s: Schedule, conv: Convolution, vectors: int) -> tuple[Loops, Loops]:
@@ -214,16 +207,11 @@ def _sample_reductions(s: Schedule, conv: Convolution, vectors: int) -> tuple[Lo
     taps = [loop for d in dims.filter_loop if (loop := conv.loops[d]).extent > 1]
     channels = [loop for d in dims.input_channel if (loop := conv.loops[d]).extent > 1]
     order = [*channels, *taps]
-    if (
-        taps
-        and channels
-        and s.sample_choice("innermost", ("channels", "filter"), weights=INNERMOST_WEIGHTS) == "channels"
-    ):
+    if taps and channels and s.sample_choice("innermost", ("channels", "filter")) == "channels":
         order = [*taps, *channels]
     unrolled = [vectors * math.prod(loop.extent for loop in order[start:]) for start in range(len(order) + 1)]
     possible = [len(order) - start for start, count in enumerate(unrolled) if count <= MAX_UNROLLED_VECTORS]
-    weights = [UNROLLED_WEIGHT if count else 1.0 for count in sorted(possible)]
-    count = s.sample_number("unrolled_loops", sorted(possible), weights=weights) if len(possible) > 1 else 0
+    count = s.sample_number("unrolled_loops", sorted(possible)) if len(possible) > 1 else 0
     start = len(order) - int(count)
     s.notes["unrolled_vectors"] = unrolled[start]
     return tuple(order[:start]), tuple(order[start:])
@@ -237,7 +225,7 @@ def _sample_side_by_side(s: Schedule, conv: Convolution, vector: Loop, rows: Seq
     if not free:
         return _by_position(conv, strided)
     crossed = any(conv.position(loop) > conv.position(vector) for loop in free)
-    unrolled = crossed or s.sample_choice("rows", ("vector", "unrolled"), weights=ROW_WEIGHTS) == "unrolled"
+    unrolled = crossed or s.sample_choice("rows", ("vector", "unrolled")) == "unrolled"
     return _by_position(conv, rows if unrolled else strided)
 
 
