@@ -43,6 +43,7 @@ from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.evaluator import CompileAndRun, Evaluators
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
+from mlir_sched.tuning.kept_code import KeptCode
 from mlir_sched.tuning.known_program import keep_decisions
 from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
@@ -103,11 +104,11 @@ def tune(
         final = RunnerOptions.final(target.driver, threads=target.cores)
         errors = ErrorLog(folder)
 
-        time_model = TimeModel.of(target)
+        time_model, kept = TimeModel.of(target), KeptCode()
 
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
             on_cores = replace(measuring, threads=built.on(target).cores)
-            return CompileAndRun(built.model.task_flags, on_cores, model=time_model)
+            return CompileAndRun(built.model.task_flags, on_cores, model=time_model, kept=kept)
 
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
@@ -151,7 +152,8 @@ def tune(
             alone = replace(final, threads=best.target.cores)
             emission_s = run.emission_s(variants.built, best.built, best.expected_s())
             seconds = run.budget.finalists_s(run.clock.spent_s(), emission_s)
-            finalists = choose_finalists([search for search in best.searches if search.history.records], alone, seconds)
+            searches = [search for search in best.searches if search.history.records]
+            finalists = choose_finalists(searches, alone, seconds, kept)
             monitor.on_phase(Phase.EMISSION, best.state())
             end = math.inf if interruption.happened else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
             emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))

@@ -58,7 +58,7 @@ class CompilerPool:
         limits: WorkerLimits | None = None,
         chain_length: int = 0,
     ) -> None:
-        """Start the workers.
+        """Make a pool without processes; they start when something is to be compiled.
 
         Args:
             flags: Compiler flags of every candidate, as in ``Task.flags``.
@@ -73,7 +73,7 @@ class CompilerPool:
             raise ValueError(f"a pool needs at least 1 worker, got {count}")
         self.limits = limits or candidate_limits(count)
         self.workers = count
-        self._slots = [_Slot(Worker(flags)) for _ in range(count)]
+        self._slots: list[_Slot] = []
 
     def compile(
         self, source: str, scripts: Sequence[str | None], constants: tuple[int, ...] = ()
@@ -97,6 +97,8 @@ class CompilerPool:
         """
         if not all(candidate.source for candidate in candidates):
             raise ValueError("there is no program to compile: the task cannot be tuned")
+        if candidates and not self._slots:
+            self._slots = [_Slot(Worker(self.flags)) for _ in range(self.workers)]
         waiting = list(range(len(candidates)))[::-1]
         done = 0
         try:

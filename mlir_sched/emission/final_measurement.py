@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
@@ -57,22 +58,27 @@ class ProgramTimings:
         return replace(self, untuned=self.untuned.scaled(factor), emitted=self.emitted.scaled(factor), others=others)
 
 
-def compile_scripts(groups: Sequence[tuple[Task, Sequence[str]]], pool: CompilerPool) -> list[list[CompileResult]]:
+def compile_scripts(
+    groups: Sequence[tuple[Task, Sequence[str]]],
+    pool: CompilerPool,
+    known: Mapping[tuple[str, str | None], CompileResult] = MappingProxyType({}),
+) -> list[list[CompileResult]]:
     """Compile the untuned code and scripts of tasks, as many at the same time as the pool has workers.
 
     Args:
         groups: Tasks with their scripts.
         pool: Compiles.
+        known: Results of what need not be compiled, by task key and script, None for the untuned code.
 
     Returns:
         Per task, the result of the untuned code, then one result per script.
     """
-    candidates = [
-        Candidate(task.source, script, task.constants) for task, scripts in groups for script in (None, *scripts)
-    ]
-    compiled = dict(pool.compile_all(candidates))
-    results = iter(compiled[index] for index in range(len(candidates)))
-    return [[next(results) for _ in range(len(scripts) + 1)] for _, scripts in groups]
+    wanted = [(task, script) for task, scripts in groups for script in (None, *scripts)]
+    missing = [(task, script) for task, script in wanted if (task.key, script) not in known]
+    candidates = [Candidate(task.source, script, task.constants) for task, script in missing]
+    compiled = {(missing[index][0].key, missing[index][1]): result for index, result in pool.compile_all(candidates)}
+    results = {**known, **compiled}
+    return [[results[task.key, script] for script in (None, *scripts)] for task, scripts in groups]
 
 
 def measure_compiled(

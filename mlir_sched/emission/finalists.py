@@ -23,11 +23,9 @@ from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.kept_code import FINALISTS, KeptCode
 from mlir_sched.tuning.task_search import TaskSearch
 
-FINALISTS = 3
-"""Best candidates of a task that are measured once more. Of a task that takes little of the program's time, the best
-candidate is chosen as the search measured it."""
 NEAR = 0.95
 """A candidate competes with the best one of the search if its interval reaches this share of that one's lower end: the
 few samples of a search may be off by some percent more than its intervals say."""
@@ -84,7 +82,12 @@ class Finalists:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, seconds: float = math.inf) -> Finalists:
+def choose_finalists(
+    searches: Sequence[TaskSearch],
+    options: RunnerOptions,
+    seconds: float = math.inf,
+    kept: KeptCode | None = None,
+) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
     Tasks that take little of the program's time have one finalist each, which is measured briefly and only to be
@@ -95,6 +98,7 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
         searches: The tasks' searches.
         options: How programs are run and timed.
         seconds: Seconds that this should take.
+        kept: Code that the search compiled; only what is missing there is compiled.
     """
     if not searches:
         return Finalists()
@@ -105,14 +109,15 @@ def choose_finalists(searches: Sequence[TaskSearch], options: RunnerOptions, sec
     heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
     light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
-        found = _taken(light, options, pool)
+        code = _Code(pool, kept or KeptCode())
+        found = _taken(light, options, code)
         pace = _Pace.after(len(light), start, seconds, len(heavy))
         with Runner(options) as runner:
             for entry in heavy:
                 if not pace.has_time(len(decided)):
                     break
-                decided[entry.search.task.key] = _decide(entry, pool, runner)
-        found |= _reported(decided, options, pool) | _taken(heavy[len(decided) :], options, pool)
+                decided[entry.search.task.key] = _decide(entry, code, runner)
+        found |= _reported(decided, options, code) | _taken(heavy[len(decided) :], options, code)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -126,8 +131,9 @@ def take_finalists(searches: Sequence[TaskSearch]) -> Finalists:
     if not searches:
         return Finalists()
     with CompilerPool(searches[0].task.flags) as pool:
+        code = _Code(pool, KeptCode())
         entries = [_Entry(sequence_symbol(number, search.task.name), search) for number, search in enumerate(searches)]
-        for key, choice in _take_all(entries, pool).items():
+        for key, choice in _take_all(entries, code).items():
             if isinstance(choice, str):
                 reasons[key] = choice
             else:
@@ -200,7 +206,35 @@ class _Choice:
     next: int = FINALISTS
 
 
-def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
+@dataclass(frozen=True)
+class _Code:
+    """Compiles what the search did not keep.
+
+    Attributes:
+        pool: Compiles.
+        kept: What the search kept.
+    """
+
+    pool: CompilerPool
+    kept: KeptCode
+
+    def of(self, groups: Sequence[tuple[Task, Sequence[Record], Sequence[str]]]) -> list[list[CompileResult]]:
+        """Return per task the result of the untuned code, then one result per script.
+
+        Args:
+            groups: Tasks with candidates, and with the scripts of these as the library would have them. The search
+                compiled the same scripts with another annotation, which is not part of the code.
+        """
+        known: dict[tuple[str, str | None], CompileResult] = {}
+        for task, records, scripts in groups:
+            results = [self.kept.untuned(task), *(self.kept.of(task, record.script) for record in records)]
+            for script, result in zip((None, *scripts), results, strict=True):
+                if result is not None:
+                    known[task.key, script] = result
+        return compile_scripts([(task, scripts) for task, _, scripts in groups], self.pool, known)
+
+
+def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
     """Return the fastest of the best candidates of a task, measured once more, or why none is used.
 
     Nothing is measured again where the search left no choice: no candidate that may gain what a script is worth, or one
@@ -214,10 +248,10 @@ def _decide(entry: _Entry, pool: CompilerPool, runner: Runner) -> _Choice | str:
     if not any(timing.ratio >= 1.0 and timing.ratio_high >= MIN_GAIN for timing in timings):
         return why_no_gain(timings[0])
     compared = [0, *_rivals(timings)]
-    if len(compared) == 1 and isinstance(taken := _take(entry, pool), _Choice):
+    if len(compared) == 1 and isinstance(taken := _take(entry, code), _Choice):
         return taken
     records, scripts = [records[rank] for rank in compared], [scripts[rank] for rank in compared]
-    (compiled,) = compile_scripts([(search.task, scripts)], pool)
+    (compiled,) = code.of([(search.task, records, scripts)])
     try:
         _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
     except BaselineError as error:
@@ -237,12 +271,12 @@ def _rivals(timings: Sequence[Timing]) -> list[int]:
     return [rank for rank, other in enumerate(others, 1) if other.ratio_high >= NEAR * best.ratio_low]
 
 
-def _take(entry: _Entry, pool: CompilerPool, rank: int = 0) -> _Choice | str:
+def _take(entry: _Entry, code: _Code, rank: int = 0) -> _Choice | str:
     """Return a candidate of a task, by default the best, as the search measured it, or why it is not used."""
-    return _take_all([entry], pool, rank)[entry.search.task.key]
+    return _take_all([entry], code, rank)[entry.search.task.key]
 
 
-def _take_all(entries: Sequence[_Entry], pool: CompilerPool, rank: int = 0) -> dict[str, _Choice | str]:
+def _take_all(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str, _Choice | str]:
     """Return what :func:`_take` returns for every task, by key; their code is compiled side by side."""
     reasons, picked = dict[str, str](), list[tuple[_Entry, Record, str]]()
     for entry in entries:
@@ -253,16 +287,16 @@ def _take_all(entries: Sequence[_Entry], pool: CompilerPool, rank: int = 0) -> d
             reasons[entry.search.task.key] = why
         else:
             picked.append((entry, records[rank], scripts[rank]))
-    compiled = compile_scripts([(entry.search.task, [script]) for entry, _, script in picked], pool)
+    compiled = code.of([(entry.search.task, [record], [script]) for entry, record, script in picked])
     return reasons | {
         entry.search.task.key: _Choice(entry, record, script, results, rank + 1)
         for (entry, record, script), results in zip(picked, compiled, strict=True)
     }
 
 
-def _taken(entries: Sequence[_Entry], options: RunnerOptions, pool: CompilerPool) -> dict[str, Winner | str]:
+def _taken(entries: Sequence[_Entry], options: RunnerOptions, code: _Code) -> dict[str, Winner | str]:
     """Return the scripts of tasks as the search judged them, by key, measured briefly to be reported; or why not."""
-    return _reported(_take_all(entries, pool), options.within(LIGHT_BUDGET_S), pool)
+    return _reported(_take_all(entries, code), options.within(LIGHT_BUDGET_S), code)
 
 
 def _timing(record: Record) -> Timing:
@@ -272,15 +306,13 @@ def _timing(record: Record) -> Timing:
     return timing
 
 
-def _reported(
-    chosen: Mapping[str, _Choice | str], options: RunnerOptions, pool: CompilerPool
-) -> dict[str, Winner | str]:
+def _reported(chosen: Mapping[str, _Choice | str], options: RunnerOptions, code: _Code) -> dict[str, Winner | str]:
     """Measure the chosen scripts once more, in a fresh process. A reason in place of a script is kept."""
     if not chosen:
         return {}
     with Runner(options) as runner:
         return {
-            key: choice if isinstance(choice, str) else _report(choice, runner, pool) for key, choice in chosen.items()
+            key: choice if isinstance(choice, str) else _report(choice, runner, code) for key, choice in chosen.items()
         }
 
 
@@ -299,7 +331,7 @@ def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Reco
     return [record for record, _ in found], [script for _, script in found]
 
 
-def _report(choice: _Choice, runner: Runner, pool: CompilerPool) -> Winner | str:
+def _report(choice: _Choice, runner: Runner, code: _Code) -> Winner | str:
     """Measure a chosen script once more and return it with these figures, or why it is not used after all.
 
     Where a script fails that was taken without a session of its own, the next best of the search takes its place.
@@ -310,9 +342,9 @@ def _report(choice: _Choice, runner: Runner, pool: CompilerPool) -> Winner | str
     except BaselineError as error:
         return f"the chosen script could not be measured again: {reason(str(error))}"
     if result.timing is None:
-        following = _take(choice.entry, pool, choice.next) if choice.next < FINALISTS else None
+        following = _take(choice.entry, code, choice.next) if choice.next < FINALISTS else None
         if isinstance(following, _Choice):
-            return _report(following, runner, pool)
+            return _report(following, runner, code)
         return f"the chosen script failed when repeated: {reason(str(result.failure))}"
     if result.timing.ratio_high < 1.0:
         return f"the chosen script was slower when measured again: {result.timing.ratio:.2f}x"

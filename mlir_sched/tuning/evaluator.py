@@ -21,6 +21,7 @@ from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.compiling_ahead import CompilingAhead
+from mlir_sched.tuning.kept_code import KeptCode
 from mlir_sched.tuning.lookahead import Lookahead
 from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.untuned_code import UntunedCode
@@ -109,6 +110,7 @@ class CompileAndRun:
         options: How programs are run and timed.
         workers: Compiler processes; by default one per CPU.
         model: Estimates times; without a model there are no estimates.
+        kept: Keeps the code of the fastest candidates.
     """
 
     def __init__(
@@ -118,8 +120,10 @@ class CompileAndRun:
         *,
         workers: int | None = None,
         model: TimeModel | None = None,
+        kept: KeptCode | None = None,
     ) -> None:
         self._model = model
+        self._kept = kept or KeptCode()
         self._ahead: dict[tuple[str, str], CompileResult] = {}  # by task and script
         self._runner = Runner(options)
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
@@ -139,7 +143,7 @@ class CompileAndRun:
         assert task.dispatch is not None
         baseline = self._baseline(task)
         programs: dict[int, Program] = {}
-        hashes: dict[int, str] = {}
+        compiled: dict[int, CompileResult] = {}
         for index, result in self._compiled(task, scripts):
             if result.failure is not None or result.vmfb is None:
                 yield index, Outcome(None, result.failure, result.binary_hash)
@@ -147,20 +151,22 @@ class CompileAndRun:
                 yield index, known[result.binary_hash]
             else:
                 programs[index] = program_of_task(task, result.vmfb)
-                hashes[index] = result.binary_hash
-        first = {hashes[index]: index for index in sorted(programs, reverse=True)}
+                compiled[index] = result
+        first = {compiled[index].binary_hash: index for index in sorted(programs, reverse=True)}
         distinct = sorted(first.values())
         if not distinct:
             return
         checks = checks_for_dispatch(task.dispatch)
         with self._compiling_ahead.beside(self._compile_upcoming):
             _, results = self._runner.measure(baseline.program, [programs[index] for index in distinct], checks)
-        by_hash = {
-            hashes[index]: Outcome(result.timing, result.failure, hashes[index])
-            for index, result in zip(distinct, results, strict=True)
-        }
+        by_hash: dict[str, Outcome] = {}
+        for index, run in zip(distinct, results, strict=True):
+            code = compiled[index]
+            by_hash[code.binary_hash] = Outcome(run.timing, run.failure, code.binary_hash)
+            if run.timing is not None:
+                self._kept.keep(task, scripts[index], code, run.timing.ratio)
         for index in sorted(programs):
-            yield index, by_hash[hashes[index]]
+            yield index, by_hash[compiled[index].binary_hash]
 
     def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
         """Return what the model says; the compiled code is kept for the next call of :meth:`evaluate`."""
@@ -238,6 +244,7 @@ class CompileAndRun:
                 timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch))
         except MlirSchedError as error:
             raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
+        self._kept.keep_untuned(task, result)
         return _Baseline(program, Outcome(timing, None, result.binary_hash))
 
 

@@ -224,9 +224,12 @@ def test_stopping_early_leaves_the_pool_usable(matmul: Task) -> None:
         assert one(pool, matmul, NO_SEQUENCE).failure is not None
 
 
-def test_a_closed_pool_leaves_no_process() -> None:
+def test_a_pool_starts_its_processes_for_the_first_candidate_and_leaves_none(matmul: Task) -> None:
     before = children()
-    with CompilerPool(cases.FLAGS, workers=2):
+    with CompilerPool(cases.FLAGS, workers=2) as pool:
+        assert list(pool.compile_all([])) == []
+        assert children() == before
+        one(pool, matmul, None)
         workers = children() - before
         assert len(workers) == 2
     assert not any(psutil.pid_exists(pid) for pid in workers)

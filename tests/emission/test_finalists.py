@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -22,6 +22,7 @@ from mlir_sched.runner import RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.kept_code import FINALISTS, KeptCode
 from mlir_sched.tuning.task_search import TaskSearch
 
 SEARCHED = timing(2.0)
@@ -60,12 +61,20 @@ class Sessions:
     ratios: Sequence[Sequence[Timing | Failure]]
     compiled: list[str] = field(default_factory=list)
 
-    def compile(self, groups: Sequence[tuple[Task, Sequence[str]]], pool: object) -> list[list[CompileResult]]:
+    def compile(
+        self,
+        groups: Sequence[tuple[Task, Sequence[str]]],
+        pool: object,
+        known: Mapping[tuple[str, str | None], CompileResult],
+    ) -> list[list[CompileResult]]:
         del pool
-        self.compiled += [script for _, scripts in groups for script in scripts]
+        self.compiled += [script for task, scripts in groups for script in scripts if (task.key, script) not in known]
         return [
-            [CompileResult(b"", None, "", 0.1, f"code {index - 1}") for index in range(len(scripts) + 1)]
-            for _, scripts in groups
+            [
+                known.get((task.key, script)) or CompileResult(b"", None, "", 0.1, f"code {index}")
+                for index, script in enumerate((None, *scripts), -1)
+            ]
+            for task, scripts in groups
         ]
 
     def measure(
@@ -119,6 +128,21 @@ def test_what_is_measured_and_emitted_is_what_the_trace_gives_now(
     (winner,) = finalists_of(sessions, traces, monkeypatch).winners.values()
     assert sessions.compiled == [SPACE.script(trace, winner.symbol) for trace in traces]
     assert winner.script == sessions.compiled[1]
+
+
+def test_what_the_search_compiled_is_not_compiled_again(traces: list[Trace], monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions, kept, task = (
+        Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]]),
+        KeptCode(),
+        task_of("matmul", DISPATCH),
+    )
+    replace_processes(monkeypatch, sessions)
+    records = [record(trace, SPACE.script(trace)) for trace in traces]
+    kept.keep(task, records[1].script, CompileResult(b"", None, "", 0.1, "kept code"), 2.0)
+    found = choose_finalists([cast("TaskSearch", Searched(task, SPACE, records))], OPTIONS, kept=kept)
+    (winner,) = found.winners.values()
+    assert (winner.trace, winner.code) == (traces[1], "kept code")
+    assert sessions.compiled == [SPACE.script(traces[0], winner.symbol)]
 
 
 def test_what_the_search_showed_to_gain_nothing_is_not_measured_again(
@@ -191,7 +215,7 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     found = choose_finalists(searches, RunnerOptions.final("local"))
     assert list(found.winners) == ["light", "heavy"]
     assert budgets == [finalists.LIGHT_BUDGET_S, 1.0, 1.0]
-    assert len(sessions.compiled) == finalists.FINALISTS + 1
+    assert len(sessions.compiled) == FINALISTS + 1
     assert not sessions.ratios
 
 
