@@ -68,7 +68,9 @@ def call_s(built: BuiltVariant) -> float:
     return built.measured.median_s
 
 
-def emission_s(built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float, racing: RacingOptions) -> float:
+def emission_s(
+    built: Sequence[BuiltVariant], tuned: BuiltVariant, racing: RacingOptions, tuned_s: float | None = None
+) -> float:
     """Return about how many seconds it takes to emit a program.
 
     The proof takes as long as compiling and taking apart the variant took. One session decides, with all variants that
@@ -78,11 +80,12 @@ def emission_s(built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: floa
     Args:
         built: All variants, the default first.
         tuned: The variant to emit.
-        tuned_s: Seconds per call that it is expected to take.
         racing: The options of the sessions.
+        tuned_s: Seconds per call that it is expected to take; by default what it takes without scripts.
     """
     if tuned.timing is None:
         return tuned.build_s + AFTER_S
+    tuned_s = call_s(tuned) if tuned_s is None else tuned_s
     rivals = Rivals.of(built, tuned_s)
     reporting_s = session_s(racing, call_s(built[0]), [tuned_s])
     if rivals.undisputed:

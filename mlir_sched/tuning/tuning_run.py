@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.closing import emission_s
+from mlir_sched.program.closing import call_s, emission_s
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RacingOptions, RunnerOptions
@@ -77,14 +77,14 @@ class TuningRun:
         clock = RunClock(store, _digest([*asked, "clock"]), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
         tasks = max((sum(can_tune(task, space, target) for task in b.model.tasks) for b in built), default=0)
-        fastest = min((b for b in built if b.timing is not None), key=_call_s, default=built[0])
-        ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _call_s(fastest), _final(target)))
+        fastest = min((b for b in built if b.timing is not None), key=call_s, default=built[0])
+        ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
         budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s)
         return TuningRun(options, target, space, store, tuple(start_from), generation, key, clock, budget, drawn)
 
     def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
         """Return about how many seconds it takes to emit a program; arguments as in :func:`emission_s`."""
-        return emission_s(built, tuned, tuned_s, _final(self.target))
+        return emission_s(built, tuned, _final(self.target), tuned_s)
 
     def decide(self, name: str, make: Callable[[], T]) -> T:
         """Return what a process of this run decided first under a name; if none has, what ``make`` returns now."""
@@ -93,10 +93,6 @@ class TuningRun:
     def decided(self, name: str) -> Any:
         """Return what is decided under a name, or None."""
         return self.store.decided(f"{self.key}-{name}")
-
-
-def _call_s(built: BuiltVariant) -> float:
-    return built.timing.median_s if built.timing is not None else 0.0
 
 
 def _final(target: Target) -> RacingOptions:

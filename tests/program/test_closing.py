@@ -55,21 +55,26 @@ def test_a_reference_that_fails_is_no_rival_any_more() -> None:
 def test_where_none_may_be_as_fast_one_session_is_enough() -> None:
     default = built("default", 0.2)
     expected = 3.0 + session_s(RACING, 0.2, [0.05]) + AFTER_S
-    assert emission_s([default, built("near", 0.15)], default, 0.05, RACING) == pytest.approx(expected)
+    assert emission_s([default, built("near", 0.15)], default, RACING, 0.05) == pytest.approx(expected)
 
 
 def test_only_variants_that_may_be_as_fast_are_measured_again() -> None:
     default, near, far = built("default", 0.2), built("near", 0.15), built("far", 0.9)
     expected = 3.0 + session_s(RACING, 0.15, [0.1, 0.2]) + session_s(RACING, 0.2, [0.1]) + AFTER_S
-    assert emission_s([default, near, far], near, 0.1, RACING) == pytest.approx(expected)
+    assert emission_s([default, near, far], near, RACING, 0.1) == pytest.approx(expected)
 
 
 def test_the_session_that_decides_is_short_where_the_default_is_clearly_slower() -> None:
     default, near = built("default", 4.0), built("near", 0.15)
     expected = 3.0 + session_s(RACING, 0.15, [0.1]) + session_s(RACING, 4.0, [0.1]) + AFTER_S
-    assert emission_s([default, near], near, 0.1, RACING) == pytest.approx(expected)
+    assert emission_s([default, near], near, RACING, 0.1) == pytest.approx(expected)
+
+
+def test_a_program_is_expected_to_stay_as_fast_as_it_is() -> None:
+    default, near = built("default", 0.2), built("near", 0.15)
+    assert emission_s([default, near], near, RACING) == emission_s([default, near], near, RACING, 0.15)
 
 
 def test_a_program_that_was_not_timed_is_only_compiled() -> None:
     default = built("default", None)
-    assert emission_s([default], default, float("inf"), RACING) == 3.0 + AFTER_S
+    assert emission_s([default], default, RACING, float("inf")) == 3.0 + AFTER_S
