@@ -49,7 +49,7 @@ class RacingOptions:
         patience_s: Seconds that ``min_pairs`` pairs may take; a candidate slower than that gets fewer pairs.
         min_slow_pairs: Fewest pairs of such a slow candidate.
         precision: Relative width of the ratio's interval at which a candidate needs no more pairs.
-        fixed: Whether the number of pairs is fixed after a candidate's first calls, to as many as its budget holds,
+        fixed: Whether the number of pairs is fixed after a candidate's first pairs, to as many as its budget holds,
             unless the candidate is a clear loser. Otherwise sampling ends once the interval is narrow enough, and such
             an interval may cover less than it says.
         slow_factor: A candidate this many times slower than the best is a clear loser after two pairs.
@@ -171,7 +171,7 @@ class RunnerOptions:
     def final(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
         """Return the options for measuring a few programs well on a driver: for final decisions and reported numbers.
 
-        Their intervals cover 95 %: the number of pairs does not depend on the samples and is at least 6, and every pair
+        Their intervals cover 95 %: the number of pairs does not depend on the ratios and is at least 6, and every pair
         has a baseline sample of its own.
         """
         options = cls.for_device(driver, threads=threads, seed=seed)

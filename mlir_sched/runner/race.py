@@ -32,8 +32,8 @@ class Contender:
     Attributes:
         call_s: Rough seconds per call; 0 until it was warmed up.
         once: Whether it gets one pair only.
-        planned: Number of pairs that it gets if this number is fixed (``RacingOptions.fixed``); 0 until it was warmed
-            up.
+        pair_s: Seconds that one of its first pairs took, with the wait for a quiet moment; 0 until then.
+        planned: Number of pairs that it gets if this number is fixed (``RacingOptions.fixed``); 0 until its first pairs.
     """
 
     handle: int
@@ -43,6 +43,7 @@ class Contender:
     spent_s: float = 0.0
     failure: Failure | None = None
     once: bool = False
+    pair_s: float = 0.0
     planned: int = 0
 
     @property
@@ -115,8 +116,6 @@ class Race:
     def _sample(self, contender: Contender, pairs_of: Callable[[Contender], int]) -> None:
         if not contender.call_s:
             contender.call_s = self._warm(contender)
-        if not contender.planned:
-            contender.planned = self._racing.planned_pairs(self._pair_s(contender))
         request = SamplePairs(
             handle=contender.handle,
             pairs=pairs_of(contender),
@@ -125,7 +124,11 @@ class Race:
             seed=int(self._rng.integers(2**32)),
             pairs_per_baseline=self._samples.pairs_per_baseline,
         )
+        start = time.perf_counter()
         pairs = self._ask_pairs(contender, request)
+        if not contender.planned:
+            contender.pair_s = max((time.perf_counter() - start) / len(pairs), self._pair_s(contender))
+            contender.planned = self._racing.planned_pairs(contender.pair_s)
         contender.pairs += pairs
         contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
 
@@ -154,7 +157,7 @@ class Race:
     def _is_known(self, contender: Contender, limit_s: float) -> bool:
         """Say whether a contender needs no more pairs: all planned taken, its ratio precise, or its budget spent."""
         if self._racing.fixed:
-            planned_s = max(limit_s, contender.planned * self._pair_s(contender))
+            planned_s = max(limit_s, contender.planned * contender.pair_s)
             spent = contender.spent_s >= self._racing.overtime * planned_s
             return contender.quiet >= contender.planned or (spent and len(contender.pairs) >= contender.planned)
         enough = contender.quiet >= self._enough(contender)

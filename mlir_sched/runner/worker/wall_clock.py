@@ -18,8 +18,10 @@ MAX_WALL_OVER_CPU = 1.03
 WAKE_UP_NS = 10_000
 """Nanoseconds that a worker thread woken for a call may wait for its core on a quiet machine (6 us were seen)."""
 
-WAIT_RUNS = 40
-"""Calibration runs (some 50 us each) to wait for a quiet moment before a pair is taken all the same."""
+WAIT_S = 3e-3
+"""Seconds to wait for a quiet moment before a pair is taken all the same: as long as a short pair takes. A look at one
+core takes 70 us, at two cores, between which the thread moves, 600 us; on a machine whose cores are seldom quiet, 40
+looks at two cores took 10 ms per pair, two thirds of all sampling."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,9 @@ class WallClock:
 
     def settle(self) -> None:
         """Wait until the calibration kernel takes its usual time."""
-        for _ in range(WAIT_RUNS):
-            if self._calibration.is_quiet():
-                return
+        end = time.perf_counter() + WAIT_S
+        while not self._calibration.is_quiet() and time.perf_counter() < end:
+            pass
 
     def sample(self, program: Callee, calls: int) -> tuple[float, bool]:
         """Return seconds per call, and whether the program had its cores for itself.
