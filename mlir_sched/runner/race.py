@@ -33,7 +33,7 @@ class Contender:
         call_s: Rough seconds per call; 0 until it was warmed up.
         once: Whether it gets one pair only.
         pair_s: Seconds that one of its first pairs took, with the wait for a quiet moment; 0 until then.
-        planned: Number of pairs that it gets if this number is fixed (``RacingOptions.fixed``); 0 until its first pairs.
+        planned: Number of pairs that it gets if this number is fixed (``RacingOptions.fixed``); 0 until then.
     """
 
     handle: int

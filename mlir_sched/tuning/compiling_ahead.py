@@ -1,4 +1,4 @@
-"""Compiling beside measurements, on cores that no measured program runs on."""
+"""Work on the next round beside the current one, on cores that no measured program runs on, if there are any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Python's 5 ms, each of its eight questions per candidate waited for the thread t
 
 
 class CompilingAhead:
-    """A thread that has a pool compile while programs are measured.
+    """A thread that has a pool compile while programs are measured, or only decides while the pool compiles.
 
     What runs beside a measurement disturbs it by the memory that both use. Measured on two cores of a Zen 4 with the
     dispatches of ResNet-50: the median ratio of two candidates moves by 1.3 % between two sessions, whether the other
@@ -27,17 +27,21 @@ class CompilingAhead:
     Args:
         pool: Compiles; nothing else uses it meanwhile.
         find_cores: Returns the cores that measured programs leave free, asked once, before the first measurement; where
-            there are none, nothing is done ahead.
+            there are none, nothing is done beside measurements.
     """
 
     def __init__(self, pool: CompilerPool, find_cores: Callable[[], Sequence[int]]) -> None:
         self._pool = pool
         self._find_cores = find_cores
-        self._thread = ThreadPoolExecutor(1, initializer=lambda: os.sched_setaffinity(0, self._cores))
+        self._thread = ThreadPoolExecutor(1, initializer=self._move)
 
     @cached_property
     def _cores(self) -> Sequence[int]:
         return self._find_cores()
+
+    def _move(self) -> None:
+        if self._cores:
+            os.sched_setaffinity(0, self._cores)
 
     @property
     def workers(self) -> int:
@@ -70,6 +74,19 @@ class CompilingAhead:
         finally:
             sys.setswitchinterval(interval_s)
         running.result()
+
+    @contextmanager
+    def beside_compiling(self, job: Callable[[], object]) -> Iterator[None]:
+        """Run a job beside the block, in which the pool compiles, where no core is free beside measurements.
+
+        Args:
+            job: What to do otherwise while programs are measured, except for compiling. It raises nothing.
+        """
+        running = [] if self._cores else [self._thread.submit(job)]
+        try:
+            yield
+        finally:
+            wait(running)
 
     def close(self) -> None:
         """End the thread."""

@@ -102,8 +102,9 @@ class _Baseline:
 class CompileAndRun:
     """The evaluator that measures on this machine; a context manager.
 
-    While programs are measured, what follows is compiled on the cores that they leave free. Where they leave none,
-    compiling and timing take turns: a compilation on the same core disturbs a timing.
+    While programs are measured, what follows is chosen and compiled on the cores that they leave free. Where they leave
+    none, compiling and timing take turns, as a compilation on the same core disturbs a timing; what follows is then
+    chosen while candidates are compiled.
 
     Args:
         flags: Compiler flags of all tasks.
@@ -141,10 +142,11 @@ class CompileAndRun:
     ) -> Iterator[tuple[int, Outcome]]:
         """Yield the outcome of every script."""
         assert task.dispatch is not None
-        baseline = self._baseline(task)
         programs: dict[int, Program] = {}
         compiled: dict[int, CompileResult] = {}
-        for index, result in self._compiled(task, scripts):
+        with self._compiling_ahead.beside_compiling(self._lookahead.upcoming):
+            results = list(self._compiled(task, scripts))  # no outcome may be stored while what follows is chosen
+        for index, result in results:
             if result.failure is not None or result.vmfb is None:
                 yield index, Outcome(None, result.failure, result.binary_hash)
             elif result.binary_hash in known:
@@ -156,11 +158,11 @@ class CompileAndRun:
         distinct = sorted(first.values())
         if not distinct:
             return
-        checks = checks_for_dispatch(task.dispatch)
+        baseline, checks = self._baseline(task), checks_for_dispatch(task.dispatch)
         with self._compiling_ahead.beside(self._compile_upcoming):
-            _, results = self._runner.measure(baseline.program, [programs[index] for index in distinct], checks)
+            _, runs = self._runner.measure(baseline.program, [programs[index] for index in distinct], checks)
         by_hash: dict[str, Outcome] = {}
-        for index, run in zip(distinct, results, strict=True):
+        for index, run in zip(distinct, runs, strict=True):
             code = compiled[index]
             by_hash[code.binary_hash] = Outcome(run.timing, run.failure, code.binary_hash)
             if run.timing is not None:
@@ -204,8 +206,7 @@ class CompileAndRun:
         known = {i: ahead[task.key, script] for i, script in enumerate(scripts) if (task.key, script) in ahead}
         yield from known.items()
         missing = [index for index in range(len(scripts)) if index not in known]
-        compiled = self._pool.compile(task.source, [scripts[index] for index in missing], task.constants)
-        yield from ((missing[position], result) for position, result in compiled)
+        yield from ((missing[i], result) for i, result in self._code_of(task, [scripts[index] for index in missing]))
 
     def _compile_upcoming(self, stopped: Callable[[], bool]) -> None:
         """Compile what follows the current call of :meth:`evaluate`."""
@@ -214,10 +215,16 @@ class CompileAndRun:
             return
         self._ahead = {}
         task, scripts = upcoming.task, upcoming.scripts
-        for index, result in self._pool.compile(task.source, scripts, task.constants):
+        for index, result in self._code_of(task, scripts):
             self._ahead[task.key, scripts[index]] = result
             if stopped():
                 return
+
+    def _code_of(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
+        """Compile scripts of a task, and its untuned code, too, if that was measured by another process."""
+        if task.key in self._baselines:
+            return self._pool.compile(task.source, scripts, task.constants)
+        return self._untuned_code.beside(task, scripts)
 
     def _estimated_s(self, task: Task, result: CompileResult, script: str) -> float | None:
         assert self._model is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
@@ -31,6 +31,16 @@ class UntunedCode:
         if task.key not in self._ahead:
             self.compile([task, *following], self.pool.workers)
         return self._ahead.pop(task.key)
+
+    def beside(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
+        """Compile scripts of a task, and its untuned code, too; yield (index in ``scripts``, result) per script."""
+        missing = [None] if task.key not in self._ahead else []
+        candidates = [Candidate(task.source, script, task.constants) for script in (*scripts, *missing)]
+        for index, result in self.pool.compile_all(candidates):
+            if index < len(scripts):
+                yield index, result
+            else:
+                self._ahead[task.key] = result
 
     def compile(self, tasks: Sequence[Task], most: int) -> None:
         """Compile the untuned code of the first ``most`` of the tasks whose code is not there yet."""

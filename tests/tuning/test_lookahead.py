@@ -166,3 +166,15 @@ def test_the_error_of_a_job_is_raised(core: int) -> None:
     with pytest.raises(ValueError, match="no source"), compiling.beside(job):
         pass
     compiling.close()
+
+
+@pytest.mark.parametrize("spare", [False, True])
+def test_what_follows_is_chosen_while_the_pool_compiles_unless_a_core_is_spare(core: int, *, spare: bool) -> None:
+    compiling, pool = ahead([core] if spare else [])
+    done = list[int]()
+    with compiling.beside_compiling(lambda: done.append(get_ident())):
+        pass
+    assert len(done) == (0 if spare else 1), "beside a measurement there is time for it on a spare core"
+    assert get_ident() not in done
+    assert pool.kept == [], "the pool keeps all cores"
+    compiling.close()

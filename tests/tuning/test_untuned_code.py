@@ -21,9 +21,8 @@ class TwoWorkers:
 
     def compile_all(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, CompileResult]]:
         self.requests.append([candidate.source for candidate in candidates])
-        assert all(candidate.script is None for candidate in candidates)
         for index, candidate in reversed(list(enumerate(candidates))):
-            yield index, CompileResult(candidate.source.encode(), None, candidate.source, 0.0)
+            yield index, CompileResult(candidate.source.encode(), None, candidate.script or candidate.source, 0.0)
 
 
 def task_named(name: str) -> Task:
@@ -56,3 +55,14 @@ def test_a_task_that_was_skipped_stays_known() -> None:
     code.of(c)
     assert code.of(b).vmfb == b"source of b"
     assert pool.requests == [["source of a", "source of b"], ["source of c"]]
+
+
+def test_untuned_code_that_is_missing_is_compiled_with_scripts() -> None:
+    pool, task = TwoWorkers(), task_named("a")
+    code = UntunedCode(cast(CompilerPool, pool))
+
+    first = {index: result.binary_hash for index, result in code.beside(task, ["x", "y"])}
+    assert first == {0: "x", 1: "y"}, "a result per script, and none for the untuned code"
+    assert {index: result.binary_hash for index, result in code.beside(task, ["z"])} == {0: "z"}
+    assert code.of(task).binary_hash == task.source
+    assert [len(request) for request in pool.requests] == [3, 1]
