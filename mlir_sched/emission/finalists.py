@@ -39,6 +39,8 @@ two cores of an Emerald Rapids: 2.5 s and 3.6 s)."""
 FIRST_CHOICE_S, TAKING_S = 4.0, 1.5
 """Seconds for a choice, and for a task without a choice, whose script is compiled and reported, before any were timed.
 Source: a T5 encoder on a core of a Zen 4, 7 s and 1 s; ResNet-50, 0.7 s for the second."""
+UNTUNED_CALLS = 18
+"""Calls of its untuned code that the report of a heavy task takes: two for each of six pairs, and those for checks."""
 NONE_VALID = "no candidate is valid"
 
 
@@ -111,7 +113,7 @@ def choose_finalists(
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
         code = _Code(pool, kept or KeptCode())
         found = _taken(light, options, code)
-        pace = _Pace.after(len(light), start, seconds, len(heavy))
+        pace = _Pace.after(len(light), start, seconds, [entry.search.history.untuned.median_s for entry in heavy])
         with Runner(options) as runner:
             for entry in heavy:
                 if not pace.has_time(len(decided)):
@@ -154,27 +156,31 @@ class _Pace:
     Attributes:
         start: When the first choice began, by ``time.monotonic()``.
         seconds: Seconds for all heavy tasks.
-        tasks: How many these are.
-        taking_s: Seconds that a task without a choice takes.
+        taking_s: Seconds that each of these takes without a choice.
     """
 
     start: float
     seconds: float
-    tasks: int
-    taking_s: float
+    taking_s: Sequence[float]
 
     @staticmethod
-    def after(light: int, start: float, seconds: float, heavy: int) -> _Pace:
-        """Return the pace of ``heavy`` tasks after so many others without a choice, which began at ``start``."""
+    def after(light: int, start: float, seconds: float, untuned_s: Sequence[float]) -> _Pace:
+        """Return the pace of the heavy tasks after so many others without a choice, which began at ``start``.
+
+        Args:
+            light: How many others.
+            start, seconds: As the attributes, with the others included.
+            untuned_s: Seconds per call of every heavy task's untuned code.
+        """
         now = time.monotonic()
         taking_s = (now - start) / light if light else TAKING_S
-        return _Pace(now, seconds - (now - start), heavy, taking_s)
+        return _Pace(now, seconds - (now - start), [taking_s + UNTUNED_CALLS * call_s for call_s in untuned_s])
 
     def has_time(self, decided: int) -> bool:
         """Say whether one more task may have a choice after ``decided`` others, so that all scripts can be reported."""
         spent_s = time.monotonic() - self.start
         choice_s = spent_s / decided if decided else FIRST_CHOICE_S
-        rest_s = REPORTING * choice_s * (decided + 1) + self.taking_s * (self.tasks - decided - 1)
+        rest_s = REPORTING * choice_s * (decided + 1) + sum(self.taking_s[decided + 1 :])
         return spent_s + choice_s + rest_s < self.seconds
 
 

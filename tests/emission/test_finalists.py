@@ -219,11 +219,14 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     assert not sessions.ratios
 
 
-@pytest.mark.parametrize(("taking_s", "has_time"), [(0.1, True), (1.5, False)])
+@pytest.mark.parametrize(("untuned_s", "has_time"), [(1e-3, True), (0.1, False)])
 def test_there_is_time_for_a_choice_where_all_other_scripts_can_be_taken_afterwards(
-    taking_s: float, has_time: bool
+    untuned_s: float, has_time: bool
 ) -> None:
-    pace = finalists._Pace(time.monotonic(), seconds=30.0, tasks=30, taking_s=taking_s)
+    start = time.monotonic()
+    pace = finalists._Pace.after(10, start - 1.0, 31.0, [untuned_s] * 30)
+    assert pace.seconds == pytest.approx(30.0, abs=0.5)
+    assert pace.taking_s[0] == pytest.approx(0.1 + finalists.UNTUNED_CALLS * untuned_s, abs=0.05)
     assert pace.has_time(0) == has_time
 
 
