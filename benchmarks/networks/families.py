@@ -174,22 +174,6 @@ def vocoder() -> tuple[Any, Any]:
     return nn.Sequential(nn.Conv1d(80, 256, 7, padding=3), *layers, *last), torch.randn(1, 80, 64)
 
 
-def changed_resnet50() -> tuple[Any, Any]:
-    """Return ResNet-50 with 384 filters in place of 512 in its last 3x3 convolution, and an image.
-
-    A model of which one layer was changed: all but two of the distinct dispatches are those of ResNet-50.
-    """
-    import torch
-    from transformers import ResNetConfig, ResNetForImageClassification
-
-    network = ResNetForImageClassification(ResNetConfig())
-    _, spatial, wider = network.resnet.encoder.stages[-1].layers[-1].layer
-    spatial.convolution = torch.nn.Conv2d(512, 384, 3, padding=1, bias=False)
-    spatial.normalization = torch.nn.BatchNorm2d(384)
-    wider.convolution = torch.nn.Conv2d(384, 2048, 1, bias=False)
-    return with_result(network, LOGITS), image()
-
-
 FAMILIES: dict[str, Callable[[], tuple[Any, Any]]] = {
     "vit": vit,
     "convnext": convnext,
@@ -204,6 +188,5 @@ FAMILIES: dict[str, Callable[[], tuple[Any, Any]]] = {
     "whisper_encoder": whisper_encoder,
     "speech": speech,
     "vocoder": vocoder,
-    "changed_resnet50": changed_resnet50,
 }
 """Functions that return (module, example input), by name."""

@@ -19,6 +19,21 @@ def resnet50() -> tuple[Any, Any]:
     return with_result(ResNetForImageClassification(ResNetConfig()), LOGITS), image()
 
 
+def changed_resnet50() -> tuple[Any, Any]:
+    """Return ResNet-50 with 384 filters in place of 512 in its last 3x3 convolution, and an image.
+
+    A model of which one layer was changed: all but two of the distinct dispatches are those of ResNet-50.
+    """
+    import torch
+
+    module, example = resnet50()
+    _, spatial, wider = module.network.resnet.encoder.stages[-1].layers[-1].layer
+    spatial.convolution = torch.nn.Conv2d(512, 384, 3, padding=1, bias=False)
+    spatial.normalization = torch.nn.BatchNorm2d(384)
+    wider.convolution = torch.nn.Conv2d(384, 2048, 1, bias=False)
+    return module, example
+
+
 def mobilenet_v2() -> tuple[Any, Any]:
     """Return MobileNet-V2 and an image."""
     from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
@@ -62,14 +77,17 @@ NETWORKS: dict[str, Callable[[], tuple[Any, Any]]] = {
 }
 """Functions that return (module, example input), by name."""
 
+CHANGED: dict[str, Callable[[], tuple[Any, Any]]] = {"changed_resnet50": changed_resnet50}
+"""Functions that return one of the networks with a layer changed, and its example input, by name."""
+
 
 def network(name: str) -> tuple[Any, Any]:
-    """Return a network, or one of another family, ready for inference, and an example of its input.
+    """Return a network, a changed one or one of another family, ready for inference, and an example of its input.
 
     They are the same ones in every process.
     """
     import torch
 
     torch.manual_seed(0)
-    module, example = {**NETWORKS, **FAMILIES}[name]()
+    module, example = {**NETWORKS, **CHANGED, **FAMILIES}[name]()
     return module.eval(), example

@@ -35,8 +35,7 @@ class UntunedCode:
     def beside(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
         """Compile scripts of a task, and its untuned code, too; yield (index in ``scripts``, result) per script."""
         missing = [None] if task.key not in self._ahead else []
-        candidates = [Candidate(task.source, script, task.constants) for script in (*scripts, *missing)]
-        for index, result in self.pool.compile_all(candidates):
+        for index, result in self.pool.compile(task.source, [*scripts, *missing], task.constants):
             if index < len(scripts):
                 yield index, result
             else:
