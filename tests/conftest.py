@@ -15,7 +15,8 @@ import pytest
 from fixed_targets import FIXED, FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN, design_spaces
 from folders import ROOT, TESTS
 from kept_workers import KeptWorkers
-from payloads import PAYLOADS, Payload
+from payload_text import Payload
+from payloads import PAYLOADS
 from short_sessions import short_sessions
 
 from mlir_sched.space.design_space import DesignSpace

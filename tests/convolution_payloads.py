@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payloads import Payload
+from payload_text import Payload
 
 FUSED_PADDING = ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",)
 

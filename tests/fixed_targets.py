@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
-from payloads import Payload
+from payload_text import Payload
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Value

@@ -2,227 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Payload:
-    """A program as text, with the compiler flags it needs to become one dispatch."""
-
-    text: str
-    flags: tuple[str, ...] = ()
-
-
-O3 = ("--iree-opt-level=O3",)
-
-
-def _zero(kind: str) -> str:
-    return "0.0" if "f" in kind else "0"
-
-
-def _filled(name: str, type_: str, value: str) -> str:
-    scalar = type_.removeprefix("tensor<").split("x")[-1].rstrip(">")
-    return f"""
-  %{name}_value = arith.constant {value} : {scalar}
-  %{name}_empty = tensor.empty() : {type_}
-  %{name} = linalg.fill ins(%{name}_value : {scalar}) outs(%{name}_empty : {type_}) -> {type_}"""
-
-
-def _function(arguments: str, result: str, body: str) -> str:
-    return f"func.func @main({arguments}) -> {result} {{{body}\n}}\n"
-
-
-def matmul(m: int, n: int, k: int, kind: str = "f32", out: str = "") -> Payload:
-    """Return C[m, n] = A[m, k] B[k, n]."""
-    out = out or kind
-    a, b, c = f"tensor<{m}x{k}x{kind}>", f"tensor<{k}x{n}x{kind}>", f"tensor<{m}x{n}x{out}>"
-    body = f"""{_filled("zero", c, _zero(out))}
-  %r = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
-  return %r : {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}", c, body))
-
-
-def accumulating_matmul(m: int, n: int, k: int) -> Payload:
-    """Return C += A B, without a fill."""
-    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
-    body = f"""
-  %r = linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
-  return %r : {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}, %c: {c}", c, body))
-
-
-def batch_matmul_transposed_b(batch: int, m: int, n: int, k: int) -> Payload:
-    """Return C[b, m, n] = A[b, m, k] B[b, n, k]."""
-    a, b, c = f"tensor<{batch}x{m}x{k}xf32>", f"tensor<{batch}x{n}x{k}xf32>", f"tensor<{batch}x{m}x{n}xf32>"
-    body = f"""{_filled("zero", c, "0.0")}
-  %r = linalg.generic {{indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>,
-      affine_map<(b, m, n, k) -> (b, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}}
-      ins(%a, %b : {a}, {b}) outs(%zero : {c}) {{
-    ^bb0(%x: f32, %y: f32, %acc: f32):
-      %p = arith.mulf %x, %y : f32
-      %s = arith.addf %acc, %p : f32
-      linalg.yield %s : f32
-  }} -> {c}
-  return %r : {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}", c, body))
-
-
-def mixed_contraction(
-    extents: dict[str, int], maps: tuple[str, str, str], kind: str, fill: bool = True, narrow: bool = False
-) -> Payload:
-    """Return a contraction of bf16 into f32 or of i8 into i32, as a generic with the casts in its body.
-
-    Args:
-        extents: Trip count per loop, named by one letter.
-        maps: The loops of both inputs and of the result.
-        kind: Element type of the inputs.
-        fill: Whether it starts from zeros, or from a third argument.
-        narrow: Whether a second op makes the f32 result bf16.
-    """
-    out, cast, multiply, add = {
-        "bf16": ("f32", "arith.extf", "arith.mulf", "arith.addf"),
-        "i8": ("i32", "arith.extsi", "arith.muli", "arith.addi"),
-    }[kind]
-    a, b, c = (
-        f"tensor<{'x'.join(str(extents[loop]) for loop in loops)}x{element}>"
-        for loops, element in zip(maps, (kind, kind, out), strict=True)
-    )
-    indexing = ", ".join(f"affine_map<({', '.join(extents)}) -> ({', '.join(loops)})>" for loops in maps)
-    iterators = ", ".join('"parallel"' if loop in maps[2] else '"reduction"' for loop in extents)
-    body = f"""{_filled("start", c, _zero(out)) if fill else ""}
-  %r = linalg.generic {{indexing_maps = [{indexing}], iterator_types = [{iterators}]}}
-      ins(%a, %b : {a}, {b}) outs(%start : {c}) {{
-    ^bb0(%x: {kind}, %y: {kind}, %acc: {out}):
-      %p = {cast} %x : {kind} to {out}
-      %q = {cast} %y : {kind} to {out}
-      %m = {multiply} %p, %q : {out}
-      %s = {add} %acc, %m : {out}
-      linalg.yield %s : {out}
-  }} -> {c}"""
-    arguments = f"%a: {a}, %b: {b}" + ("" if fill else f", %start: {c}")
-    if not narrow:
-        return Payload(_function(arguments, c, f"{body}\n  return %r : {c}"))
-    small, identity = c.replace("xf32", "xbf16"), f"affine_map<({', '.join(maps[2])}) -> ({', '.join(maps[2])})>"
-    parallel = ", ".join(['"parallel"'] * len(maps[2]))
-    body += f"""
-  %e = tensor.empty() : {small}
-  %n = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = [{parallel}]}}
-      ins(%r : {c}) outs(%e : {small}) {{
-    ^bb0(%x: f32, %o: bf16):
-      %t = arith.truncf %x : f32 to bf16
-      linalg.yield %t : bf16
-  }} -> {small}
-  return %n : {small}"""
-    return Payload(_function(arguments, small, body))
-
-
-def dot_products(kind: str) -> dict[str, Payload]:
-    """Return contractions of bf16 or i8 that dot-product instructions compute, by name.
-
-    The reductions of 40 and 68 bytes end within the vectors that sum rows.
-    """
-    programs = {
-        "matmul": matmul(24, 64, 136, kind, "f32" if kind == "bf16" else "i32"),
-        "transposed_b": mixed_contraction({"m": 12, "n": 48, "k": 40}, ("mk", "nk", "mn"), kind),
-        "heads": mixed_contraction({"b": 2, "h": 3, "m": 8, "n": 32, "k": 32}, ("bmhk", "bnhk", "bhmn"), kind),
-        "two_reductions": mixed_contraction({"m": 8, "n": 32, "j": 3, "k": 16}, ("mjk", "jkn", "mn"), kind),
-        "prime_rows": mixed_contraction({"m": 17, "n": 32, "k": 68}, ("mk", "kn", "mn"), kind),
-        "accumulating": mixed_contraction({"m": 30, "n": 48, "k": 40}, ("mk", "kn", "mn"), kind, fill=False),
-    }
-    if kind == "bf16":
-        programs["narrowed"] = mixed_contraction({"m": 24, "n": 48, "k": 40}, ("mk", "kn", "mn"), kind, narrow=True)
-    return programs
-
-
-def vecmat(n: int, k: int) -> Payload:
-    """Return y[1, n] = x[1, k] A[k, n]: the reduction strides over the matrix."""
-    return matmul(1, n, k)
-
-
-def matvec(m: int, k: int) -> Payload:
-    """Return y[m] = A[m, k] x[k]: the reduction is contiguous in the matrix."""
-    a, x, y = f"tensor<{m}x{k}xf32>", f"tensor<{k}xf32>", f"tensor<{m}xf32>"
-    body = f"""{_filled("zero", y, "0.0")}
-  %r = linalg.matvec ins(%a, %x : {a}, {x}) outs(%zero : {y}) -> {y}
-  return %r : {y}"""
-    return Payload(_function(f"%a: {a}, %x: {x}", y, body))
-
-
-def matmul_bias_gelu(m: int, n: int, k: int) -> Payload:
-    """Return gelu(A B + bias): a contraction with one fused element-wise op."""
-    a, b, v, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{n}xf32>", f"tensor<{m}x{n}xf32>"
-    body = f"""{_filled("zero", c, "0.0")}
-  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
-  %half = arith.constant 0.5 : f32
-  %one = arith.constant 1.0 : f32
-  %scale = arith.constant 0.70710678 : f32
-  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
-      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
-      ins(%mm, %v : {c}, {v}) outs(%zero_empty : {c}) {{
-    ^bb0(%x: f32, %y: f32, %o: f32):
-      %s = arith.addf %x, %y : f32
-      %t = arith.mulf %s, %scale : f32
-      %e = math.erf %t : f32
-      %f = arith.addf %e, %one : f32
-      %g = arith.mulf %s, %half : f32
-      %h = arith.mulf %f, %g : f32
-      linalg.yield %h : f32
-  }} -> {c}
-  return %r : {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", c, body))
-
-
-def matmul_two_epilogues(m: int, n: int, k: int) -> Payload:
-    """Return transpose(max(A B + bias, 0)): the second epilogue walks the result in another order."""
-    a, b, v, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{n}xf32>", f"tensor<{m}x{n}xf32>"
-    t = f"tensor<{n}x{m}xf32>"
-    body = f"""{_filled("zero", c, "0.0")}
-  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
-  %biased = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
-      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
-      ins(%mm, %v : {c}, {v}) outs(%zero_empty : {c}) {{
-    ^bb0(%x: f32, %y: f32, %o: f32):
-      %s = arith.addf %x, %y : f32
-      %m = arith.maximumf %s, %zero_value : f32
-      linalg.yield %m : f32
-  }} -> {c}
-  %te = tensor.empty() : {t}
-  %r = linalg.transpose ins(%biased : {c}) outs(%te : {t}) permutation = [1, 0]
-  return %r : {t}"""
-    return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", t, body))
-
-
-def product_over_heads(m: int, n: int, heads: int, features: int) -> Payload:
-    """Return the sum over heads and their features of A B, plus a bias: a reduction of two loops."""
-    a, b, v, c = f"{heads}x{m}x{features}", f"{heads}x{features}x{n}", f"tensor<{n}xf32>", f"tensor<{m}x{n}xf32>"
-    a, b = f"tensor<{a}xf32>", f"tensor<{b}xf32>"
-    body = f"""{_filled("zero", c, "0.0")}
-  %mm = linalg.generic {{indexing_maps = [affine_map<(i, j, h, k) -> (h, i, k)>, affine_map<(i, j, h, k) -> (h, k, j)>,
-      affine_map<(i, j, h, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}}
-      ins(%a, %b : {a}, {b}) outs(%zero : {c}) {{
-    ^bb0(%x: f32, %y: f32, %o: f32):
-      %p = arith.mulf %x, %y : f32
-      %s = arith.addf %o, %p : f32
-      linalg.yield %s : f32
-  }} -> {c}
-  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
-      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
-      ins(%mm, %v : {c}, {v}) outs(%zero_empty : {c}) {{
-    ^bb0(%x: f32, %y: f32, %o: f32):
-      %s = arith.addf %x, %y : f32
-      linalg.yield %s : f32
-  }} -> {c}
-  return %r : {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}, %v: {v}", c, body))
-
-
-def matmul_below_diagonal(m: int, n: int, k: int) -> Payload:
-    """Return A B with zeros above the diagonal: an epilogue that computes with loop indices, as a causal mask does."""
-    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
-    body = f"""{_filled("zero", c, "0.0")}
-  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}{_below_diagonal("mm", "zero_empty", c)}
-  return %r : {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}", c, body))
+from contraction_payloads import (
+    accumulating_matmul,
+    batch_matmul_transposed_b,
+    matmul,
+    matmul_below_diagonal,
+    matmul_bias_gelu,
+    matmul_two_epilogues,
+    matvec,
+    product_over_heads,
+    vecmat,
+)
+from payload_text import O3, Payload, filled, function, zeros_above_diagonal
 
 
 def below_diagonal(rows: int, columns: int) -> Payload:
@@ -230,37 +21,9 @@ def below_diagonal(rows: int, columns: int) -> Payload:
     a = f"tensor<{rows}x{columns}xf32>"
     body = f"""
   %zero_value = arith.constant 0.0 : f32
-  %e = tensor.empty() : {a}{_below_diagonal("a", "e", a)}
+  %e = tensor.empty() : {a}{zeros_above_diagonal("a", "e", a)}
   return %r : {a}"""
-    return Payload(_function(f"%a: {a}", a, body))
-
-
-def _below_diagonal(source: str, init: str, type_: str) -> str:
-    return f"""
-  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]}} ins(%{source} : {type_}) outs(%{init} : {type_}) {{
-    ^bb0(%x: f32, %o: f32):
-      %i = linalg.index 0 : index
-      %j = linalg.index 1 : index
-      %c = arith.cmpi sge, %i, %j : index
-      %s = arith.select %c, %x, %zero_value : f32
-      linalg.yield %s : f32
-  }} -> {type_}"""
-
-
-def matmul_and_relu(m: int, n: int, k: int) -> Payload:
-    """Return A B and max(A B, 0), which are one dispatch under ``O3``."""
-    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
-    body = f"""{_filled("zero", c, "0.0")}
-  %mm = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zero : {c}) -> {c}
-  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]}} ins(%mm : {c}) outs(%zero_empty : {c}) {{
-    ^bb0(%x: f32, %o: f32):
-      %s = arith.maximumf %x, %zero_value : f32
-      linalg.yield %s : f32
-  }} -> {c}
-  return %mm, %r : {c}, {c}"""
-    return Payload(_function(f"%a: {a}, %b: {b}", f"({c}, {c})", body), O3)
+    return Payload(function(f"%a: {a}", a, body))
 
 
 def sine_and_cosine(rows: int, columns: int) -> Payload:
@@ -276,13 +39,13 @@ def sine_and_cosine(rows: int, columns: int) -> Payload:
       linalg.yield %s, %c : f32, f32
   }} -> ({a}, {a})
   return %r#0, %r#1 : {a}, {a}"""
-    return Payload(_function(f"%x: {a}", f"({a}, {a})", body))
+    return Payload(function(f"%x: {a}", f"({a}, {a})", body))
 
 
 def moments(rows: int, columns: int) -> Payload:
     """Return the sum and the sum of squares of every row, both of one reduction."""
     a, r, row = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>", "affine_map<(i, j) -> (i)>"
-    body = f"""{_filled("zero", r, "0.0")}
+    body = f"""{filled("zero", r, "0.0")}
   %r:2 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, {row}, {row}],
       iterator_types = ["parallel", "reduction"]}} ins(%x : {a}) outs(%zero, %zero : {r}, {r}) {{
     ^bb0(%v: f32, %o: f32, %p: f32):
@@ -292,7 +55,7 @@ def moments(rows: int, columns: int) -> Payload:
       linalg.yield %s, %t : f32, f32
   }} -> ({r}, {r})
   return %r#0, %r#1 : {r}, {r}"""
-    return Payload(_function(f"%x: {a}", f"({r}, {r})", body))
+    return Payload(function(f"%x: {a}", f"({r}, {r})", body))
 
 
 def row_sum(rows: int, columns: int) -> Payload:
@@ -307,13 +70,13 @@ def column_sum(rows: int, columns: int) -> Payload:
 
 def _sum(rows: int, columns: int, *, along: int) -> Payload:
     a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{(columns, rows)[along]}xf32>"
-    body = f"""{_filled("zero", r, "0.0")}
+    body = f"""{filled("zero", r, "0.0")}
   %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [{along}] (%x: f32, %acc: f32) {{
     %s = arith.addf %x, %acc : f32
     linalg.yield %s : f32
   }}
   return %r : {r}"""
-    return Payload(_function(f"%a: {a}", r, body))
+    return Payload(function(f"%a: {a}", r, body))
 
 
 def softmax(batch: int, rows: int, columns: int) -> Payload:
@@ -323,14 +86,14 @@ def softmax(batch: int, rows: int, columns: int) -> Payload:
   %e = tensor.empty() : {a}
   %r = linalg.softmax dimension(2) ins(%a : {a}) outs(%e : {a}) -> {a}
   return %r : {a}"""
-    return Payload(_function(f"%a: {a}", a, body))
+    return Payload(function(f"%a: {a}", a, body))
 
 
 def layernorm(rows: int, columns: int) -> Payload:
     """Return a layer normalisation of every row; needs O3 to be one dispatch."""
     x, r, w = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>", f"tensor<{columns}xf32>"
     both = '["parallel", "parallel"]'
-    body = f"""{_filled("zero", r, "0.0")}
+    body = f"""{filled("zero", r, "0.0")}
   %e = tensor.empty() : {x}
   %count = arith.constant {float(columns)} : f32
   %epsilon = arith.constant 1.0e-5 : f32
@@ -363,20 +126,20 @@ def layernorm(rows: int, columns: int) -> Payload:
       linalg.yield %t : f32
   }} -> {x}
   return %y : {x}"""
-    return Payload(_function(f"%x: {x}, %g: {w}, %b: {w}", x, body), O3)
+    return Payload(function(f"%x: {x}, %g: {w}, %b: {w}", x, body), O3)
 
 
 def sum_of_squares(size: int) -> Payload:
     """Return the sum of squares of a vector: a scalar."""
     a, r = f"tensor<{size}xf32>", "tensor<f32>"
-    body = f"""{_filled("zero", r, "0.0")}
+    body = f"""{filled("zero", r, "0.0")}
   %r = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [0] (%x: f32, %acc: f32) {{
     %q = arith.mulf %x, %x : f32
     %s = arith.addf %q, %acc : f32
     linalg.yield %s : f32
   }}
   return %r : {r}"""
-    return Payload(_function(f"%a: {a}", r, body))
+    return Payload(function(f"%a: {a}", r, body))
 
 
 def elementwise_chain(rows: int, columns: int) -> Payload:
@@ -400,7 +163,7 @@ def elementwise_chain(rows: int, columns: int) -> Payload:
       linalg.yield %m : f32
   }} -> {a}
   return %r : {a}"""
-    return Payload(_function(f"%a: {a}, %b: {a}, %v: {v}", a, body))
+    return Payload(function(f"%a: {a}, %b: {a}, %v: {v}", a, body))
 
 
 def transpose(rows: int, columns: int) -> Payload:
@@ -416,7 +179,7 @@ def transpose(rows: int, columns: int) -> Payload:
       linalg.yield %m : f32
   }} -> {t}
   return %r : {t}"""
-    return Payload(_function(f"%a: {a}", t, body))
+    return Payload(function(f"%a: {a}", t, body))
 
 
 def every_other_pixel(rows: int, columns: int, channels: int) -> Payload:
@@ -433,7 +196,7 @@ def every_other_pixel(rows: int, columns: int, channels: int) -> Payload:
       linalg.yield %m : f32
   }} -> {r}
   return %r : {r}"""
-    return Payload(_function(f"%a: {a}", r, body))
+    return Payload(function(f"%a: {a}", r, body))
 
 
 def vector_add(size: int) -> Payload:
@@ -448,7 +211,7 @@ def vector_add(size: int) -> Payload:
       linalg.yield %s : f32
   }} -> {a}
   return %r : {a}"""
-    return Payload(_function(f"%a: {a}, %b: {a}", a, body))
+    return Payload(function(f"%a: {a}, %b: {a}", a, body))
 
 
 def widened_bytes(rows: int, columns: int) -> Payload:
@@ -463,7 +226,7 @@ def widened_bytes(rows: int, columns: int) -> Payload:
       linalg.yield %w : i32
   }} -> {r}
   return %r : {r}"""
-    return Payload(_function(f"%a: {a}", r, body))
+    return Payload(function(f"%a: {a}", r, body))
 
 
 def permuted_add(a: int, b: int, c: int, d: int) -> Payload:
@@ -479,13 +242,13 @@ def permuted_add(a: int, b: int, c: int, d: int) -> Payload:
       linalg.yield %s : f32
   }} -> {x}
   return %r : {x}"""
-    return Payload(_function(f"%x: {x}, %y: {y}", x, body))
+    return Payload(function(f"%x: {x}, %y: {y}", x, body))
 
 
 def row_sum_then_scale(rows: int, columns: int) -> Payload:
     """Return x * sum(x) per row: one reduction read by an element-wise root of another rank."""
     a, r = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"
-    body = f"""{_filled("zero", r, "0.0")}
+    body = f"""{filled("zero", r, "0.0")}
   %e = tensor.empty() : {a}
   %sum = linalg.reduce ins(%a : {a}) outs(%zero : {r}) dimensions = [1] (%x: f32, %acc: f32) {{
     %s = arith.addf %x, %acc : f32
@@ -499,7 +262,7 @@ def row_sum_then_scale(rows: int, columns: int) -> Payload:
       linalg.yield %m : f32
   }} -> {a}
   return %r : {a}"""
-    return Payload(_function(f"%a: {a}", a, body), O3)
+    return Payload(function(f"%a: {a}", a, body), O3)
 
 
 def independent_ops(rows: int, columns: int) -> Payload:
@@ -521,7 +284,7 @@ def independent_ops(rows: int, columns: int) -> Payload:
     }} -> {r}"""
 
     body = f"""
-  %all = flow.dispatch.region -> ({x}) {{{_filled("zero", r, "0.0")}
+  %all = flow.dispatch.region -> ({x}) {{{filled("zero", r, "0.0")}
     %e = tensor.empty() : {x}{reduced("sum", "x")}
     %exp = linalg.generic {{indexing_maps = [{whole}, {whole}], iterator_types = ["parallel", "parallel"]}}
         ins(%y : {x}) outs(%e : {x}) {{
@@ -539,7 +302,7 @@ def independent_ops(rows: int, columns: int) -> Payload:
     flow.return %r : {x}
   }}
   return %all : {x}"""
-    return Payload(_function(f"%x: {x}, %y: {x}", x, body))
+    return Payload(function(f"%x: {x}, %y: {x}", x, body))
 
 
 PAYLOADS: dict[str, Payload] = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from payloads import Payload, column_sum, independent_ops, layernorm, row_sum, row_sum_then_scale, softmax
+from payload_text import Payload
+from payloads import column_sum, independent_ops, layernorm, row_sum, row_sum_then_scale, softmax
 
 ADD, MAXIMUM = ("arith.addf", "0.0"), ("arith.maximumf", "0xFF800000")
 """A reduction's scalar op and the value that it starts from."""

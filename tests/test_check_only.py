@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from command_line import Cli
-from payloads import matmul
+from contraction_payloads import matmul
 
 from mlir_sched import RecordStore
 from mlir_sched.assembly import ptxas

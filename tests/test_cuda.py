@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from applied_sequences import applied_sequences
 from command_line import run
+from contraction_payloads import matmul
 from nvidia_gpu import require_cuda
-from payloads import PAYLOADS, matmul
+from payloads import PAYLOADS
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import IllegalTraceError

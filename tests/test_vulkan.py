@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from applied_sequences import applied_sequences
 from command_line import run
-from payloads import matmul
+from contraction_payloads import matmul
 from vulkan import require_vulkan
 
 from mlir_sched import RecordStore

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from payloads import matmul
+from contraction_payloads import matmul
 
 from benchmarks.cuda_assembly.records import Entry, append_entries, read_entries
 from benchmarks.operators.client import ROOT

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from contraction_payloads import matmul
 from measured_programs import fake_program
-from payloads import matmul
 
 from benchmarks.device_check import speeds
 from benchmarks.device_check.candidates import Numbers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from payloads import Payload
+from payload_text import Payload
 
 from benchmarks.shapes import SHAPES, Shape
 from mlir_sched.compiler import CompilerPool

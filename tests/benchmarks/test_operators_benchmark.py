@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from payloads import matmul
+from contraction_payloads import matmul
 
 from benchmarks.operators import __main__ as operators_main
 from benchmarks.operators import comparison, make_peer, programs, roofline

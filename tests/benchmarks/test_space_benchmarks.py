@@ -15,8 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from contraction_payloads import matmul
 from fixed_targets import FIXED
-from payloads import matmul
 from replayed_run import TARGET, matmul_dispatch, task_of
 
 from benchmarks import enumeration, further_shapes, record_space, space_audit

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from contraction_payloads import matmul
 from fixed_targets import FIXED_CUDA, FIXED_VULKAN
-from payloads import Payload, matmul
+from payload_text import Payload
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass

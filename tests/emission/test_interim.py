@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from payloads import matmul
+from contraction_payloads import matmul
 
 from mlir_sched.emission.interim import interim_times
 from mlir_sched.program.choosing import build_variants

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from applied_sequences import applied_sequences
+from contraction_payloads import matmul, matmul_bias_gelu, matvec
 from convolution_payloads import CONVOLUTIONS
-from payloads import PAYLOADS, Payload, matmul, matmul_bias_gelu, matvec, row_sum, softmax, transpose
+from payload_text import Payload
+from payloads import PAYLOADS, row_sum, softmax, transpose
 
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.compiler.library_flags import library_flags

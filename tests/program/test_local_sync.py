@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from payloads import matmul
+from contraction_payloads import matmul
 from short_sessions import short_sessions
 
 from mlir_sched import TuneOptions, replay, tune

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from payloads import matmul
+from contraction_payloads import matmul
 
 from mlir_sched import TuneOptions, tune
 from mlir_sched.compiler import CompilerPool

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 
 import pytest
+from contraction_payloads import matmul
 from fixed_targets import FIXED_VULKAN
-from payloads import Payload, matmul
+from payload_text import Payload
 from vulkan import require_vulkan
 
 from mlir_sched.compiler import CompilerPool

@@ -9,8 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from contraction_payloads import matmul
 from fixed_targets import FIXED
-from payloads import PAYLOADS, Payload, matmul
+from payload_text import Payload
+from payloads import PAYLOADS
 
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.payload import Dispatch, LinalgOp

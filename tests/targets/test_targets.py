@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 from command_line import run
-from payloads import matmul, vector_add
+from contraction_payloads import matmul
+from payloads import vector_add
 from vulkan import require_vulkan
 
 from mlir_sched import RecordStore, TuneOptions, tune

@@ -7,7 +7,9 @@ from pathlib import Path
 import iree_cases as cases
 import pytest
 from attention_programs import PLAIN
-from payloads import O3, Payload, matmul_and_relu, moments, sine_and_cosine
+from contraction_payloads import matmul_and_relu
+from payload_text import O3, Payload
+from payloads import moments, sine_and_cosine
 
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.space.space import Space

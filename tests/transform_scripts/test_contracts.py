@@ -8,16 +8,15 @@ from typing import ClassVar
 
 import pytest
 from attention_programs import in_one_dispatch
+from contraction_payloads import dot_products, matmul
 from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
 from folders import ROOT, TESTS
+from payload_text import Payload
 from payloads import (
     PAYLOADS,
-    Payload,
-    dot_products,
     elementwise_chain,
     every_other_pixel,
     independent_ops,
-    matmul,
     permuted_add,
     transpose,
     widened_bytes,

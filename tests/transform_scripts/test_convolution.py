@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from convolution_payloads import CONVOLUTIONS, NCHW, NHWC, named
-from payloads import Payload
+from payload_text import Payload
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import IllegalTraceError

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
+from contraction_payloads import matmul, mixed_contraction
 from fixed_targets import FIXED_CUDA
-from payloads import Payload, matmul, mixed_contraction
+from payload_text import Payload
 from ptx import assembled, opcodes, ptx_of
 
 from mlir_sched.compiler import CompilerPool

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
 from fixed_targets import FIXED_CUDA, space_of
-from payloads import Payload
+from payload_text import Payload
 from ptx import assembled, opcodes, ptx_of
 
 from mlir_sched.compiler import CompilerPool

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from contraction_payloads import matmul
 from fixed_targets import FIXED_CUDA, assert_refused, space_of
 from folders import ROOT
-from payloads import Payload, matmul
+from payload_text import Payload
 from ptx import assembled, ptx_of
 
 from mlir_sched.assembly.ptx import read_kernel

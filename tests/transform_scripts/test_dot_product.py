@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from contraction_payloads import dot_products, matmul, mixed_contraction
 from fixed_targets import FIXED
-from payloads import Payload, dot_products, matmul, mixed_contraction
+from payload_text import Payload
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import TunedSequence, build_library

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from payloads import PAYLOADS, Payload
+from payload_text import Payload
+from payloads import PAYLOADS
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target

@@ -17,7 +17,8 @@ import pytest
 from convolution_payloads import CONVOLUTIONS
 from fixed_targets import FIXED, FIXED_VULKAN
 from folders import TESTS
-from payloads import PAYLOADS, Payload
+from payload_text import Payload
+from payloads import PAYLOADS
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.space.design_space import DesignSpace

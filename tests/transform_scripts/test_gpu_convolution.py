@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from convolution_payloads import CONVOLUTIONS, FUSED_PADDING, POOLINGS, padded_network
 from fixed_targets import FIXED_CUDA, FIXED_VULKAN, assert_golden, assert_refused, space_of
-from payloads import Payload
+from payload_text import Payload
 
 from mlir_sched.payload import OpKind
 from mlir_sched.sampling import Value

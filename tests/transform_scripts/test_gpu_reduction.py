@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from fixed_targets import FIXED_CUDA, FIXED_VULKAN, assert_golden, assert_refused, space_of
-from payloads import Payload, row_sum, softmax, sum_of_squares
+from payload_text import Payload
+from payloads import row_sum, softmax, sum_of_squares
 from ptx import assembled, ptx_of
 from reduction_payloads import FOUR_LOOPS, REDUCTIONS, UNEVEN, reduced, sum_of_bytes
 

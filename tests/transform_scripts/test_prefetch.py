@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from contraction_payloads import batch_matmul_transposed_b, matmul
 from fixed_targets import assert_golden
 from machine_code import machine_code
-from payloads import Payload, batch_matmul_transposed_b, matmul
+from payload_text import Payload
 from recorded_schedules import started
 from rule_ops import dispatch, epilogue
 from rule_ops import matmul as product

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from fixed_targets import FIXED
-from payloads import Payload, independent_ops, layernorm, row_sum, softmax
+from payload_text import Payload
+from payloads import independent_ops, layernorm, row_sum, softmax
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import IllegalTraceError

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from code_objects import metadata_number
+from contraction_payloads import matmul
 from fixed_targets import FIXED_ROCM, space_of
-from payloads import Payload, matmul, row_sum
+from payload_text import Payload
+from payloads import row_sum
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.sampling import Value

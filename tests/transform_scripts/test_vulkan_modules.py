@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from contraction_payloads import matmul
 from fixed_targets import FIXED, FIXED_VULKAN, assert_golden, assert_refused, space_of
 from folders import ROOT, TESTS
-from payloads import Payload, matmul, row_sum, vector_add, widened_bytes
+from payload_text import Payload
+from payloads import row_sum, vector_add, widened_bytes
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass, IllegalTraceError, UserError

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from contraction_payloads import matmul
 from fixed_targets import FIXED_CUDA, space_of
-from payloads import Payload, matmul
+from payload_text import Payload
 
 from mlir_sched.assembly.ptxas import Resources
 from mlir_sched.errors import FailureClass, UserError
