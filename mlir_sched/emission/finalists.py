@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
-from mlir_sched.emission.acceptance import MIN_GAIN, why_no_gain
+from mlir_sched.emission.acceptance import MIN_GAIN, is_disturbed, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
@@ -259,16 +259,35 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
     records, scripts = [records[rank] for rank in compared], [scripts[rank] for rank in compared]
     (compiled,) = code.of([(search.task, records, scripts)])
     try:
-        _, results = measure_compiled(search.task, compiled, range(len(scripts)), runner)
+        found = _fastest(search.task, compiled, runner)
     except BaselineError as error:
         return f"the finalists could not be measured: {reason(str(error))}"
+    if isinstance(found, str):
+        return found
+    timing, best = found
+    if why := why_no_gain(timing):
+        return why
+    return _Choice(entry, records[best], scripts[best], (compiled[0], compiled[best + 1]))
+
+
+def _fastest(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> tuple[Timing, int] | str:
+    """Return the fastest of the scripts in a session, with its index; or why there is none.
+
+    Where the session is too noisy to show that a script is faster which is far faster by its median, another session
+    decides about this script.
+
+    Raises:
+        BaselineError: The untuned code cannot be compiled or run.
+    """
+    untuned, results = measure_compiled(task, compiled, range(len(compiled) - 1), runner)
     valid = [(r.timing, index) for index, r in enumerate(results) if r.timing is not None]
     if not valid:
         return f"the finalists failed when repeated: {reason(str(results[0].failure))}"
     timing, best = max(valid, key=lambda found: found[0].ratio)
-    if why := why_no_gain(timing):
-        return why
-    return _Choice(entry, records[best], scripts[best], (compiled[0], compiled[best + 1]))
+    if is_disturbed(timing, {task.name: as_untuned(untuned)}):
+        _, (again,) = measure_compiled(task, compiled, [best], runner)
+        timing = again.timing or timing
+    return timing, best
 
 
 def _rivals(timings: Sequence[Timing]) -> list[int]:

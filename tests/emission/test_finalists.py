@@ -262,6 +262,19 @@ def test_a_gain_that_is_not_certain_or_not_seen_again_is_none(
     assert list(found.reasons.values()) == [note]
 
 
+@pytest.mark.parametrize(
+    ("again", "chosen"), [(timing(1.5), True), (timing(1.5, width=0.5), False), (timing(1.0), False)]
+)
+def test_another_session_decides_where_noise_hides_a_large_gain(
+    again: Timing, chosen: bool, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noisy = timing(1.7, width=0.8)
+    sessions = Sessions([[timing(1.3, width=0.8), noisy], [timing(0.5), again], [timing(1.4)]])
+    found = finalists_of(sessions, traces, monkeypatch)
+    assert [winner.trace for winner in found.winners.values()] == ([traces[1]] if chosen else [])
+    assert [why.startswith("no gain") for why in found.reasons.values()] == ([] if chosen else [True])
+
+
 @pytest.mark.parametrize("repeated", [0, 1])
 def test_why_a_script_failed_when_repeated_is_said_in_words(
     repeated: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
