@@ -27,6 +27,8 @@ LEAST_SHARE = 0.01
 :data:`~mlir_sched.tuning.budget.ALGORITHMS_CANDIDATES` per dispatch, that its own dispatches would take."""
 LIGHT = "the dispatches that it replaces take little of the program's time"
 """Why an algorithm is left out whose dispatches take less."""
+NO_TIME_TO_SEARCH = "the time is better spent on the program's own dispatches"
+"""Why an algorithm is left out in a short run by time that is for little of the program's time."""
 NOT_MEASURED = "not all of its dispatches were measured"
 """Why an algorithm is left out in a short run by time."""
 
@@ -39,11 +41,14 @@ class AlgorithmChoice:
         run: The run.
         algorithms: The algorithms that parts of the model's variants may have.
         left_out: Why algorithms are not used, by name.
+        share: Share of the program's time, 0 to 1, in the dispatches that the algorithms of :meth:`alternatives`
+            replace.
     """
 
     run: TuningRun
     algorithms: Algorithms
     left_out: dict[str, str] = field(default_factory=dict)
+    share: float = 0.0
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> tuple[OtherAlgorithm, ...]:
         """Return the other algorithms for heavy parts of a program; none where too little of the budget is left.
@@ -62,11 +67,17 @@ class AlgorithmChoice:
         except MlirSchedError as error:
             self.left_out = {OTHERS: reason(str(error))}
             return ()
-        call_s, least_s = program.call_s(), LEAST_SHARE * program.expected_s()
-        known = [a for a in found if a.gone.keys() <= call_s.keys()]
-        light = self.run.decide("light-parts", lambda: [a.part for a in known if a.gone_s(call_s) < least_s])
+        shares = self.run.decide("shares-of-parts", lambda: _shares(program, found))
+        light = [part for part, share in shares.items() if share < LEAST_SHARE]
         self.left_out = {a.name: LIGHT for a in found if a.part in light}
-        return tuple(a for a in found if a.part not in light)
+        heavy = tuple(a for a in found if a.part not in light)
+        self.share = min(1.0, sum(shares.get(part, 1.0) for part in {a.part for a in heavy}))
+        now_s = self.run.clock.spent_s()
+        worth = self.run.budget.is_worth_composing(share=self.share, now_s=now_s)
+        if not self.run.decide("searches-algorithms", lambda: worth):
+            self.left_out |= {a.name: NO_TIME_TO_SEARCH for a in heavy}
+            return ()
+        return heavy
 
     def composed(self, program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> ProgramSearch | None:
         """Return the search of the program with the algorithms that pay; None where none does.
@@ -92,6 +103,17 @@ class AlgorithmChoice:
             self.left_out |= dict.fromkeys(chosen, NOT_TIMED)
             return None
         return program.narrowed(composed)
+
+
+def _shares(program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> dict[str, float]:
+    """Return the share of a program's time that parts may take, as far as known, by part; 0 to 1.
+
+    That is with the best rates that any of the program's tasks has reached: tasks without a script so far would seem to
+    take far more than they will.
+    """
+    call_s = program.reachable_s()
+    whole_s = sum(task.weight * call_s.get(task.key, 0.0) for task in program.tasks)
+    return {a.part: a.gone_s(call_s) / whole_s for a in found if a.gone.keys() <= call_s.keys()}
 
 
 def _why_not(alternative: OtherAlgorithm, call_s: Mapping[str, float], tunable: Set[str]) -> str:

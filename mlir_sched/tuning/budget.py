@@ -34,10 +34,17 @@ MOST_FURTHER = 4
 """Most times that the end of the search is set anew."""
 SET_ASIDE = 1 / 3
 """Most of the given minutes that is set aside."""
-ALGORITHMS_SHARE, ALGORITHMS_CANDIDATES = 1 / 2, 16
-"""What is spent, when one program is chosen, on the tasks in which its other algorithms differ from it: at most this
-share of what is left, and at most this many candidates per task. Then the algorithms are chosen. Fewer candidates make
-the choice chance: with 3, Winograd's largest product took 2.8 ms on ResNet-50, where 1.3 is possible."""
+ALGORITHMS_SHARE, ALGORITHMS_WEIGHT, ALGORITHMS_CANDIDATES = 1 / 2, 2.0, 16
+"""What is spent, when one program is chosen, on the tasks in which its other algorithms differ from it: at most the
+first share of what is left; at most a share in proportion to the share of the program's time that the algorithms are
+for, twice that, as the tasks of both sides are searched; and at most so many candidates per task. Then the algorithms
+are chosen. Fewer candidates make the choice chance: with 3, Winograd's largest product took 2.8 ms on ResNet-50, where
+1.3 is possible."""
+COMPOSING = 1 / 2
+"""Time to compile and time a program with other algorithms, relative to the time before the search (24 and 57 s: ViT on
+a core of a Xeon). Algorithms that are for so little of the program's time that their tasks are to be searched for less
+than that are not tried: of 5 minutes on ViT, attention in one dispatch took half of the search, and the products, which
+are most of the time, stayed at half of their speed."""
 CALLING_THREAD_SHARE = 1 / 8
 """Most of what is left, in a run by time, that the search of a short program in the calling thread gets at first."""
 ALGORITHMS_COST, ALGORITHMS_LEAST = 1.0, 1
@@ -243,21 +250,32 @@ class Budget:
             return self.seconds - now_s >= needed_s
         return self.trials - tried >= ALGORITHMS_ROUNDS * self.round_size * tasks
 
-    def algorithms(self, *, tasks: int, own: int, elsewhere: int, now_s: float) -> Part:
+    def is_worth_composing(self, *, share: float, now_s: float) -> bool:
+        """Say whether other algorithms may gain what composing the program takes; always in a run by trials.
+
+        Args:
+            share: Share of the program's time that they are for, 0 to 1.
+            now_s: Seconds on the run's clock.
+        """
+        if self.trials is not None:
+            return True
+        return _algorithms_share(share) * (self.seconds - now_s) >= COMPOSING * self.begun_s
+
+    def algorithms(self, *, share: float, tasks: int, own: int, elsewhere: int, now_s: float) -> Part:
         """Return the part in which the tasks are searched in which other algorithms differ from a program's own.
 
         Args:
-            tasks: How many these are.
+            share: Share of the program's time that the algorithms are for, 0 to 1.
+            tasks: How many these tasks are.
             own: Candidates tried so far on the program.
             elsewhere: Candidates tried so far on the other programs.
             now_s: Seconds on the run's clock.
         """
+        spent, most = _algorithms_share(share), ALGORITHMS_CANDIDATES * tasks
         if self.trials is None:
-            return Part(
-                self.round_size, None, self._until_s(ALGORITHMS_SHARE, now_s), own + ALGORITHMS_CANDIDATES * tasks
-            )
-        share = int(ALGORITHMS_SHARE * (self.trials - own - elsewhere))
-        return Part(self.round_size, own + min(share, ALGORITHMS_CANDIDATES * tasks))
+            return Part(self.round_size, None, self._until_s(spent, now_s), own + most)
+        left = int(spent * (self.trials - own - elsewhere))
+        return Part(self.round_size, own + min(max(left, self.round_size), most))
 
     def calling_thread(self, *, tasks: int, elsewhere: int, now_s: float) -> Part:
         """Return the part in which a program that became short is searched in the thread that calls: a round per task.
@@ -326,6 +344,11 @@ class Budget:
         if self.trials is None:
             return max(0.0, self.seconds - now_s)
         return here_s / tried * max(0, self.trials - tried) if tried else None
+
+
+def _algorithms_share(share: float) -> float:
+    """Return the share of what is left, 0 to 1, that goes to algorithms for a share of the program's time."""
+    return min(ALGORITHMS_SHARE, ALGORITHMS_WEIGHT * share)
 
 
 def _rung_share(explored: int) -> float:

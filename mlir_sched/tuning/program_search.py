@@ -15,6 +15,7 @@ from mlir_sched.outcome import Timing
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import GradientScheduler
+from mlir_sched.search.similar_tasks import seconds_at_best_rates
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
@@ -189,6 +190,15 @@ class ProgramSearch:
     def call_s(self) -> dict[str, float]:
         """Return the seconds per call of every task under search, with its best script so far, by task key."""
         return {search.task.key: search.history.seconds_per_call() for search in self.searches}
+
+    def reachable_s(self) -> dict[str, float]:
+        """Return the seconds per call that every task under search would take at the best rates of all, by task key."""
+        alike = [
+            (search.demand and replace(search.demand, family=""), search.history.seconds_per_call())
+            for search in self.searches
+        ]
+        at_best = zip(self.searches, alike, seconds_at_best_rates(alike), strict=True)
+        return {search.task.key: reachable_s or now_s for search, (_, now_s), reachable_s in at_best}
 
     def unsearched(self) -> dict[str, str]:
         """Return why tasks are not searched, by key."""

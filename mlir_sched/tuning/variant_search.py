@@ -240,7 +240,11 @@ class VariantSearch:
         differing = frozenset[str]().union(*(alternative.keys for alternative in found))
         program.widen([task for alternative in found for task in alternative.made], differing)
         tasks, now_s = len(differing.intersection(task.key for task in program.tasks)), self.run.clock.spent_s()
-        yield program, self.run.budget.algorithms(tasks=tasks, own=program.tried, elsewhere=elsewhere, now_s=now_s)
+        share, own = self.algorithms.share, program.tried
+        yield (
+            program,
+            self.run.budget.algorithms(share=share, tasks=tasks, own=own, elsewhere=elsewhere, now_s=now_s),
+        )
         composed = self.algorithms.composed(program, found)
         self._take_place(program, composed or program.narrowed(program.built))
 

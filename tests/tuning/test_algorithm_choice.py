@@ -181,15 +181,12 @@ def test_an_algorithm_with_an_unmeasured_dispatch_is_left_out(
 def test_an_algorithm_for_a_light_part_is_not_tried(
     search: Callable[..., SearchResult], monkeypatch: pytest.MonkeyPatch, share: float, tried: bool
 ) -> None:
-    call_s = share * PROGRAM.measured.median_s / DIRECT.weight
-    monkeypatch.setattr("mlir_sched.tuning.program_search.ProgramSearch.call_s", lambda _: {DIRECT.key: call_s})
-    monkeypatch.setattr(
-        "mlir_sched.tuning.program_search.ProgramSearch.expected_s", lambda _: PROGRAM.measured.median_s
-    )
+    call_s = {REST.key: (1 - share) / REST.weight, DIRECT.key: share / DIRECT.weight}
+    monkeypatch.setattr("mlir_sched.tuning.program_search.ProgramSearch.reachable_s", lambda _: call_s)
     evaluator = speedups(10.0)
     found = search(evaluator, Planned())
-    assert found.best.built is PROGRAM
-    assert found.left_out == {NAME: NOT_MEASURED if tried else LIGHT}
+    assert found.best.built is (COMPOSED if tried else PROGRAM)
+    assert found.left_out == ({} if tried else {NAME: LIGHT})
     assert ("products" in evaluator.measured) is tried
 
 
@@ -225,6 +222,21 @@ def test_by_time_algorithms_are_tried_where_time_is_left(left_s: float, afforded
     budget = Budget(8, None, seconds=100.0 + left_s, begun_s=20.0)
     assert budget.affords_algorithms(tried=40, tasks=5, now_s=100.0) is afforded  # 2 s per candidate
     assert not budget.affords_algorithms(tried=0, tasks=5, now_s=100.0)  # what a candidate takes is not known
-    part = budget.algorithms(tasks=3, own=5, elsewhere=7, now_s=100.0)
+    part = budget.algorithms(share=0.4, tasks=3, own=5, elsewhere=7, now_s=100.0)
     assert (part.until_s, part.most) == (100.0 + left_s / 2, 5 + 3 * ALGORITHMS_CANDIDATES)
     assert [part.next_round(Standing(tried, 100.0, 3, reached=True, begun=False)) for tried in (5, 50, 53)] == [8, 3, 0]
+
+
+def test_algorithms_for_little_of_the_time_get_little_of_what_is_left() -> None:
+    by_time, by_trials = Budget(8, None, seconds=200.0, begun_s=20.0), Budget(8, 205)
+    for share, part in ((0.1, 0.2), (0.25, 0.5), (0.9, 0.5)):
+        found = by_time.algorithms(share=share, tasks=30, own=5, elsewhere=0, now_s=100.0)
+        assert found.until_s == pytest.approx(100.0 + 100.0 * part)
+        assert by_trials.algorithms(share=share, tasks=30, own=5, elsewhere=0, now_s=0.0).trials == 5 + 200 * part
+    assert by_trials.algorithms(share=0.01, tasks=30, own=5, elsewhere=0, now_s=0.0).trials == 5 + 8, "a round at least"
+
+
+@pytest.mark.parametrize(("share", "worth"), [(0.04, False), (0.06, True)])
+def test_a_program_is_composed_where_its_algorithms_may_gain_what_that_takes(share: float, worth: bool) -> None:
+    assert Budget(8, None, seconds=200.0, begun_s=20.0).is_worth_composing(share=share, now_s=100.0) is worth
+    assert Budget(8, 64).is_worth_composing(share=share, now_s=100.0)
