@@ -25,6 +25,7 @@ from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.joined_images import JoinedImages
 from mlir_sched.program.rewrites.linalg_ops import collapse, expand
 from mlir_sched.program.rewrites.packed_product import MATMULS, ProductSite, packed, pays, product
+from mlir_sched.program.rewrites.patch_products import PatchProducts
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.reshaped_padding import EXPAND
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
@@ -36,8 +37,9 @@ from mlir_sched.targets.kind import DEFAULT
 class PackedWeights(OpRewrite[ProductSite]):
     """Packs constant weights of convolutions and matrix products in blocks of columns.
 
-    Products of a batch of matrices with the same weights are one product first (:mod:`.unbatched_products`), and images
-    that are joined for a convolution lie one behind the other (:mod:`.joined_images`).
+    Before, products of a batch of matrices with the same weights become one product (:mod:`.unbatched_products`),
+    convolutions of patches that do not overlap become products (:mod:`.patch_products`), and images that are joined for
+    a convolution are put one behind the other (:mod:`.joined_images`).
     """
 
     name = "packed_weights"
@@ -72,7 +74,7 @@ class PackedWeights(OpRewrite[ProductSite]):
 def _after(program: ir.Module) -> tuple[list[tuple[ProgramRewrite, ir.Module]], ir.Module]:
     """Return the rewrites that come before, each with the program that it sees, and the program after them."""
     found = list[tuple[ProgramRewrite, ir.Module]]()
-    for rewrite in (UnbatchedProducts(), JoinedImages()):
+    for rewrite in (UnbatchedProducts(), PatchProducts(), JoinedImages()):
         if rewrite.applies(program):
             found.append((rewrite, program))
             program = rewritten(rewrite, program)
