@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
-from mlir_sched.emission.acceptance import MIN_GAIN, is_disturbed, why_no_gain
+from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.outcome import Timing, as_untuned
@@ -33,9 +33,9 @@ LIGHT_SHARE = 0.02
 """Share of the time of all tasks, with the best candidates so far, below which a task takes little of the program's."""
 LIGHT_BUDGET_S = 0.25
 """Most seconds of sampling per script of such a task, fewest pairs apart; the others have those of the options."""
-REPORTING = 0.7
-"""Time for the script of a task to be compiled and reported, relative to the time for choosing the script (ResNet-50 on
-two cores of an Emerald Rapids: 2.5 s and 3.6 s)."""
+REPORTING_S = 1.8
+"""Seconds that the report on a chosen script takes beyond one on a script that was taken without a choice, as more
+samples are taken. Source: ResNet-50 on two cores of an Emerald Rapids, 2.5 s and 0.7 s."""
 FIRST_CHOICE_S, TAKING_S = 4.0, 1.5
 """Seconds for a choice, and for a task without a choice, whose script is compiled and reported, before any were timed.
 Source: a T5 encoder on a core of a Zen 4, 7 s and 1 s; ResNet-50, 0.7 s for the second."""
@@ -180,7 +180,7 @@ class _Pace:
         """Say whether one more task may have a choice after ``decided`` others, so that all scripts can be reported."""
         spent_s = time.monotonic() - self.start
         choice_s = spent_s / decided if decided else FIRST_CHOICE_S
-        rest_s = REPORTING * choice_s * (decided + 1) + sum(self.taking_s[decided + 1 :])
+        rest_s = REPORTING_S * (decided + 1) + sum(self.taking_s)
         return spent_s + choice_s + rest_s < self.seconds
 
 
@@ -258,20 +258,39 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
         return taken
     records, scripts = [records[rank] for rank in compared], [scripts[rank] for rank in compared]
     (compiled,) = code.of([(search.task, records, scripts)])
-    try:
-        found = _fastest(search.task, compiled, runner)
-    except BaselineError as error:
-        return f"the finalists could not be measured: {reason(str(error))}"
-    if isinstance(found, str):
-        return found
-    timing, best = found
-    if why := why_no_gain(timing):
-        return why
+    best = _fastest_of(search.task, compiled, runner) if timings[0].ratio_low >= UNDISPUTED else None
+    if best is None:
+        try:
+            found = _fastest(search.task, compiled, runner)
+        except BaselineError as error:
+            return f"the finalists could not be measured: {reason(str(error))}"
+        if isinstance(found, str):
+            return found
+        timing, best = found
+        if why := why_no_gain(timing):
+            return why
     return _Choice(entry, records[best], scripts[best], (compiled[0], compiled[best + 1]))
 
 
+def _fastest_of(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> int | None:
+    """Return the index of the fastest of the scripts, which are timed in turns with the first of them.
+
+    For scripts that are without doubt faster than the untuned code: a pair with code that is ten times as slow takes
+    five times as long as a pair of two scripts, and says less about which of these is faster.
+
+    Returns:
+        None where the first script fails.
+    """
+    try:
+        _, results = measure_compiled(task, compiled[1:], range(len(compiled) - 2), runner)
+    except BaselineError:
+        return None
+    ratios = [1.0, *(result.timing.ratio if result.timing else 0.0 for result in results)]
+    return ratios.index(max(ratios))
+
+
 def _fastest(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> tuple[Timing, int] | str:
-    """Return the fastest of the scripts in a session, with its index; or why there is none.
+    """Return the fastest of the scripts in a session with the untuned code, with its index; or why there is none.
 
     Where the session is too noisy to show that a script is faster which is far faster by its median, another session
     decides about this script.

@@ -18,15 +18,16 @@ from mlir_sched.emission import finalists
 from mlir_sched.emission.finalists import Finalists, choose_finalists
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.runner import RunnerOptions, RunResult
+from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.kept_code import FINALISTS, KeptCode
 from mlir_sched.tuning.task_search import TaskSearch
 
-SEARCHED = timing(2.0)
-"""The timing of every candidate during the search."""
+SEARCHED = timing(2.0, width=0.6)
+"""The timing of every candidate during the search: a gain that another session has to confirm."""
+CRASH = Failure(FailureClass.RUN_CRASH, "killed by SIGSEGV")
 
 
 def record(trace: Trace, script: str, searched: Timing = SEARCHED) -> Record:
@@ -56,10 +57,17 @@ class Searched:
 
 @dataclass
 class Sessions:
-    """Timings of scripts, session by session, in place of measurements."""
+    """Timings of scripts, session by session, in place of measurements.
 
-    ratios: Sequence[Sequence[Timing | Failure]]
+    Attributes:
+        ratios: Per session what becomes of the scripts, or what is wrong with the code that they are compared with.
+        compiled: The scripts that were compiled.
+        baselines: Per session the code that scripts are compared with; that of the untuned code is -1.
+    """
+
+    ratios: Sequence[Sequence[Timing | Failure] | BaselineError]
     compiled: list[str] = field(default_factory=list)
+    baselines: list[str] = field(default_factory=list)
 
     def compile(
         self,
@@ -78,10 +86,13 @@ class Sessions:
         ]
 
     def measure(
-        self, task: Task, compiled: object, chosen: Sequence[int], runner: object
+        self, task: Task, compiled: Sequence[CompileResult], chosen: Sequence[int], runner: object
     ) -> tuple[Timing, list[RunResult]]:
-        del task, compiled, runner
+        del task, runner
+        self.baselines.append(compiled[0].code)
         session, *self.ratios = self.ratios
+        if isinstance(session, BaselineError):
+            raise session
         found = [session[index] for index in chosen]
         return timing(1.0), [RunResult(None, f) if isinstance(f, Failure) else RunResult(f, None) for f in found]
 
@@ -161,7 +172,7 @@ def test_what_the_search_showed_to_gain_nothing_is_not_measured_again(
 def test_only_candidates_that_may_be_the_fastest_are_measured_again(
     second: Timing, sessions: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = Sessions([[timing(1.9), timing(1.8)], [timing(1.7)]][-sessions:])
+    session = Sessions([[timing(0.9)], [timing(1.7)]][-sessions:])
     (winner,) = finalists_of(session, traces, monkeypatch, (timing(2.0), second)).winners.values()
     assert (winner.trace, winner.timing.ratio) == (traces[0], 1.7)
     assert len(session.compiled) == sessions
@@ -273,6 +284,31 @@ def test_another_session_decides_where_noise_hides_a_large_gain(
     found = finalists_of(sessions, traces, monkeypatch)
     assert [winner.trace for winner in found.winners.values()] == ([traces[1]] if chosen else [])
     assert [why.startswith("no gain") for why in found.reasons.values()] == ([] if chosen else [True])
+
+
+SURE = [timing(2.0), timing(1.9)]
+"""Timings of the search that leave no doubt about a gain, only about which script gains most."""
+
+
+@pytest.mark.parametrize(("rival", "best"), [(timing(1.1), 1), (timing(0.9), 0), (CRASH, 0)])
+def test_scripts_that_gain_without_doubt_are_compared_with_each_other(
+    rival: Timing | Failure, best: int, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([[rival], [timing(1.9)]])
+    (winner,) = finalists_of(sessions, traces, monkeypatch, SURE).winners.values()
+    assert winner.trace == traces[best]
+    assert winner.code == f"code {best}"
+    assert winner.timing.ratio == 1.9, "the script is reported with its ratio to the untuned code"
+    assert sessions.baselines == ["code 0", "code -1"]
+
+
+def test_where_the_best_script_of_the_search_fails_the_others_are_compared_with_the_untuned_code(
+    traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions([BaselineError("it crashes"), [CRASH, timing(1.8)], [timing(1.7)]])
+    (winner,) = finalists_of(sessions, traces, monkeypatch, SURE).winners.values()
+    assert winner.trace == traces[1]
+    assert winner.timing.ratio == 1.7
 
 
 @pytest.mark.parametrize("repeated", [0, 1])
