@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
@@ -35,7 +35,8 @@ LIGHT_BUDGET_S = 0.25
 """Most seconds of sampling per script of such a task, fewest pairs apart; the others have those of the options."""
 REPORTING_S = 1.8
 """Seconds that the report on a chosen script takes beyond one on a script that was taken without a choice, as more
-samples are taken. Source: ResNet-50 on two cores of an Emerald Rapids, 2.5 s and 0.7 s."""
+samples are taken; not in a run by time where the search leaves no doubt that the script gains. Source: ResNet-50 on two
+cores of an Emerald Rapids, 2.5 s and 0.7 s."""
 FIRST_CHOICE_S, TAKING_S = 4.0, 1.5
 """Seconds for a choice, and for a task without a choice, whose script is compiled and reported, before any were timed.
 Source: a T5 encoder on a core of a Zen 4, 7 s and 1 s; ResNet-50, 0.7 s for the second."""
@@ -94,7 +95,8 @@ def choose_finalists(
 
     Tasks that take little of the program's time have one finalist each, which is measured briefly and only to be
     reported. This comes first, as it shows what it takes. Then come the choices, for the heaviest tasks first. Once
-    ``seconds`` leave no time for a choice, all further tasks are treated as those that take little.
+    ``seconds`` leave no time for a choice, all further tasks are treated as those that take little. Within limited
+    ``seconds``, what gains without doubt is reported briefly, too.
 
     Args:
         searches: The tasks' searches.
@@ -110,16 +112,20 @@ def choose_finalists(
     least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
     heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
     light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
+    brief = options.within(LIGHT_BUDGET_S)
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
         code = _Code(pool, kept or KeptCode())
-        found = _taken(light, options, code)
+        found = _reported(_take_all(light, code), brief, code)
         pace = _Pace.after(len(light), start, seconds, [entry.search.history.untuned.median_s for entry in heavy])
         with Runner(options) as runner:
             for entry in heavy:
-                if not pace.has_time(len(decided)):
+                if not pace.has_time(len(decided), _doubtful(decided)):
                     break
                 decided[entry.search.task.key] = _decide(entry, code, runner)
-        found |= _reported(decided, options, code) | _taken(heavy[len(decided) :], options, code)
+        doubtful = decided if seconds == math.inf else _doubtful(decided)
+        sure = {key: choice for key, choice in decided.items() if key not in doubtful}
+        taken = _take_all(heavy[len(decided) :], code)
+        found |= _reported(doubtful, options, code) | _reported({**sure, **taken}, brief, code)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -176,11 +182,16 @@ class _Pace:
         taking_s = (now - start) / light if light else TAKING_S
         return _Pace(now, seconds - (now - start), [taking_s + UNTUNED_CALLS * call_s for call_s in untuned_s])
 
-    def has_time(self, decided: int) -> bool:
-        """Say whether one more task may have a choice after ``decided`` others, so that all scripts can be reported."""
+    def has_time(self, decided: int, doubtful: Collection[str]) -> bool:
+        """Say whether one more task may have a choice, so that all scripts can be reported.
+
+        Args:
+            decided: Tasks that had a choice.
+            doubtful: Those whose report takes more time.
+        """
         spent_s = time.monotonic() - self.start
         choice_s = spent_s / decided if decided else FIRST_CHOICE_S
-        rest_s = REPORTING_S * (decided + 1) + sum(self.taking_s)
+        rest_s = REPORTING_S * (len(doubtful) + 1) + sum(self.taking_s)
         return spent_s + choice_s + rest_s < self.seconds
 
 
@@ -210,6 +221,11 @@ class _Choice:
     script: str
     compiled: Sequence[CompileResult]
     next: int = FINALISTS
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the search leaves no doubt that the script gains."""
+        return _is_sure(_timing(self.record))
 
 
 @dataclass(frozen=True)
@@ -258,7 +274,7 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
         return taken
     records, scripts = [records[rank] for rank in compared], [scripts[rank] for rank in compared]
     (compiled,) = code.of([(search.task, records, scripts)])
-    best = _fastest_of(search.task, compiled, runner) if timings[0].ratio_low >= UNDISPUTED else None
+    best = _fastest_of(search.task, compiled, runner) if _is_sure(timings[0]) else None
     if best is None:
         try:
             found = _fastest(search.task, compiled, runner)
@@ -309,6 +325,11 @@ def _fastest(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> t
     return timing, best
 
 
+def _is_sure(timing: Timing) -> bool:
+    """Say whether a candidate is faster than the untuned code without doubt."""
+    return timing.ratio_low >= UNDISPUTED
+
+
 def _rivals(timings: Sequence[Timing]) -> list[int]:
     """Return the ranks of the candidates that may be as fast as the first, the fastest of the search."""
     best, *others = timings
@@ -338,9 +359,9 @@ def _take_all(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str
     }
 
 
-def _taken(entries: Sequence[_Entry], options: RunnerOptions, code: _Code) -> dict[str, Winner | str]:
-    """Return the scripts of tasks as the search judged them, by key, measured briefly to be reported; or why not."""
-    return _reported(_take_all(entries, code), options.within(LIGHT_BUDGET_S), code)
+def _doubtful(decided: Mapping[str, _Choice | str]) -> dict[str, _Choice | str]:
+    """Return the chosen scripts whose gain the search leaves in doubt, by task key."""
+    return {key: choice for key, choice in decided.items() if isinstance(choice, _Choice) and not choice.is_sure}
 
 
 def _timing(record: Record) -> Timing:

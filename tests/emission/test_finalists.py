@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -230,6 +231,24 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     assert not sessions.ratios
 
 
+@pytest.mark.parametrize(("searched", "seconds"), [(timing(2.0), 100.0), (timing(2.0), math.inf), (SEARCHED, 100.0)])
+def test_within_limited_time_a_script_that_gains_without_doubt_is_reported_briefly(
+    searched: Timing, seconds: float, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets: list[float] = []
+
+    class Runner(Nothing):
+        def __init__(self, options: RunnerOptions) -> None:
+            budgets.append(options.racing.budget_s)
+
+    replace_processes(monkeypatch, Sessions([[timing(1.5)] * 2, [timing(1.5)]]), Runner)
+    searches = Searched(task_of("matmul", DISPATCH), SPACE, [record(trace, "", searched) for trace in traces])
+    found = choose_finalists([cast("TaskSearch", searches)], RunnerOptions.final("local"), seconds)
+    assert len(found.winners) == 1
+    brief = searched is not SEARCHED and seconds < math.inf
+    assert budgets == [1.0, finalists.LIGHT_BUDGET_S if brief else 1.0]
+
+
 @pytest.mark.parametrize(("untuned_s", "has_time"), [(1e-3, True), (0.1, False)])
 def test_there_is_time_for_a_choice_where_all_other_scripts_can_be_taken_afterwards(
     untuned_s: float, has_time: bool
@@ -238,7 +257,7 @@ def test_there_is_time_for_a_choice_where_all_other_scripts_can_be_taken_afterwa
     pace = finalists._Pace.after(10, start - 1.0, 31.0, [untuned_s] * 30)
     assert pace.seconds == pytest.approx(30.0, abs=0.5)
     assert pace.taking_s[0] == pytest.approx(0.1 + finalists.UNTUNED_CALLS * untuned_s, abs=0.05)
-    assert pace.has_time(0) == has_time
+    assert pace.has_time(0, ()) == has_time
 
 
 def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: pytest.MonkeyPatch) -> None:
