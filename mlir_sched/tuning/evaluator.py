@@ -1,11 +1,14 @@
-"""Evaluates candidates of a task: compile, prove applied, check the numbers, time against the untuned code."""
+"""Evaluates candidates of a task: compile, prove applied, check the numbers, time against the untuned code.
+
+Where the untuned code is slow, a script stands for it (:mod:`.yardstick`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
@@ -16,7 +19,7 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
-from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
@@ -25,6 +28,7 @@ from mlir_sched.tuning.kept_code import KeptCode
 from mlir_sched.tuning.lookahead import Lookahead
 from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.untuned_code import UntunedCode
+from mlir_sched.tuning.yardstick import Yardsticks
 
 
 class UntunedError(MlirSchedError):
@@ -130,6 +134,7 @@ class CompileAndRun:
         self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
         self._untuned_code = UntunedCode(self._pool)
         self._baselines: dict[str, _Baseline] = {}
+        self._yardsticks = Yardsticks()
         self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
         self._lookahead = Lookahead()
 
@@ -158,9 +163,9 @@ class CompileAndRun:
         distinct = sorted(first.values())
         if not distinct:
             return
-        baseline, checks = self._baseline(task), checks_for_dispatch(task.dispatch)
+        baseline = self._baseline(task)
         with self._compiling_ahead.beside(self._compile_upcoming):
-            _, runs = self._runner.measure(baseline.program, [programs[index] for index in distinct], checks)
+            runs = self._measured(task, baseline, [programs[index] for index in distinct])
         by_hash: dict[str, Outcome] = {}
         for index, run in zip(distinct, runs, strict=True):
             code = compiled[index]
@@ -207,6 +212,23 @@ class CompileAndRun:
         yield from known.items()
         missing = [index for index in range(len(scripts)) if index not in known]
         yield from ((missing[i], result) for i, result in self._code_of(task, [scripts[index] for index in missing]))
+
+    def _measured(self, task: Task, baseline: _Baseline, programs: Sequence[Program]) -> Sequence[RunResult]:
+        """Check and time programs of a task; their ratios are relative to the untuned code."""
+        assert task.dispatch is not None
+        assert baseline.outcome.timing is not None
+        checks, yardstick = checks_for_dispatch(task.dispatch), self._yardsticks.of(task)
+        if yardstick is not None:
+            with suppress(BaselineError):
+                _, runs = self._runner.measure(yardstick.program, programs, checks)
+                return [replace(run, timing=run.timing and run.timing.scaled(yardstick.ratio)) for run in runs]
+            self._yardsticks.drop(task)
+        _, runs = self._runner.measure(baseline.program, programs, checks)
+        timed = [(run.timing, program) for run, program in zip(runs, programs, strict=True) if run.timing is not None]
+        if timed:
+            timing, program = max(timed, key=lambda found: found[0].ratio)
+            self._yardsticks.offer(task, program, timing, baseline.outcome.timing)
+        return runs
 
     def _compile_upcoming(self, stopped: Callable[[], bool]) -> None:
         """Compile what follows the current call of :meth:`evaluate`."""

@@ -1,0 +1,124 @@
+"""Where the untuned code of a task is slow, its candidates are timed in turns with a fast script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from emission_cases import DISPATCH, timing
+from replayed_run import task_of
+
+from mlir_sched.compiler import CompileResult
+from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.outcome import Timing
+from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.tuning.evaluator import CompileAndRun
+from mlir_sched.tuning.yardstick import FAST, SLOW_S
+
+TASK = task_of("matmul", DISPATCH)
+UNTUNED = b"untuned"
+
+
+@dataclass
+class Machine:
+    """Programs with times in place of measurements.
+
+    Attributes:
+        seconds: Seconds per call by program.
+        broken: A program that fails as a baseline.
+        baselines: What programs were timed with, session by session.
+    """
+
+    seconds: dict[bytes, float]
+    broken: bytes = b""
+    baselines: list[bytes] = field(default_factory=list)
+
+    def measure(self, baseline: Any, candidates: Sequence[Any], checks: object) -> tuple[Timing, Sequence[RunResult]]:
+        del checks
+        self.baselines.append(baseline.vmfb)
+        if baseline.vmfb == self.broken:
+            raise BaselineError("it crashes")
+        unit_s = self.seconds[baseline.vmfb]
+        return self._timing(unit_s, unit_s), [self._result(unit_s, candidate.vmfb) for candidate in candidates]
+
+    def _result(self, unit_s: float, vmfb: bytes) -> RunResult:
+        if vmfb not in self.seconds:
+            return RunResult(None, Failure(FailureClass.WRONG_RESULT, "3 of 9 elements are too far off"))
+        return RunResult(self._timing(unit_s, self.seconds[vmfb]), None, verified=True)
+
+    @staticmethod
+    def _timing(unit_s: float, own_s: float) -> Timing:
+        return replace(timing(unit_s / own_s), median_s=own_s)
+
+
+@dataclass
+class Pool:
+    """Compiles a script to its own text."""
+
+    workers: int = 1
+
+    def compile(self, source: str, scripts: Sequence[str | None], constants: object = ()) -> Any:
+        del source, constants
+        for index, script in enumerate(scripts):
+            vmfb = UNTUNED if script is None else script.encode()
+            yield index, CompileResult(vmfb, None, vmfb.decode(), 0.1)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def evaluate(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that evaluates rounds of scripts on a machine, and returns the ratios of the last round."""
+
+    def run(machine: Machine, *rounds: Sequence[str]) -> list[float | None]:
+        monkeypatch.setattr("mlir_sched.tuning.evaluator.CompilerPool", lambda *_, **__: Pool())
+        monkeypatch.setattr(Runner, "measure", lambda _, *arguments: machine.measure(*arguments))
+        monkeypatch.setattr(Runner, "spare_cores", lambda _: ())
+        with CompileAndRun(()) as evaluator:
+            for scripts in rounds:
+                outcomes = dict(evaluator.evaluate(TASK, scripts, {}))
+        found = [outcomes[index].timing for index in range(len(scripts))]
+        return [each.ratio if each else None for each in found]
+
+    return run
+
+
+SLOW = {UNTUNED: 0.1, b"a": 0.02, b"b": 0.01, b"c": 0.04, b"d": 0.005}
+"""Seconds per call of untuned code that is slow, and of four scripts."""
+
+
+def test_after_the_first_round_the_best_script_is_what_candidates_are_timed_with(evaluate: Any) -> None:
+    machine = Machine(SLOW)
+    assert evaluate(machine, ["a", "b", "wrong"], ["c", "d", "wrong"]) == pytest.approx([2.5, 20.0, None])
+    assert evaluate(Machine(SLOW), ["a", "b"], ["d"], ["c"]) == pytest.approx([2.5])
+    assert machine.baselines == [UNTUNED, UNTUNED, b"b"], "first for its own time"
+
+
+def test_a_faster_script_does_not_take_its_place(evaluate: Any) -> None:
+    machine = Machine(SLOW)
+    evaluate(machine, ["b"], ["d"], ["a"])
+    assert machine.baselines[1:] == [UNTUNED, b"b", b"b"]
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        {UNTUNED: 0.1, b"a": 0.101 / FAST, b"b": 0.01},
+        {UNTUNED: SLOW_S / 2, b"a": SLOW_S / 40, b"b": 1.0},
+        {UNTUNED: 0.1, b"b": 0.01},
+    ],
+    ids=["a gain that is not large", "untuned code that is not slow", "a script that is wrong"],
+)
+def test_otherwise_candidates_are_timed_with_the_untuned_code(seconds: dict[bytes, float], evaluate: Any) -> None:
+    machine = Machine(seconds)
+    evaluate(machine, ["a"], ["b"])
+    assert machine.baselines[1:] == [UNTUNED, UNTUNED]
+
+
+def test_where_the_script_fails_the_untuned_code_takes_its_place_again(evaluate: Any) -> None:
+    machine = Machine(SLOW, broken=b"b")
+    assert evaluate(machine, ["a", "b"], ["c"], ["d"]) == pytest.approx([20.0])
+    assert machine.baselines[1:] == [UNTUNED, b"b", UNTUNED, UNTUNED]
