@@ -222,11 +222,6 @@ class _Choice:
     compiled: Sequence[CompileResult]
     next: int = FINALISTS
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the search leaves no doubt that the script gains."""
-        return _is_sure(_timing(self.record))
-
 
 @dataclass(frozen=True)
 class _Code:
@@ -359,9 +354,10 @@ def _take_all(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str
     }
 
 
-def _doubtful(decided: Mapping[str, _Choice | str]) -> dict[str, _Choice | str]:
+def _doubtful(decided: Mapping[str, _Choice | str]) -> dict[str, _Choice]:
     """Return the chosen scripts whose gain the search leaves in doubt, by task key."""
-    return {key: choice for key, choice in decided.items() if isinstance(choice, _Choice) and not choice.is_sure}
+    chosen = {key: choice for key, choice in decided.items() if isinstance(choice, _Choice)}
+    return {key: choice for key, choice in chosen.items() if not _is_sure(_timing(choice.record))}
 
 
 def _timing(record: Record) -> Timing:

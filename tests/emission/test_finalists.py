@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -103,14 +103,19 @@ def traces() -> list[Trace]:
     return [SPACE.sample(np.random.default_rng(seed)) for seed in range(2)]
 
 
-def replace_processes(
-    monkeypatch: pytest.MonkeyPatch, sessions: Sessions, runner: Callable[[RunnerOptions], Nothing] = Nothing
-) -> None:
-    """Have nothing started, and the sessions' timings taken."""
+def replace_processes(monkeypatch: pytest.MonkeyPatch, sessions: Sessions) -> list[float]:
+    """Have nothing started, and the sessions' timings taken; return the budget of every runner that is opened."""
+    budgets: list[float] = []
+
+    class Runner(Nothing):
+        def __init__(self, options: RunnerOptions) -> None:
+            budgets.append(options.racing.budget_s)
+
     monkeypatch.setattr(finalists, "CompilerPool", Nothing)
-    monkeypatch.setattr(finalists, "Runner", runner)
+    monkeypatch.setattr(finalists, "Runner", Runner)
     monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
     monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
+    return budgets
 
 
 def finalists_of(
@@ -211,14 +216,8 @@ def test_a_candidate_slower_than_the_untuned_code_is_not_measured_again_for_its_
 def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    budgets: list[float] = []
-
-    class Runner(Nothing):
-        def __init__(self, options: RunnerOptions) -> None:
-            budgets.append(options.racing.budget_s)
-
     sessions = Sessions([[timing(1.5)], [timing(1.5)] * 3, [timing(1.5)]])
-    replace_processes(monkeypatch, sessions, Runner)
+    budgets = replace_processes(monkeypatch, sessions)
     drawn = [SPACE.sample(np.random.default_rng(seed)) for seed in range(4)]
     records = [record(trace, "") for trace in drawn]
     task = task_of("matmul", DISPATCH)
@@ -235,13 +234,7 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
 def test_within_limited_time_a_script_that_gains_without_doubt_is_reported_briefly(
     searched: Timing, seconds: float, traces: list[Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budgets: list[float] = []
-
-    class Runner(Nothing):
-        def __init__(self, options: RunnerOptions) -> None:
-            budgets.append(options.racing.budget_s)
-
-    replace_processes(monkeypatch, Sessions([[timing(1.5)] * 2, [timing(1.5)]]), Runner)
+    budgets = replace_processes(monkeypatch, Sessions([[timing(1.5)] * 2, [timing(1.5)]]))
     searches = Searched(task_of("matmul", DISPATCH), SPACE, [record(trace, "", searched) for trace in traces])
     found = choose_finalists([cast("TaskSearch", searches)], RunnerOptions.final("local"), seconds)
     assert len(found.winners) == 1

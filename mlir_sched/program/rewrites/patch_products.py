@@ -17,10 +17,8 @@ from iree.compiler.dialects import linalg
 from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.convolution_ops import PLANE_FIRST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import added, barrier, collapse, expand, transposed, zeros
+from mlir_sched.program.rewrites.packed_product import BLOCKS
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
-
-MIN_FILTERS = 16
-"""Filters below which there is no block of columns to pack."""
 
 
 class PatchProducts(OpRewrite[OpSite]):
@@ -29,7 +27,7 @@ class PatchProducts(OpRewrite[OpSite]):
     name = "patch_products"
 
     def sites(self, program: ir.Module) -> list[OpSite]:
-        """Return the convolutions, channels first, whose windows tile one image."""
+        """Return the convolutions, channels first, whose windows tile one image, with filters enough for a block."""
         return [OpSite(op) for op in walk(program.operation) if op.name == PLANE_FIRST and _has_patches(op)]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
@@ -53,4 +51,4 @@ def _has_patches(op: Any) -> bool:
     window = list(taps[2:])
     tiles = [pixels * size for pixels, size in zip(result[2:], window, strict=True)] == list(image[2:])
     single = image[0] == 1 and prod(window) > 1 and dilations_of(op, 2) == [1, 1]
-    return single and tiles and strides_of(op, 2) == window and result[1] >= MIN_FILTERS
+    return single and tiles and strides_of(op, 2) == window and result[1] >= BLOCKS[-1]
