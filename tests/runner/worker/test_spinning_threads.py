@@ -30,16 +30,22 @@ time.sleep(60)
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not tell who waits for a core")
 @pytest.mark.parametrize(("program", "expected"), [(LOOP, True), (WORK, False)])
 def test_thread_that_spins_from_the_start_is_demoted(program: str, expected: bool) -> None:
+    """On a busy virtual machine a spinning thread may lose a tenth of its first 60 ms to other machines."""
+    assert any(is_demoted(program) for _ in range(5)) == expected
+
+
+def is_demoted(program: str) -> bool:
+    """Run a program whose main thread starts one other, and say whether this one is demoted."""
     with subprocess.Popen([sys.executable, "-c", program]) as process:
         threads = WatchedThreads(process.pid)
         end = time.monotonic() + 1.5
         while time.monotonic() < end:
             threads.demote_spinning()
             time.sleep(0.005)
-        others = [t.id for t in psutil.Process(process.pid).threads() if t.id != process.pid]
-        demoted = [os.getpriority(os.PRIO_PROCESS, thread) == NICENESS for thread in others]
+        (other,) = (t.id for t in psutil.Process(process.pid).threads() if t.id != process.pid)
+        demoted = os.getpriority(os.PRIO_PROCESS, other) == NICENESS
         process.kill()
-    assert demoted == [expected]
+    return demoted
 
 
 def test_output_and_exit_code_of_a_program_are_kept() -> None:
