@@ -103,6 +103,14 @@ def test_nothing_is_fetched_that_stays_in_the_cache_or_is_used_once(
     assert next_panel(s, mm) is None
 
 
+def test_nothing_is_fetched_where_the_rows_pass_under_one_step_of_the_reduction() -> None:
+    s, _, mm = started(dispatch(product(128, m=64, n=256)))
+    loops = {loop.name: loop for loop in mm.tiled}
+    s.tile(mm.op, {mm.reduction: 4})
+    s.tile(mm.op, {loops["rows"]: 8, loops["columns"]: 16}, order=[loops["columns"], loops["rows"]])
+    assert next_panel(s, mm) is None
+
+
 @pytest.mark.parametrize(
     "payload",
     [matmul(64, 256, 128, "f16", "f32"), batch_matmul_transposed_b(2, 64, 256, 128), matmul(1, 512, 512)],
