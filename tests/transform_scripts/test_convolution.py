@@ -80,6 +80,15 @@ def test_a_padded_image_is_read_where_it_is(space_for: SpaceFor) -> None:
     assert "iree-codegen-vectorize-tensor-pad" in script
 
 
+@pytest.mark.parametrize(("padding", "most"), [((), 512), (((0, 0), (1, 1), (1, 1), (0, 0)), 256)])
+def test_fewer_vectors_are_unrolled_where_each_asks_for_padding(
+    space_for: SpaceFor, padding: tuple[tuple[int, int], ...], most: int
+) -> None:
+    space = space_for(named(NHWC, (1, 18, 18, 64), (3, 3, 64, 64), (1, 16, 16, 64), padding=padding))
+    rng = np.random.default_rng(0)
+    assert most / 2 < max(space.check(space.sample(rng)).notes["unrolled_vectors"] for _ in range(100)) <= most
+
+
 def test_a_pooling_is_a_convolution_without_a_filter(space_for: SpaceFor) -> None:
     space = space_for(Payload(POOLING))
     assert space.sketches == ("convolution",)
