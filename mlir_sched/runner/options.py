@@ -85,6 +85,8 @@ class CheckOptions:
         data_race_calls: Calls of this check or, where programs are timed on several threads, further calls of the first
             check; a data race shows in only some calls.
         data_race_patience_s: Seconds of these calls after which no further call starts.
+        repeated: Whether the first check runs again after the others, and again after timing: a program may keep state
+            between calls.
         hopeless_factor: A candidate that a check shows to be this many times slower than the baseline cannot win: it is
             checked no further, and timed with one pair. If this pair shows it to be faster, it is checked in full.
             Baselines below 2 ms are too short for this.
@@ -93,6 +95,7 @@ class CheckOptions:
     data_race_threads: int = 4
     data_race_calls: int = 4
     data_race_patience_s: float = 5.0
+    repeated: bool = True
     hopeless_factor: float = 4.0
 
 
@@ -187,11 +190,12 @@ class RunnerOptions:
     def roughly(self) -> RunnerOptions:
         """These options for a first look at programs without scripts, which are measured again before they are emitted.
 
-        There is no look for data races: the compiler made the programs without any script. On the CPU, slow programs
-        get few pairs.
+        No check is repeated, and there is no look for data races: the compiler made the programs without any script. On
+        the CPU, slow programs get few pairs.
         """
-        patience_s = min(self.racing.patience_s, FIRST_LOOK_S) if self.is_local else self.racing.patience_s
-        racing, checks = replace(self.racing, patience_s=patience_s), replace(self.checks, data_race_calls=0)
+        racing, checks = self.racing, replace(self.checks, data_race_calls=0, repeated=False)
+        if self.is_local:
+            racing = replace(racing, patience_s=min(racing.patience_s, FIRST_LOOK_S), min_slow_pairs=1)
         return replace(self, racing=racing, checks=checks)
 
     @property

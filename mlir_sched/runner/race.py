@@ -92,7 +92,7 @@ class Race:
 
     def run(self, contenders: Sequence[Contender], *, decide: bool) -> None:
         """Give each contender its pairs, or a failure if it hangs or crashes; rank near-ties too with ``decide``."""
-        self._round(contenders, lambda c: 1 if c.once else FIRST_PAIRS)
+        self._round(contenders, self._first_pairs)
         pool_s = self._racing.budget_s * len(contenders)
         limit_s = self._racing.budget_s
         while active := self._active(contenders, limit_s):
@@ -131,6 +131,9 @@ class Race:
             contender.planned = self._racing.planned_pairs(contender.pair_s)
         contender.pairs += pairs
         contender.call_s = min(contender.call_s, *(pair.own_s for pair in pairs))
+
+    def _first_pairs(self, contender: Contender) -> int:
+        return 1 if contender.once else min(FIRST_PAIRS, self._enough(contender))
 
     def _pairs_of_round(self, contender: Contender) -> int:
         """Return how many pairs fit a round's share of the budget, >= 1; if their number is fixed, a share of it."""

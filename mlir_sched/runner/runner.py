@@ -92,6 +92,7 @@ class Runner:
         self._loaded: dict[int, int] = {}
         self._measurements = 0
         self._hopeless: dict[int, float] = {}
+        self._long: dict[int, float] = {}
 
     def spare_cores(self) -> tuple[int, ...]:
         """Return the cores that other work may use while programs are measured; none where it would disturb them.
@@ -198,7 +199,7 @@ class Runner:
         """Return the failures of the candidates that are not right, by index of the candidate."""
         self._task = protocol.Prepare(baseline, checks)
         self._measurements += 1
-        self._hopeless = {}
+        self._hopeless, self._long = {}, {}
         self._prepare()
         return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
 
@@ -255,10 +256,12 @@ class Runner:
     def _check(self, handle: int, program: Program, *, whole: bool = False) -> Failure | None:
         """Run every check on a program, the first one again, and then on several threads to expose races.
 
-        A program that shows itself hopeless is checked no further, except with ``whole``.
+        How long the calls of a slow program take shows in its checks. A program that shows itself hopeless is checked
+        no further, except with ``whole``.
         """
         assert self._task is not None
-        checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.checks)), 0)]
+        again = (0,) if self.options.checks.repeated else ()
+        checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.checks)), *again)]
         races_s = 0.0
         try:
             self._ensure_loaded(handle, program)
@@ -269,6 +272,7 @@ class Runner:
                 if message := self._client.ask(request, self._check_timeout_s(request)):
                     return Failure(FailureClass.WRONG_RESULT, message)
                 check_s = time.monotonic() - start
+                self._long[handle] = self._call_s_in(check_s)
                 races_s += check_s if number >= len(checks) else 0.0
                 if not whole and (call_s := self._hopeless_s(handle, check_s)):
                     self._hopeless[handle] = call_s
@@ -285,7 +289,13 @@ class Runner:
 
     def _contender(self, handle: int, program: Program) -> Contender:
         """Return a right program that is to be timed; one pair times a hopeless one."""
-        return Contender(handle, program, self._hopeless.get(handle, 0.0), once=handle in self._hopeless)
+        call_s = self._hopeless.get(handle, self._long.get(handle, 0.0))
+        return Contender(handle, program, call_s, once=handle in self._hopeless)
+
+    def _call_s_in(self, check_s: float) -> float:
+        """Return how long the call of a check took, beside the comparison; 0 for less than :data:`LONG_CALL_S`."""
+        call_s = check_s - self._prepared.check_s + self._prepared.call_s
+        return call_s if call_s >= LONG_CALL_S else 0.0
 
     def _hopeless_s(self, handle: int, check_s: float) -> float:
         """Return the rough seconds per call of a program that cannot win, because a check, and then a call, took long.
@@ -305,13 +315,15 @@ class Runner:
         """Check a program after its thousands of calls: the state it keeps between calls may have gone wrong by then.
 
         A hopeless program, which has passed a check and cannot win, is not checked again; a program that only looked
-        hopeless gets all of its checks.
+        hopeless gets all of its checks. Where no check is repeated, this one is not.
         """
         if contender.once:
             if contender.ratio().median * self.options.checks.hopeless_factor <= 1.0:
                 return None
             del self._hopeless[contender.handle]
             return self._check(contender.handle, contender.program, whole=True)
+        if not self.options.checks.repeated:
+            return None
         request = protocol.Verify(contender.handle, 0)
         try:
             self._ensure_loaded(contender.handle, contender.program)

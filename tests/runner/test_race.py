@@ -65,6 +65,12 @@ def test_clear_losers_get_two_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(contenders[1].pairs) >= 6
 
 
+@pytest.mark.parametrize(("call_s", "pairs"), [(2.5, 1), (0.5, 2)])
+def test_a_first_look_at_a_slow_program_is_short(monkeypatch: pytest.MonkeyPatch, call_s: float, pairs: int) -> None:
+    contenders = run(Machine({1: call_s}, monkeypatch), options=RunnerOptions().roughly)
+    assert len(contenders[1].pairs) == pairs
+
+
 def test_programs_slower_than_the_baseline_lose_even_without_a_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(run(Machine({1: 10e-3}, monkeypatch))[1].pairs) == 2
 

@@ -91,6 +91,18 @@ def timing_of(result: RunResult) -> Timing:
     return result.timing
 
 
+def requests_of(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return a list to which every request to a runner's process is added."""
+    asked, ask = list[object](), client.RunnerClient.ask
+
+    def noted(self: client.RunnerClient, request: object, timeout_s: float) -> object:
+        asked.append(request)
+        return ask(self, request, timeout_s)
+
+    monkeypatch.setattr(client.RunnerClient, "ask", noted)
+    return asked
+
+
 def pid_of(runner: Runner) -> int:
     assert runner._client.pid is not None
     return runner._client.pid
@@ -251,6 +263,26 @@ def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
     assert 0 < timing.low_s <= timing.median_s <= timing.high_s
     assert timing.ratio_low <= timing.ratio <= timing.ratio_high
     assert timing.samples >= FAST.racing.min_pairs
+
+
+@pytest.mark.parametrize(("options", "checks"), [(FAST, len(CHECKS) + 2), (FAST.roughly, len(CHECKS))])
+def test_a_first_look_repeats_no_check(
+    matmul: Compiled, monkeypatch: pytest.MonkeyPatch, options: RunnerOptions, checks: int
+) -> None:
+    asked = requests_of(monkeypatch)
+    with Runner(replace(options, checks=replace(options.checks, data_race_calls=0))) as measuring:
+        assert only(measuring, matmul("right"), matmul("right")).verified
+    assert [type(request) for request in asked].count(protocol.Verify) == checks
+
+
+@pytest.mark.parametrize(("call_s", "warmed"), [(0.0, 1), (0.5, 0)])
+def test_a_program_whose_check_says_how_long_it_takes_is_not_warmed_up(
+    runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch, call_s: float, warmed: int
+) -> None:
+    asked = requests_of(monkeypatch)
+    monkeypatch.setattr(runner, "_call_s_in", lambda check_s: call_s)
+    assert only(runner, matmul("right"), matmul("right")).verified
+    assert [type(request) for request in asked].count(protocol.Warm) == warmed
 
 
 def test_programs_that_hang_or_crash_cost_only_themselves(runner: Runner, matmul: Compiled) -> None:

@@ -103,7 +103,7 @@ class Workspace:
 
     Attributes:
         check_s: Seconds of the longest check of the baseline.
-        call_s: Rough seconds per call of the baseline by the clock that times programs, 0 until they are known.
+        call_s: Rough seconds per call of the baseline; 0 until they are known, as a check says little of short calls.
         constant_outputs: One sentence for each output whose check says little, as its reference is always the same.
 
     Raises:
@@ -116,6 +116,7 @@ class Workspace:
         self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in checks]
         self._buffers: DeviceBuffers | None = None
         self._overwritten: set[int] = set()
+        self._called_s = 0.0
         self.open(device)
         loaded = device.load(baseline)
         for index in range(len(self._cases)):
@@ -132,6 +133,8 @@ class Workspace:
             self.check_s = max(self.check_s, time.perf_counter() - start)
             if self.check_s >= LONG_CALL_S:
                 break
+        if self._called_s >= LONG_CALL_S:
+            self.call_s = self._called_s
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -306,10 +309,13 @@ class Workspace:
         return self._called(loaded, self._on_device.inputs[index])
 
     def _called(self, loaded: LoadedProgram, inputs: Sequence[Any]) -> list[tuple[Any, TensorSpec]]:
-        """Call a program once; return its results."""
+        """Call a program once, note how long it took, and return its results."""
         destinations = self._on_device.destinations
         self._poison(zip(destinations, self._specs.outputs, strict=False))
-        return list(zip(loaded.call(inputs, destinations), self._specs.outputs, strict=True))
+        start = time.perf_counter()
+        results = loaded.call(inputs, destinations)
+        self._called_s = time.perf_counter() - start
+        return list(zip(results, self._specs.outputs, strict=True))
 
     def _poison(self, views: Iterable[tuple[Any, TensorSpec]]) -> None:
         for view, spec in views:

@@ -98,6 +98,14 @@ def test_a_baseline_whose_check_is_slow_repeats_one_result(monkeypatch: pytest.M
     assert ArrayBench().calls_to_prepare("a") == len(CHECKS) + 1
 
 
+def test_how_long_a_slow_baseline_takes_shows_in_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (bench, workspace):
+        monkeypatch.setattr(module, "LONG_CALL_S", 0.0)
+    tasks = ArrayBench(call_s=3600.0)
+    prepared = tasks.prepare(protocol.Prepare(Program(b"", "a", (VECTOR,), (VECTOR,), True), CHECKS))
+    assert 0 < prepared.call_s < 3600.0
+
+
 def test_only_so_much_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     two_tasks = 2 * len(CHECKS) * 2 * VECTOR.bytes  # an input and a reference per check
     monkeypatch.setattr(bench, "KEPT_BYTES", two_tasks)
