@@ -25,7 +25,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
 )
 from mlir_sched.program.rewrites.row_tiles import COPIES, STACK_BYTES, RowTiles
 from mlir_sched.program.rewrites.tensor_pad import padded
-from mlir_sched.transform_scripts.extents import vector_multiple
+from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
 
 VECTOR = 16
 """Numbers that keys are padded to a multiple of: the elements of the widest vector."""
@@ -38,6 +38,9 @@ BEHIND = ("tensor.extract_slice", "linalg.transpose")
 WIDEST, FEATURES_AT_ONCE, KEYS_AT_ONCE = 64, 4, 32
 """Tile sizes of IREE's own code along keys or columns, and along what is summed. 12 heads of 1024 tokens with 64
 features take 0.16 s so, and 1.3 s with 16 throughout."""
+LONG_VECTOR_BYTES = 512 * 16
+"""Bytes of a product's vectors from which IREE 3.13 refuses code where registers have 16 bytes, as on Arm; 16 KiB with
+AVX2. Source: ``getMaxVectorSizeForLargeVectorCheck`` of IREE's ``LLVMCPU/Utils.cpp``."""
 MOST_KEYS = STACK_BYTES // (4 * COPIES)
 """Most keys, of a row of whose scores IREE's own code keeps copies on the stack: 1536."""
 
@@ -204,9 +207,13 @@ def _tile(attention: Attention, loops: _Loops, *ops: Any) -> None:
     keys, columns = ({loop: _width(loops.sizes[loop], WIDEST) for loop in each} for each in (loops.keys, loops.columns))
     summed = "".join(sorted({*attention.queries.loops} - {*of_scores}))
     steps = {loop: vector_multiple(loops.sizes[loop], FEATURES_AT_ONCE) for loop in summed}
-    row_bytes = loops.sizes[loops.keys] * attention.queries.value.type.element_type.width // 8
+    element_bytes = attention.queries.value.type.element_type.width // 8
+    row_bytes = loops.sizes[loops.keys] * element_bytes
     tiles = RowTiles.of(of_scores[:-1], loops.rows, loops.sizes[loops.rows], row_bytes)
-    first, keys_at_once = score.operands[0].owner, {loops.keys: _width(loops.sizes[loops.keys], KEYS_AT_ONCE)}
+    column_bytes = tiles.rows[loops.rows] * columns[loops.columns] * element_bytes
+    shorter = floor_power_of_two((LONG_VECTOR_BYTES - 1) // column_bytes)
+    keys_at_once = {loops.keys: vector_multiple(loops.sizes[loops.keys], min(KEYS_AT_ONCE, shorter))}
+    first = score.operands[0].owner
     tiles.set(first, of_scores + summed, vector_inner_parallel=keys, vector_reduction=steps)
     tiles.set(score, of_scores, vector_inner_parallel=keys)
     tiles.set(largest, of_scores, vector_reduction=keys)

@@ -68,7 +68,7 @@ def test_the_pixels_are_read_as_vectors(tmp_path: Path) -> None:
     command = [str(iree_compile_path()), *flags, str(model), vectors, "-o", os.devnull]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     (gather,) = (part for part in text.split("IR Dump") if "_12x20x16_f32()" in part)
-    assert "tensor<6x10x16xf32>, vector<1x1x16xf32>" in gather
+    assert re.search(r"tensor<6x10x16xf32>, vector<1x1x(8|16)xf32>", gather)
     assert "vector.gather" not in gather
 
 

@@ -134,9 +134,21 @@ def test_a_decision_about_a_program_puts_its_attentions_into_one_dispatch(tmp_pa
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("queries", "features", "keys"), [(64, 16, MOST_KEYS - VECTOR + 1), (64, 256, 64), (13, 80, 197)]
-)
+SIZES = [(64, 16, MOST_KEYS - VECTOR + 1), (64, 256, 64), (13, 80, 197)]
+
+
+@pytest.mark.parametrize("processor", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize(("queries", "features", "keys"), SIZES)
+def test_iree_compiles_the_dispatch_for_short_and_long_registers(
+    queries: int, features: int, keys: int, processor: str, tmp_path: Path
+) -> None:
+    text = PLAIN.text(sizes=sized(1, 2, queries, features, keys, 16))
+    model = write(tmp_path, with_constant_scale(text))
+    flags = library_for(DecomposedAttention([shape_of(model)]), model, tmp_path)
+    assert compile_to_bytes(model, tuple(flag.replace("=host", f"={processor}") for flag in flags))
+
+
+@pytest.mark.parametrize(("queries", "features", "keys"), SIZES)
 def test_the_dispatch_has_scripts_and_iree_compiles_it_without(
     queries: int, features: int, keys: int, tmp_path: Path
 ) -> None:
