@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.reasons import reason
+from mlir_sched.tasks.task import Task
 from mlir_sched.text import seconds
 from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -33,6 +34,29 @@ NOT_MEASURED = "not all of its dispatches were measured"
 """Why an algorithm is left out in a short run by time."""
 
 
+@dataclass(frozen=True)
+class Alternatives:
+    """The other algorithms that are searched together with a program.
+
+    Attributes:
+        algorithms: The algorithms; none where they are not worth the search.
+        share: Share of the program's time, 0 to 1, in the dispatches that they replace.
+    """
+
+    algorithms: tuple[OtherAlgorithm, ...] = ()
+    share: float = 0.0
+
+    @property
+    def made(self) -> list[Task]:
+        """The tasks of the algorithms' own dispatches."""
+        return [task for algorithm in self.algorithms for task in algorithm.made]
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Keys of all tasks in which an algorithm differs from the program."""
+        return frozenset[str]().union(*(algorithm.keys for algorithm in self.algorithms))
+
+
 @dataclass
 class AlgorithmChoice:
     """The choice of one run, made once: a resumed run makes the same choice.
@@ -41,16 +65,13 @@ class AlgorithmChoice:
         run: The run.
         algorithms: The algorithms that parts of the model's variants may have.
         left_out: Why algorithms are not used, by name.
-        share: Share of the program's time, 0 to 1, in the dispatches that the algorithms of :meth:`alternatives`
-            replace.
     """
 
     run: TuningRun
     algorithms: Algorithms
     left_out: dict[str, str] = field(default_factory=dict)
-    share: float = 0.0
 
-    def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> tuple[OtherAlgorithm, ...]:
+    def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:
         """Return the other algorithms for heavy parts of a program; none where too little of the budget is left.
 
         Args:
@@ -60,24 +81,24 @@ class AlgorithmChoice:
         tried, now_s = program.tried + elsewhere, self.run.clock.spent_s()
         afforded = self.run.budget.affords_algorithms(tried=tried, tasks=len(program.tasks), now_s=now_s)
         if not self.run.decide("tries-algorithms", lambda: afforded):
-            return ()
+            return Alternatives()
         program.tell(Phase.VARIANTS)
         try:
             found = self.algorithms.alternatives(program.built)
         except MlirSchedError as error:
             self.left_out = {OTHERS: reason(str(error))}
-            return ()
+            return Alternatives()
         shares = self.run.decide("shares-of-parts", lambda: _shares(program, found))
         light = [part for part, share in shares.items() if share < LEAST_SHARE]
         self.left_out = {a.name: LIGHT for a in found if a.part in light}
         heavy = tuple(a for a in found if a.part not in light)
-        self.share = min(1.0, sum(shares.get(part, 1.0) for part in {a.part for a in heavy}))
+        share = min(1.0, sum(shares.get(part, 1.0) for part in {a.part for a in heavy}))
         now_s = self.run.clock.spent_s()
-        worth = self.run.budget.is_worth_composing(share=self.share, now_s=now_s)
+        worth = self.run.budget.is_worth_composing(share=share, now_s=now_s)
         if not self.run.decide("searches-algorithms", lambda: worth):
             self.left_out |= {a.name: NO_TIME_TO_SEARCH for a in heavy}
-            return ()
-        return heavy
+            return Alternatives()
+        return Alternatives(heavy, share)
 
     def composed(self, program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> ProgramSearch | None:
         """Return the search of the program with the algorithms that pay; None where none does.

@@ -33,8 +33,8 @@ MOST_COMPILED, LARGE_BUILD_S = 2, 1.5
 """Most variants that a run by time compiles beside the default if a program takes at least so many seconds to be
 compiled: with the emitted program, and the one with other algorithms, four. Further flags of IREE make a network hardly
 faster, and cost the time of a dozen candidates each."""
-VARIANT_CALLS = 8
-"""Calls that the check and the timing of a variant take at least: three checks, and two pairs with the default."""
+VARIANT_CALLS = 6
+"""Calls that the check and the timing of a variant take: two checks, and two pairs with the default."""
 
 
 @dataclass

@@ -235,17 +235,15 @@ class VariantSearch:
             yield program, self._first_part(program)
         elsewhere = self._elsewhere(program)
         found = self.algorithms.alternatives(program, elsewhere=elsewhere)
-        if not found:
+        if not found.algorithms:
             return
-        differing = frozenset[str]().union(*(alternative.keys for alternative in found))
-        program.widen([task for alternative in found for task in alternative.made], differing)
-        tasks, now_s = len(differing.intersection(task.key for task in program.tasks)), self.run.clock.spent_s()
-        share, own = self.algorithms.share, program.tried
-        yield (
-            program,
-            self.run.budget.algorithms(share=share, tasks=tasks, own=own, elsewhere=elsewhere, now_s=now_s),
+        program.widen(found.made, found.keys)
+        tasks, now_s = len(found.keys.intersection(task.key for task in program.tasks)), self.run.clock.spent_s()
+        part = self.run.budget.algorithms(
+            share=found.share, tasks=tasks, own=program.tried, elsewhere=elsewhere, now_s=now_s
         )
-        composed = self.algorithms.composed(program, found)
+        yield program, part
+        composed = self.algorithms.composed(program, found.algorithms)
         self._take_place(program, composed or program.narrowed(program.built))
 
     def _take_place(self, program: ProgramSearch, successor: ProgramSearch) -> None:
