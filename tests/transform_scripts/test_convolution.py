@@ -201,9 +201,9 @@ def test_a_part_of_the_result_above_the_stack_is_refused_as_by_the_compiler(
     values: dict[str, Value],
     rule: str,
 ) -> None:
-    task = task_for(payload)
+    task, wide = task_for(payload), replace(here, vector_bytes=64, vector_registers=32)
     assert task.dispatch is not None
-    space = DesignSpace(Space.default(here), task.dispatch, here)
+    space = DesignSpace(Space.default(wide), task.dispatch, wide)
 
     def script() -> str:
         return space.script(space.run("convolution", Recorder(values, on_illegal=OnIllegal.REJECT))[0])

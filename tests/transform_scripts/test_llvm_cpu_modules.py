@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +73,16 @@ def test_an_attention_has_scripts_where_its_keys_and_features_fill_vectors(
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str) -> None:
     assert set(space_for(name).sketches) == SKETCHES[name]
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+def test_vectors_of_lowering_config_are_none_that_iree_refuses(task_for: TaskFor, vector_bytes: int) -> None:
+    target, dispatch = replace(FIXED, vector_bytes=vector_bytes), task_for(matmul(64, 256, 128)).dispatch
+    assert dispatch is not None
+    space, rng = DesignSpace(every_module(target), dispatch, target), np.random.default_rng(0)
+    names = ("register_0", "register_1", "reduction_step")
+    drawn = [space.sample(rng, "lowering_config").values for _ in range(200)]
+    assert max(math.prod(int(str(values[name])) for name in names) for values in drawn) == 256 * vector_bytes // 4
 
 
 def test_module_options_narrow_the_space(task_for: TaskFor) -> None:

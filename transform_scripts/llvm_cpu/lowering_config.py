@@ -19,8 +19,9 @@ from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop, parallel_loops, reduction_loops
 
 MAX_REGISTER_ROWS = 16
-MAX_VECTOR_BYTES = 16384
-"""Iterations of one register tile times element size; IREE 3.13 refuses 32768 as "large vector sizes", not 16384."""
+MAX_VECTORS = 256
+"""Most vector registers that the iterations of one register tile would fill; IREE 3.13 refuses 512 as "large vector
+sizes". Source: ``getMaxVectorSizeForLargeVectorCheck`` of IREE's ``LLVMCPU/Utils.cpp``."""
 
 
 class LoweringConfig(DelegatingModule):
@@ -74,7 +75,7 @@ def configure(s: Schedule, op: LinalgOp) -> None:
         ranks = [float(rank) for rank in range(1, len(sizes) + 1)]
         distribution[loop] = s.sample_number(f"distribution_{loop.name}", sizes, weights=ranks)
     *outer, reduction = reduction_loops(op)
-    iterations = MAX_VECTOR_BYTES // (math.prod(registers.values()) * op.element_bytes)
+    iterations = MAX_VECTORS * lanes // math.prod(registers.values())
     most = floor_power_of_two(max(1, min(64, reduction.extent, iterations)))
     step = s.sample_power_of_two("reduction_step", 1, most)
     s.notes["accumulator_registers"] = math.prod(
