@@ -27,8 +27,9 @@ LOADED_BYTES_PER_S = 20e6
 """Lowest rate of handing a program to the process, in bytes per second; 400 MB of weights take about 2 s."""
 SHORT_CALL_S = 2e-3
 """Seconds per call of the baseline from which the calls of a hopeless program are worth saving."""
-LOOK_S = 0.1
-"""Seconds for which the calibration kernel is timed to see whether work on other cores disturbs it."""
+LOOKS, LOOK_S = 5, 0.02
+"""How often, and for how many seconds, the calibration kernel is timed without and then with work on other cores, to
+see whether that disturbs it: in turns, as a machine's speed drifts."""
 
 
 class BaselineError(MlirSchedError):
@@ -97,17 +98,22 @@ class Runner:
     def spare_cores(self) -> tuple[int, ...]:
         """Return the cores that other work may use while programs are measured; none where it would disturb them.
 
-        On the CPU this is tried, which takes about :data:`LOOK_S` twice. A GPU whose dispatches nothing but the host's
-        clock can time needs one core for the calls. Other devices may be software, which takes all cores.
+        On the CPU this is tried, which takes about twice :data:`LOOKS` times :data:`LOOK_S`. The lower quartiles are
+        compared: hardware threads of one core slow down every run of the kernel, other machines only some. A GPU whose
+        dispatches nothing but the host's clock can time needs one core for the calls. Other devices may be software,
+        which takes all cores.
         """
         if not self.options.is_local:
             return () if records_dispatches(self.options.driver) else other_cores(choose_cores(1))
         cores = other_cores(self.cores)
         if not cores:
             return ()
-        quiet_s = statistics.median(self._kernel_times(LOOK_S))
-        with busy(cores):
-            beside_s = statistics.median(self._kernel_times(LOOK_S))
+        quiet, beside = list[float](), list[float]()
+        for _ in range(LOOKS):
+            quiet += self._kernel_times(LOOK_S)
+            with busy(cores):
+                beside += self._kernel_times(LOOK_S)
+        quiet_s, beside_s = (statistics.quantiles(times, n=4)[0] for times in (quiet, beside))
         return cores if beside_s <= (1 + self.options.samples.calibration_tolerance) * quiet_s else ()
 
     def measure(

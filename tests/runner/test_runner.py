@@ -41,6 +41,7 @@ from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_mod
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
+from mlir_sched.runner.runner import LOOKS
 from mlir_sched.runner.statistics import Interval
 from mlir_sched.runner.worker.spinning_threads import LOWEST
 
@@ -423,7 +424,8 @@ def test_noise_is_a_share_and_a_verdict(runner: Runner) -> None:
 
 
 def test_other_work_may_use_cores_that_do_not_disturb(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([[1.0, 1.0], [1.0, 1.05], [1.0, 1.0], [1.0, 1.5]])
+    quiet, drifting, disturbed = [1.0, 1.0, 1.0, 1.6], [1.0, 1.05, 1.8, 1.8], [1.5, 1.5, 1.5, 1.5]
+    times = iter([quiet, drifting] * LOOKS + [quiet, disturbed] * LOOKS)
     monkeypatch.setattr(runner, "_kernel_times", lambda _: next(times))
     monkeypatch.setattr("mlir_sched.runner.runner.other_cores", lambda _: (min(os.sched_getaffinity(0)),))
     assert runner.spare_cores()
