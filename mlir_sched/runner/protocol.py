@@ -87,7 +87,7 @@ class Prepared:
     """What preparing a task has found out about the baseline.
 
     Attributes:
-        call_s: Rough seconds per call, by the clock that times programs.
+        call_s: Rough seconds per call, by the clock that times programs or, of a slow program, in a check.
         check_s: Seconds of the longest check of the baseline, comparing inputs and results included.
         error: Why the baseline cannot serve as a reference, or None.
         verifiable: Whether wrong results could be told from the baseline's; if not, ``error`` says why.

@@ -17,7 +17,7 @@ COPIES = 4
 STACK_BYTES = 24 * 1024
 """Bytes of the stack for them; the rest of 32 KiB is for other values."""
 MOST_ROWS, MOST_ROWS_OF_WORKGROUP = 2, 64
-"""Most rows of a tile, and of a workgroup. The vectors of a tile with more rows are too long for IREE 3.13."""
+"""Most rows of a tile, and of a workgroup. The more rows a tile has, the fewer keys its products can take at once."""
 _PIPELINE = "#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>"
 
 

@@ -134,6 +134,12 @@ def test_a_decision_about_a_program_puts_its_attentions_into_one_dispatch(tmp_pa
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def in_one_dispatch(folder: Path, queries: int, features: int, keys: int) -> tuple[Path, tuple[str, ...]]:
+    """Write a model of one attention, and return its file and flags that put the attention into one dispatch."""
+    model = write(folder, with_constant_scale(PLAIN.text(sizes=sized(1, 2, queries, features, keys, 16))))
+    return model, library_for(DecomposedAttention([shape_of(model)]), model, folder)
+
+
 SIZES = [(64, 16, MOST_KEYS - VECTOR + 1), (64, 256, 64), (13, 80, 197)]
 
 
@@ -142,9 +148,7 @@ SIZES = [(64, 16, MOST_KEYS - VECTOR + 1), (64, 256, 64), (13, 80, 197)]
 def test_iree_compiles_the_dispatch_for_short_and_long_registers(
     queries: int, features: int, keys: int, processor: str, tmp_path: Path
 ) -> None:
-    text = PLAIN.text(sizes=sized(1, 2, queries, features, keys, 16))
-    model = write(tmp_path, with_constant_scale(text))
-    flags = library_for(DecomposedAttention([shape_of(model)]), model, tmp_path)
+    model, flags = in_one_dispatch(tmp_path, queries, features, keys)
     assert compile_to_bytes(model, tuple(flag.replace("=host", f"={processor}") for flag in flags))
 
 
@@ -152,9 +156,7 @@ def test_iree_compiles_the_dispatch_for_short_and_long_registers(
 def test_the_dispatch_has_scripts_and_iree_compiles_it_without(
     queries: int, features: int, keys: int, tmp_path: Path
 ) -> None:
-    text = PLAIN.text(sizes=sized(1, 2, queries, features, keys, 16))
-    model = write(tmp_path, with_constant_scale(text))
-    flags = library_for(DecomposedAttention([shape_of(model)]), model, tmp_path)
+    model, flags = in_one_dispatch(tmp_path, queries, features, keys)
     assert compile_to_bytes(model, flags), (
         "with its own tile sizes IREE takes too much of the stack, or too long vectors"
     )
