@@ -26,7 +26,7 @@ lint: $(VENV)/.installed-test ## Check style and types
 pytest: $(VENV)/.installed-test ## Run the tests without lint (WORKERS=2)
 	@result=0; \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder -m 'not alone' || result=1; \
-	$(BIN)/python -m pytest -m alone || result=1; \
+	$(BIN)/python -m pytest -m alone --reruns 1 || result=1; \
 	if test $$result = 0; then echo "all tests passed"; else echo "error: tests failed, see above" >&2; exit 1; fi
 
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
