@@ -43,16 +43,17 @@ def batch_matmul_transposed_b(batch: int, m: int, n: int, k: int) -> Payload:
 def mixed_contraction(
     extents: dict[str, int], maps: tuple[str, str, str], kind: str, fill: bool = True, narrow: bool = False
 ) -> Payload:
-    """Return a contraction of bf16 into f32 or of i8 into i32, as a generic with the casts in its body.
+    """Return a contraction of f16 or bf16 into f32 or of i8 into i32, as a generic with the casts in its body.
 
     Args:
         extents: Trip count per loop, named by one letter.
         maps: The loops of both inputs and of the result.
         kind: Element type of the inputs.
         fill: Whether it starts from zeros, or from a third argument.
-        narrow: Whether a second op makes the f32 result bf16.
+        narrow: Whether a second op gives the f32 result the inputs' type.
     """
     out, cast, multiply, add = {
+        "f16": ("f32", "arith.extf", "arith.mulf", "arith.addf"),
         "bf16": ("f32", "arith.extf", "arith.mulf", "arith.addf"),
         "i8": ("i32", "arith.extsi", "arith.muli", "arith.addi"),
     }[kind]
@@ -75,15 +76,15 @@ def mixed_contraction(
     arguments = f"%a: {a}, %b: {b}" + ("" if fill else f", %start: {c}")
     if not narrow:
         return Payload(function(arguments, c, f"{body}\n  return %r : {c}"))
-    small, identity = c.replace("xf32", "xbf16"), f"affine_map<({', '.join(maps[2])}) -> ({', '.join(maps[2])})>"
+    small, identity = c.replace("xf32", f"x{kind}"), f"affine_map<({', '.join(maps[2])}) -> ({', '.join(maps[2])})>"
     parallel = ", ".join(['"parallel"'] * len(maps[2]))
     body += f"""
   %e = tensor.empty() : {small}
   %n = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = [{parallel}]}}
       ins(%r : {c}) outs(%e : {small}) {{
-    ^bb0(%x: f32, %o: bf16):
-      %t = arith.truncf %x : f32 to bf16
-      linalg.yield %t : bf16
+    ^bb0(%x: f32, %o: {kind}):
+      %t = arith.truncf %x : f32 to {kind}
+      linalg.yield %t : {kind}
   }} -> {small}
   return %n : {small}"""
     return Payload(function(arguments, small, body))

@@ -64,6 +64,7 @@ def smaller_limits(compiler: GpuLimits, driver: GpuLimits) -> GpuLimits:
         workgroup_size=_smaller(compiler.workgroup_size, driver.workgroup_size),
         workgroup_counts=_smaller(compiler.workgroup_counts, driver.workgroup_counts),
         shared_memory_bytes=min(compiler.shared_memory_bytes, driver.shared_memory_bytes),
+        cooperative_matrices=compiler.cooperative_matrices & driver.cooperative_matrices,
     )
 
 

@@ -24,6 +24,27 @@ def iree_device(driver: str, threads: int) -> str:
     return LOCAL_SYNC if threads == 1 else LOCAL_TASK
 
 
+@dataclass(frozen=True, order=True)
+class MatrixUnit:
+    """A product of small matrices that the threads of a subgroup compute at once.
+
+    Attributes:
+        rows, columns: Extents of the result.
+        reduction: Iterations of the reduction.
+        inputs, result: Element types of both inputs, and of the result and its sums, as MLIR writes them.
+    """
+
+    rows: int
+    columns: int
+    reduction: int
+    inputs: str
+    result: str
+
+    def __str__(self) -> str:
+        """Return, for example, ``16x16x16 f16 to f32``."""
+        return f"{self.rows}x{self.columns}x{self.reduction} {self.inputs} to {self.result}"
+
+
 @dataclass(frozen=True)
 class GpuLimits:
     """Limits of a workgroup on a device whose workgroups have many threads.
@@ -34,6 +55,7 @@ class GpuLimits:
         workgroup_size: Largest numbers of threads in a workgroup along x, y and z.
         workgroup_counts: Largest numbers of workgroups in a dispatch along x, y and z.
         shared_memory_bytes: Largest memory that the threads of a workgroup can share.
+        cooperative_matrices: The products of Vulkan's cooperative matrices that IREE makes and the device computes.
     """
 
     subgroup_size: int
@@ -41,6 +63,7 @@ class GpuLimits:
     workgroup_size: tuple[int, int, int]
     workgroup_counts: tuple[int, int, int]
     shared_memory_bytes: int
+    cooperative_matrices: frozenset[MatrixUnit] = frozenset()
 
 
 @dataclass(frozen=True)

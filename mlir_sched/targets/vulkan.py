@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 from mlir_sched.compiler.version import compiler_version
@@ -13,7 +15,7 @@ from mlir_sched.targets.driver import ask_driver
 from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import cpu_identity, runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.target import GpuLimits, MatrixUnit, Target
 from mlir_sched.targets.vulkan_devices import Description, VulkanDevice, iree_target, read_description
 
 NAME = "vulkan"
@@ -79,7 +81,7 @@ def absent(device: str) -> Target:
         cores=1,
         vector_bytes=VECTOR_BYTES,
         vector_registers=VECTOR_REGISTERS,
-        gpu=gpu_limits(resolved),
+        gpu=compiler_limits(resolved),
         machine=(("device", f"{known or 'any'}, not there"),),
     )
 
@@ -101,12 +103,31 @@ def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Tar
         cores=1,
         vector_bytes=VECTOR_BYTES,
         vector_registers=VECTOR_REGISTERS,
-        gpu=smaller_limits(gpu_limits(resolved), device.limits),
+        gpu=smaller_limits(compiler_limits(resolved), device.limits),
         machine=(
             *((("cpu", cpu_identity()),) if device.is_cpu else ()),
             ("device", device.name),
             ("runtime", runtime_version()),
         ),
+    )
+
+
+def compiler_limits(resolved: str) -> GpuLimits:
+    """Return the limits within which IREE generates code for a resolved target, with its cooperative matrices."""
+    return replace(gpu_limits(resolved), cooperative_matrices=cooperative_matrices(resolved))
+
+
+def cooperative_matrices(resolved: str) -> frozenset[MatrixUnit]:
+    """Return the products that IREE computes with cooperative matrices for a resolved target.
+
+    Their names are those of the instructions of a vendor, of which only extents and element types count here. IREE 3.13
+    makes no SPIR-V of those of bf16, and of those whose results have fewer columns than rows.
+    Source: IREE, ``KnownTargets.cpp``, ``setCooperativeMatrixConfig`` in ``SPIRV/KernelConfig.cpp``.
+    """
+    units = re.findall(r"<\w+?_([FI]\d+)_(\d+)x\2x(\d+)_([FI]\d+)>", resolved)
+    return frozenset(
+        MatrixUnit(int(extent), int(extent), int(reduction), inputs.lower(), result.lower())
+        for result, extent, reduction, inputs in units
     )
 
 
@@ -122,6 +143,7 @@ def facts(target: Target) -> tuple[tuple[str, str], ...]:
         ("IREE's target", named[0] if named else "its default one, which every Vulkan 1.3 device runs"),
         ("workgroups", f"{gpu.workgroup_threads} threads, {size} at most; subgroups of {gpu.subgroup_size}"),
         ("shared memory", f"{gpu.shared_memory_bytes >> 10} KiB"),
+        ("cooperative matrices", ", ".join(map(str, sorted(gpu.cooperative_matrices))) or "none"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from mlir_sched.errors import UserError
 from mlir_sched.targets.description_file import read_json
 from mlir_sched.targets.resolved import xyz
-from mlir_sched.targets.target import GpuLimits
+from mlir_sched.targets.target import GpuLimits, MatrixUnit
 
 NVIDIA, AMD = 0x10DE, 0x1002
 """Vendors' numbers in Vulkan: those of the PCI SIG."""
@@ -57,6 +57,7 @@ class VulkanDevice:
             workgroup_size=xyz(data["workgroup_size"]),
             workgroup_counts=xyz(data["workgroup_counts"]),
             shared_memory_bytes=data["shared_memory_bytes"],
+            cooperative_matrices=frozenset(MatrixUnit(**each) for each in data["cooperative_matrices"]),
         )
         return VulkanDevice(
             name=data["name"],

@@ -9,7 +9,20 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_uint8, c_uint32, c_uint64, c_void_p, cast, pointer
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_int,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    cast,
+    pointer,
+)
 from typing import Any, ClassVar
 
 LIBRARIES = ("libvulkan.so.1", "libvulkan.so", "vulkan-1.dll", "libvulkan.1.dylib")
@@ -18,6 +31,8 @@ API_VERSION, VULKAN_1_3 = (1 << 22) | (2 << 12), (1 << 22) | (3 << 12)  # VK_API
 _PROPERTIES_2, _SUBGROUP, _DRIVER, _ID, _SIZES = 1000059001, 1000094000, 1000196000, 1000071004, 1000225000
 _FEATURES_2, _FEATURES_11, _FEATURES_12, _FEATURES_13 = 1000059000, 49, 51, 53
 _ARITHMETIC, _SHUFFLE = 4, 16  # VkSubgroupFeatureFlagBits
+_COOPERATIVE, _COOPERATIVE_MATRIX, _SUBGROUP_SCOPE = b"VK_KHR_cooperative_matrix", 1000506001, 3
+_COMPONENTS = {0: "f16", 1: "f32", 2: "f64", 3: "i8", 5: "i32"}  # VkComponentTypeKHR
 _LIMITS_BYTES = 504
 _FIELDS_BEFORE_COMPUTE = (
     ("images", c_uint32 * 5),
@@ -101,6 +116,21 @@ class _Features13(_Chained):
     _fields_ = (("values", c_uint32 * 15),)
 
 
+class _Extension(Structure):
+    _fields_ = (("name", c_char * 256), ("version", c_uint32))
+
+
+class _CooperativeMatrix(_Chained):
+    _fields_ = (
+        ("extents", c_uint32 * 3),
+        ("inputs", c_uint32 * 2),
+        ("sums", c_uint32),
+        ("result", c_uint32),
+        ("saturates", c_uint32),
+        ("scope", c_uint32),
+    )
+
+
 class _Application(_Chained):
     _fields_ = (
         ("name", c_char_p),
@@ -137,7 +167,7 @@ def describe_devices() -> list[dict[str, Any]]:
     vulkan.vkEnumeratePhysicalDevices(instance, byref(count), None)
     handles = (c_void_p * count.value)()
     vulkan.vkEnumeratePhysicalDevices(instance, byref(count), handles)
-    described = [_describe(vulkan, c_void_p(handle)) for handle in handles]
+    described = [_describe(vulkan, instance, c_void_p(handle)) for handle in handles]
     vulkan.vkDestroyInstance(instance, None)
     return described
 
@@ -151,7 +181,7 @@ def _load() -> ctypes.CDLL:
     raise OSError(f"no Vulkan loader: none of {', '.join(LIBRARIES)}")
 
 
-def _describe(vulkan: ctypes.CDLL, device: c_void_p) -> dict[str, Any]:
+def _describe(vulkan: ctypes.CDLL, instance: c_void_p, device: c_void_p) -> dict[str, Any]:
     identity = _Id(kind=_ID)
     driver = _Driver(kind=_DRIVER, next=cast(pointer(identity), c_void_p))
     sizes = _SubgroupSizes(kind=_SIZES, next=cast(pointer(driver), c_void_p))
@@ -175,6 +205,7 @@ def _describe(vulkan: ctypes.CDLL, device: c_void_p) -> dict[str, Any]:
         "workgroup_size": list(compute.workgroup_size),
         "workgroup_counts": list(compute.workgroup_counts),
         "shared_memory_bytes": compute.shared_memory_bytes,
+        "cooperative_matrices": cooperative_matrices(vulkan, instance, device),
     }
 
 
@@ -200,6 +231,40 @@ def _features(vulkan: ctypes.CDLL, device: c_void_p, subgroup_operations: int) -
         "subgroup_arithmetic": bool(subgroup_operations & _ARITHMETIC),
         "subgroup_shuffle": bool(subgroup_operations & _SHUFFLE),
     }
+
+
+def cooperative_matrices(vulkan: ctypes.CDLL, instance: c_void_p, device: c_void_p) -> list[dict[str, Any]]:
+    """Return the products that subgroups of a device compute at once, as ``MatrixUnit`` takes them.
+
+    Those whose inputs, or whose sums and result, have two types are left out. The loader must not be asked for a device
+    without the extension.
+    """
+    count = c_uint32()
+    vulkan.vkEnumerateDeviceExtensionProperties(device, None, byref(count), None)
+    extensions = (_Extension * count.value)()
+    vulkan.vkEnumerateDeviceExtensionProperties(device, None, byref(count), extensions)
+    if _COOPERATIVE not in {extension.name for extension in extensions}:
+        return []
+    vulkan.vkGetInstanceProcAddr.restype = c_void_p
+    address = vulkan.vkGetInstanceProcAddr(instance, b"vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")
+    if not address:
+        return []
+    ask = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_uint32), POINTER(_CooperativeMatrix))(address)
+    ask(device, byref(count), None)
+    found = (_CooperativeMatrix * count.value)(*[_CooperativeMatrix(kind=_COOPERATIVE_MATRIX)] * count.value)
+    ask(device, byref(count), found)
+    return [
+        {
+            **dict(zip(("rows", "columns", "reduction"), each.extents, strict=True)),
+            "inputs": _COMPONENTS[each.inputs[0]],
+            "result": _COMPONENTS[each.result],
+        }
+        for each in found
+        if each.scope == _SUBGROUP_SCOPE
+        and each.inputs[0] == each.inputs[1]
+        and each.sums == each.result
+        and {each.inputs[0], each.result} <= _COMPONENTS.keys()
+    ]
 
 
 if __name__ == "__main__":

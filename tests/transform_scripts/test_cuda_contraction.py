@@ -173,7 +173,7 @@ def test_products_of_halves_use_tensor_cores(cuda_task_for: TaskFor, payload: Pa
 
 WARPS_REFUSED: dict[str, tuple[dict[str, Value], str]] = {
     "too many threads": ({"tile_rows": (256, 16), "tile_columns": (256, 32)}, "4096 threads per workgroup > 1024"),
-    "too many results per lane": ({**WARPS, "tile_rows": (128, 128), "tile_columns": (64, 64)}, "256 results per lane"),
+    "too many in a thread": ({**WARPS, "tile_rows": (128, 128), "tile_columns": (64, 64)}, "256 results per thread"),
     "too many results": ({**WARPS, "tile_rows": (256, 64), "tile_columns": (256, 64)}, "65536 results in registers"),
     "columns of half a load": ({**WARPS, "tile_columns": (64, 8)}, "tile_columns"),
     "half an instruction": ({**WARPS, "reduction_step": 8}, "reduction_step"),
@@ -261,7 +261,7 @@ CONFIG_REFUSED: list[tuple[Payload, dict[str, Value], str]] = [
     (SQUARE, {"tile_0": (256, 4), "tile_1": (256, 4)}, "4096 threads per workgroup > 1024"),
     (SQUARE, {"tile_0": (64, 8), "tile_1": (64, 16), "reduction_step": (16,)}, "512 unrolled vectors"),
     (HALVES, {"tile_rows": (256, 16), "tile_columns": (256, 32)}, "4096 threads per workgroup > 1024"),
-    (HALVES, {**WARPS, "tile_rows": (128, 128), "tile_columns": (64, 64)}, "256 results per lane"),
+    (HALVES, {**WARPS, "tile_rows": (128, 128), "tile_columns": (64, 64)}, "256 results per thread"),
 ]
 
 

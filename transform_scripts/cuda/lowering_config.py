@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mlir_sched.targets.target import MatrixUnit
 from mlir_sched.transform_scripts import llvm_gpu
 from mlir_sched.transform_scripts.common.contraction import by_one
-from mlir_sched.transform_scripts.cuda.tensor_core import (
+from mlir_sched.transform_scripts.gpu.matrix_units import (
     MAX_STEP,
-    ROWS,
-    check_warp,
-    reduced_at_once,
-    sample_warps,
-    takes_tensor_cores,
-    warp_threads,
+    MatrixProduct,
+    check_subgroup,
+    matrix_product,
+    sample_subgroups,
+    subgroup_threads,
 )
 from mlir_sched.transform_scripts.gpu.shared_memory import sample_step
 from mlir_sched.transform_scripts.llvm_gpu.lowering_config import PROMOTE, tile_and_fuse
@@ -27,11 +27,11 @@ from mlir_sched.transform_scripts.structures import Contraction
 INSTRUCTION_COLUMNS = 8
 """Columns of one ``mma.sync``, which ``subgroup`` counts."""
 KINDS = {
-    ("f16", "f32"): "NV_MMA_SYNC_F32_16x8x16_F16",
-    ("f16", "f16"): "NV_MMA_SYNC_F16_16x8x16_F16",
-    ("bf16", "f32"): "NV_MMA_SYNC_F32_16x8x16_BF16",
+    MatrixUnit(16, 16, 16, "f16", "f32"): "NV_MMA_SYNC_F32_16x8x16_F16",
+    MatrixUnit(16, 16, 16, "f16", "f16"): "NV_MMA_SYNC_F16_16x8x16_F16",
+    MatrixUnit(16, 16, 16, "bf16", "f32"): "NV_MMA_SYNC_F32_16x8x16_BF16",
 }
-"""IREE's name of the instruction, by element types of inputs and result."""
+"""IREE's name of the instruction that computes a unit in two parts, side by side."""
 
 
 class LoweringConfig(llvm_gpu.LoweringConfig):
@@ -41,25 +41,28 @@ class LoweringConfig(llvm_gpu.LoweringConfig):
 
     def schedule(self, s: Schedule, found: Contraction) -> None:
         """Annotate the contraction and choose the pipeline for the function."""
-        kind = KINDS.get((found.op.inputs[0].tensor.element_type, found.op.outputs[0].tensor.element_type))
-        if kind and takes_tensor_cores(found, ("f16", "bf16")):
-            _configure_warps(s, found, kind)
-        else:
+        product = matrix_product(found, KINDS)
+        if product is None:
             super().schedule(s, found)
+        else:
+            _configure_warps(s, product)
 
 
-def _configure_warps(s: Schedule, mm: Contraction, kind: str) -> None:
-    assert mm.rows is not None
-    workgroup, warp = sample_warps(s, mm)
-    threads = warp_threads(s, workgroup, warp)
-    unit = reduced_at_once(mm)
-    step = sample_step(s, mm, workgroup, threads, most=MAX_STEP, unit=unit)
-    check_warp(s, mm, warp, step)
+def _configure_warps(s: Schedule, product: MatrixProduct) -> None:
+    mm, unit = product.mm, product.unit
+    workgroup, warp = sample_subgroups(s, product)
+    threads = subgroup_threads(s, workgroup, warp)
+    step = sample_step(s, mm, workgroup, threads, most=MAX_STEP, unit=unit.reduction)
+    check_subgroup(s, product, warp, step)
     outer = by_one(mm.outer_reductions)
     lists = {
         "workgroup": workgroup,
-        "subgroup": {mm.rows: warp[mm.rows] // ROWS, mm.columns: warp[mm.columns] // INSTRUCTION_COLUMNS},
-        "reduction": {**outer, mm.reduction: step // unit},
+        "subgroup": {
+            product.rows: warp[product.rows] // unit.rows,
+            mm.columns: warp[mm.columns] // INSTRUCTION_COLUMNS,
+        },
+        "reduction": {**outer, mm.reduction: step // unit.reduction},
     }
     levels = [("workgroup", workgroup), ("loop", {**outer, mm.reduction: step}), ("subgroup", warp)]
-    tile_and_fuse(s, mm, lists, [f"mma_kind = #iree_gpu.mma_layout<{kind}>", PROMOTE], threads, levels)
+    kind = f"mma_kind = #iree_gpu.mma_layout<{KINDS[unit]}>"
+    tile_and_fuse(s, mm, lists, [kind, PROMOTE], threads, levels)
