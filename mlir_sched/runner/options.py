@@ -16,6 +16,7 @@ class SampleOptions:
     Attributes:
         least_s: Seconds that a sample takes at least: short programs are called often enough to fill them.
         min_calls, max_calls: Fewest calls per sample, for slow programs, and most calls, for fast ones.
+        patience_s: Seconds that ``min_calls`` calls may take; a program slower than that is called less often.
         overhead_s: Rough seconds that a sample takes besides its calls.
         pairs_per_baseline: Most pairs that one long sample of the baseline serves.
         calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
@@ -24,13 +25,15 @@ class SampleOptions:
     least_s: float = 2e-3
     min_calls: int = 1
     max_calls: int = 1_000_000
+    patience_s: float = inf
     overhead_s: float = 0.0
     pairs_per_baseline: int = 16
     calibration_tolerance: float = 0.08
 
     def calls(self, call_s: float) -> int:
         """Return how many calls make a sample of a program that takes ``call_s`` seconds per call."""
-        return min(max(self.min_calls, ceil(self.least_s / call_s)), self.max_calls)
+        fewest = self.min_calls if self.min_calls * call_s <= self.patience_s else max(1, int(self.patience_s / call_s))
+        return min(max(fewest, ceil(self.least_s / call_s)), self.max_calls)
 
     def sample_s(self, call_s: float) -> float:
         """Return about how many seconds a sample takes, with the call before it that warms up, if there is one."""
@@ -164,7 +167,7 @@ class RunnerOptions:
             driver,
             threads,
             seed,
-            SampleOptions(least_s=0.06, min_calls=24, max_calls=64, overhead_s=0.3),
+            SampleOptions(least_s=0.06, min_calls=24, max_calls=64, patience_s=1.0, overhead_s=0.3),
             RacingOptions(budget_s=2.5, min_pairs=3, patience_s=10.0, precision=0.02, slow_factor=1.5),
             CheckOptions(hopeless_factor=8.0),
             TimeoutOptions(call_s=30.0),

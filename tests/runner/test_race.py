@@ -135,6 +135,11 @@ def test_short_programs_are_called_often_enough_to_fill_a_sample() -> None:
     assert [bounded.calls(s) for s in (3e-6, 1e-4, 0.3)] == [200, 20, 12]
 
 
+def test_long_programs_are_called_less_often_than_others() -> None:
+    patient = SampleOptions(least_s=0.06, min_calls=24, max_calls=64, patience_s=1.0)
+    assert [patient.calls(s) for s in (1e-3, 0.03, 0.1, 3.0)] == [60, 24, 10, 1]
+
+
 def test_disturbed_pairs_count_only_where_quiet_ones_are_too_few() -> None:
     quiet, disturbed = Pair(1.0, 1.0, True), Pair(1.0, 9.0, False)
     assert kept_pairs([quiet] * 6 + [disturbed] * 20, 6) == [quiet] * 6

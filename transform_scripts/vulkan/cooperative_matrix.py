@@ -45,7 +45,7 @@ class CooperativeMatrices(DelegatingModule):
         mm = matchers.contraction(op, dispatch)
         if mm is None or mm.outer_reductions or target.gpu is None:
             return None
-        return matrix_product(mm, target.gpu.cooperative_matrices)
+        return matrix_product(mm, sorted(target.gpu.cooperative_matrices))
 
     def schedule(self, s: Schedule, found: MatrixProduct) -> None:
         """Annotate the contraction and choose the pipeline for the function."""

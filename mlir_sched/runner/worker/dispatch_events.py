@@ -19,7 +19,7 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes.exit_status import describe_exit, last_words
 from mlir_sched.processes.limits import ChildMemoryError
 from mlir_sched.runner.benchmark_module import ProgramFiles
-from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
+from mlir_sched.runner.protocol import LONG_CALL_S, DeviceSetup, RequestFailed
 from mlir_sched.runner.worker.spinning_threads import run_without_spinning
 
 WARM_UP_CALLS = 1
@@ -67,6 +67,8 @@ class DispatchClock:
     def sample(self, program: ProgramFiles, calls: int) -> tuple[float, bool]:
         """Return device seconds per call in the fastest of a few processes, and whether it is near the program's best.
 
+        One process is enough where a call takes :data:`LONG_CALL_S` or more.
+
         Raises:
             RequestFailed: A process crashes (RUN_CRASH), takes too much memory (RUN_MEMORY), or fails or records no
                 usable timestamps (RUN_ERROR).
@@ -75,7 +77,8 @@ class DispatchClock:
         for _ in range(PROCESSES):
             seconds = min(seconds, self.seconds(program, calls))
             runs = self._runs[program.module]
-            if len(runs) >= PROCESSES and seconds <= NEAR_BEST * min(runs):
+            known = len(runs) >= PROCESSES and seconds <= NEAR_BEST * min(runs)
+            if known or seconds >= LONG_CALL_S:
                 break
         return seconds, seconds <= DISTURBED * min(runs)
 

@@ -77,18 +77,21 @@ def test_failing_benchmark_program_is_a_failure(
         ([2.0, 1.0, 1.1], 1.0, True, 3),  # nothing is known of it
         ([1.0, 1.0, 1.0, 2.0, 1.1], 1.1, True, 2),
         ([1.0, 1.0, 1.0, 2.0, 1.4, 1.5], 1.4, False, 3),
+        ([500.0], 500.0, True, 1),  # long calls
+        ([500.0, 700.0], 700.0, False, 1),
     ],
 )
 def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: list[float], sample: float, alone: bool, used: int
 ) -> None:
+    """All times are in milliseconds."""
     clock = DispatchClock(DeviceSetup("vulkan", "", ""), tmp_path)
     files = ProgramFiles(tmp_path, Program(b"", "task", (), (), True), ())
     left = iter(times)
     monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
     monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.durations_of", lambda text, calls: None)
-    monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.seconds_per_call", lambda durations: next(left))
+    monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.seconds_per_call", lambda durations: next(left) * 1e-3)
     for _ in range(len(times) - used):
         clock.seconds(files, 1)
-    assert clock.sample(files, 1) == (sample, alone)
+    assert clock.sample(files, 1) == (pytest.approx(sample * 1e-3), alone)
     assert not list(left)
