@@ -230,7 +230,7 @@ class _Emitter:
     def _untuned(self, proven: Proven) -> ProgramTimings:
         """Return the figures of the default without scripts: those of the beginning where no time is left."""
         default = self.variants[0]
-        seconds = session_s(self.options.racing, call_s(default), [call_s(default)])
+        seconds = session_s(self.options, call_s(default), [call_s(default)])
         if self.time_left.affords(seconds):
             return self._measure_again(proven)
         return ProgramTimings(default.measured, as_untuned(default.measured), {}, verified=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.runner import RacingOptions, SampleOptions
+from mlir_sched.runner import RunnerOptions
 
 CLEARLY_SLOWER = 2.0
 """A variant that took this many times the expected time of the emitted program is not measured again."""
@@ -69,7 +69,7 @@ def call_s(built: BuiltVariant) -> float:
 
 
 def emission_s(
-    built: Sequence[BuiltVariant], tuned: BuiltVariant, racing: RacingOptions, tuned_s: float | None = None
+    built: Sequence[BuiltVariant], tuned: BuiltVariant, options: RunnerOptions, tuned_s: float | None = None
 ) -> float:
     """Return about how many seconds it takes to emit a program.
 
@@ -80,29 +80,29 @@ def emission_s(
     Args:
         built: All variants, the default first.
         tuned: The variant to emit.
-        racing: The options of the sessions.
+        options: The options of the sessions.
         tuned_s: Seconds per call that it is expected to take; by default what it takes without scripts.
     """
     if tuned.timing is None:
         return tuned.build_s + AFTER_S
     tuned_s = call_s(tuned) if tuned_s is None else tuned_s
     rivals = Rivals.of(built, tuned_s)
-    reporting_s = session_s(racing, call_s(built[0]), [tuned_s])
+    reporting_s = session_s(options, call_s(built[0]), [tuned_s])
     if rivals.undisputed:
         return tuned.build_s + reporting_s + AFTER_S
-    deciding_s = session_s(racing, call_s(rivals.reference), [tuned_s, *map(call_s, rivals.others)])
+    deciding_s = session_s(options, call_s(rivals.reference), [tuned_s, *map(call_s, rivals.others)])
     return tuned.build_s + deciding_s + reporting_s + AFTER_S
 
 
-def session_s(racing: RacingOptions, reference_s: float, others_s: Sequence[float]) -> float:
+def session_s(options: RunnerOptions, reference_s: float, others_s: Sequence[float]) -> float:
     """Return about how many seconds a session takes.
 
     Args:
-        racing: Its options; the number of pairs is fixed.
+        options: Its options; the number of pairs is fixed.
         reference_s: Seconds per call of the program that all others are compared with.
         others_s: Seconds per call of the others.
     """
-    samples = SampleOptions()
+    samples, racing = options.samples, options.racing
     pairs_s = [samples.sample_s(reference_s) + samples.sample_s(seconds) for seconds in others_s]
     sampling_s = [max(racing.budget_s, racing.planned_pairs(pair_s) * pair_s) for pair_s in pairs_s]
     return sum(sampling_s) + checking_s([reference_s, *others_s])

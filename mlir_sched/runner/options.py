@@ -18,6 +18,8 @@ class SampleOptions:
         min_calls, max_calls: Fewest calls per sample, for slow programs, and most calls, for fast ones.
         patience_s: Seconds that ``min_calls`` calls may take; a program slower than that is called less often.
         overhead_s: Rough seconds that a sample takes besides its calls.
+        warms_always: Whether a call that warms up comes before every sample; otherwise none comes before a single long
+            call.
         pairs_per_baseline: Most pairs that one long sample of the baseline serves.
         calibration_tolerance: Relative excess of the calibration kernel's time that counts as a disturbance.
     """
@@ -27,6 +29,7 @@ class SampleOptions:
     max_calls: int = 1_000_000
     patience_s: float = inf
     overhead_s: float = 0.0
+    warms_always: bool = False
     pairs_per_baseline: int = 16
     calibration_tolerance: float = 0.08
 
@@ -38,8 +41,8 @@ class SampleOptions:
     def sample_s(self, call_s: float) -> float:
         """Return about how many seconds a sample takes, with the call before it that warms up, if there is one."""
         calls = self.calls(call_s)
-        warming = 0 if calls == 1 and call_s >= LONG_CALL_S else 1
-        return (calls + warming) * call_s + self.overhead_s
+        single = calls == 1 and call_s >= LONG_CALL_S
+        return (calls + (self.warms_always or not single)) * call_s + self.overhead_s
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ class RunnerOptions:
             driver,
             threads,
             seed,
-            SampleOptions(least_s=0.06, min_calls=24, max_calls=64, patience_s=1.0, overhead_s=0.3),
+            SampleOptions(least_s=0.06, min_calls=24, max_calls=64, patience_s=1.0, overhead_s=0.3, warms_always=True),
             RacingOptions(budget_s=2.5, min_pairs=3, patience_s=10.0, precision=0.02, slow_factor=1.5),
             CheckOptions(hopeless_factor=8.0),
             TimeoutOptions(call_s=30.0),

@@ -13,7 +13,7 @@ from mlir_sched.database.record import measuring_context
 from mlir_sched.program.closing import call_s, emission_s
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.runner import RacingOptions, RunnerOptions
+from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Trace
@@ -95,9 +95,9 @@ class TuningRun:
         return self.store.decided(f"{self.key}-{name}")
 
 
-def _final(target: Target) -> RacingOptions:
+def _final(target: Target) -> RunnerOptions:
     """Return the options of the sessions at the end."""
-    return RunnerOptions.final(target.driver).racing
+    return RunnerOptions.final(target.driver)
 
 
 def _asked(

@@ -30,7 +30,7 @@ def test_without_a_limit_sessions_are_as_long_as_they_should_be() -> None:
 def test_the_session_that_decides_leaves_time_for_the_one_that_reports(seconds: float) -> None:
     options = left(seconds).deciding(FINAL, PROGRAMS_S, PROGRAMS_S[0])
     default_s, *others_s = PROGRAMS_S
-    rest_s = seconds - session_s(options.racing, default_s, others_s)
+    rest_s = seconds - session_s(options, default_s, others_s)
     fewest_s = checking_s([default_s] * 2) + FINAL.racing.min_slow_pairs * 2 * default_s
     assert rest_s >= fewest_s
     assert options.racing.planned_pairs(0.3) < FINAL.racing.planned_pairs(0.3) or seconds == 40.0

@@ -10,7 +10,7 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.tasks import Model
 
-RACING = RunnerOptions.final("local").racing
+FINAL = RunnerOptions.final("local")
 
 
 def built(name: str, call_s: float | None, build_s: float = 3.0) -> BuiltVariant:
@@ -19,9 +19,16 @@ def built(name: str, call_s: float | None, build_s: float = 3.0) -> BuiltVariant
 
 
 def test_a_session_takes_the_pairs_of_its_programs_and_their_checks() -> None:
-    assert session_s(RACING, 0.25, [0.125, 0.25]) == 16 * 0.375 + 12 * 0.5 + SESSION_S + CHECK_CALLS * 0.625
-    assert session_s(RACING, 1e-5, [1e-5]) == pytest.approx(RACING.budget_s + SESSION_S, abs=0.01)
-    assert session_s(RACING, 0.05, [0.05]) == pytest.approx(2 * 20 * 0.1 + SESSION_S + CHECK_CALLS * 0.1)
+    assert session_s(FINAL, 0.25, [0.125, 0.25]) == 16 * 0.375 + 12 * 0.5 + SESSION_S + CHECK_CALLS * 0.625
+    assert session_s(FINAL, 1e-5, [1e-5]) == pytest.approx(FINAL.racing.budget_s + SESSION_S, abs=0.01)
+    assert session_s(FINAL, 0.05, [0.05]) == pytest.approx(2 * 20 * 0.1 + SESSION_S + CHECK_CALLS * 0.1)
+
+
+def test_on_a_device_every_sample_of_a_session_has_a_process_and_a_call_that_warms_up() -> None:
+    device = RunnerOptions.final("vulkan")
+    pair_s = (1 + 1) * 3.0 + (2 + 1) * 0.5 + 2 * device.samples.overhead_s
+    pairs_s = device.racing.min_slow_pairs * pair_s
+    assert session_s(device, 3.0, [0.5]) == pytest.approx(pairs_s + SESSION_S + CHECK_CALLS * 3.5)
 
 
 DEFAULT, CLOSE, CLOSER, SLOW = built("default", 4.0), built("close", 0.5), built("closer", 0.4), built("slow", 3.0)
@@ -54,27 +61,27 @@ def test_a_reference_that_fails_is_no_rival_any_more() -> None:
 
 def test_where_none_may_be_as_fast_one_session_is_enough() -> None:
     default = built("default", 0.2)
-    expected = 3.0 + session_s(RACING, 0.2, [0.05]) + AFTER_S
-    assert emission_s([default, built("near", 0.15)], default, RACING, 0.05) == pytest.approx(expected)
+    expected = 3.0 + session_s(FINAL, 0.2, [0.05]) + AFTER_S
+    assert emission_s([default, built("near", 0.15)], default, FINAL, 0.05) == pytest.approx(expected)
 
 
 def test_only_variants_that_may_be_as_fast_are_measured_again() -> None:
     default, near, far = built("default", 0.2), built("near", 0.15), built("far", 0.9)
-    expected = 3.0 + session_s(RACING, 0.15, [0.1, 0.2]) + session_s(RACING, 0.2, [0.1]) + AFTER_S
-    assert emission_s([default, near, far], near, RACING, 0.1) == pytest.approx(expected)
+    expected = 3.0 + session_s(FINAL, 0.15, [0.1, 0.2]) + session_s(FINAL, 0.2, [0.1]) + AFTER_S
+    assert emission_s([default, near, far], near, FINAL, 0.1) == pytest.approx(expected)
 
 
 def test_the_session_that_decides_is_short_where_the_default_is_clearly_slower() -> None:
     default, near = built("default", 4.0), built("near", 0.15)
-    expected = 3.0 + session_s(RACING, 0.15, [0.1]) + session_s(RACING, 4.0, [0.1]) + AFTER_S
-    assert emission_s([default, near], near, RACING, 0.1) == pytest.approx(expected)
+    expected = 3.0 + session_s(FINAL, 0.15, [0.1]) + session_s(FINAL, 4.0, [0.1]) + AFTER_S
+    assert emission_s([default, near], near, FINAL, 0.1) == pytest.approx(expected)
 
 
 def test_a_program_is_expected_to_stay_as_fast_as_it_is() -> None:
     default, near = built("default", 0.2), built("near", 0.15)
-    assert emission_s([default, near], near, RACING) == emission_s([default, near], near, RACING, 0.15)
+    assert emission_s([default, near], near, FINAL) == emission_s([default, near], near, FINAL, 0.15)
 
 
 def test_a_program_that_was_not_timed_is_only_compiled() -> None:
     default = built("default", None)
-    assert emission_s([default], default, RACING, float("inf")) == 3.0 + AFTER_S
+    assert emission_s([default], default, FINAL, float("inf")) == 3.0 + AFTER_S

@@ -90,7 +90,9 @@ def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
     left = iter(times)
     monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
     monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.durations_of", lambda text, calls: None)
-    monkeypatch.setattr("mlir_sched.runner.worker.dispatch_events.seconds_per_call", lambda durations: next(left) * 1e-3)
+    monkeypatch.setattr(
+        "mlir_sched.runner.worker.dispatch_events.seconds_per_call", lambda durations: next(left) * 1e-3
+    )
     for _ in range(len(times) - used):
         clock.seconds(files, 1)
     assert clock.sample(files, 1) == (pytest.approx(sample * 1e-3), alone)
