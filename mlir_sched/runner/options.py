@@ -196,12 +196,13 @@ class RunnerOptions:
     def roughly(self) -> RunnerOptions:
         """These options for a first look at programs without scripts, which are measured again before they are emitted.
 
-        No check is repeated, and there is no look for data races: the compiler made the programs without any script. On
-        the CPU, slow programs get few pairs.
+        No check is repeated, and there is no look for data races: the compiler made the programs without any script.
+        Slow programs get few pairs, on the CPU sooner than on devices, whose samples have processes of their own.
         """
-        racing, checks = self.racing, replace(self.checks, data_race_calls=0, repeated=False)
+        racing = replace(self.racing, min_slow_pairs=1)
         if self.is_local:
-            racing = replace(racing, patience_s=min(racing.patience_s, FIRST_LOOK_S), min_slow_pairs=1)
+            racing = replace(racing, patience_s=min(racing.patience_s, FIRST_LOOK_S))
+        checks = replace(self.checks, data_race_calls=0, repeated=False)
         return replace(self, racing=racing, checks=checks)
 
     @property

@@ -65,9 +65,13 @@ def test_clear_losers_get_two_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(contenders[1].pairs) >= 6
 
 
-@pytest.mark.parametrize(("call_s", "pairs"), [(2.5, 1), (0.5, 2)])
-def test_a_first_look_at_a_slow_program_is_short(monkeypatch: pytest.MonkeyPatch, call_s: float, pairs: int) -> None:
-    contenders = run(Machine({1: call_s}, monkeypatch), options=RunnerOptions().roughly)
+@pytest.mark.parametrize(
+    ("driver", "call_s", "pairs"), [("local", 2.5, 1), ("local", 0.5, 2), ("vulkan", 5.0, 1), ("vulkan", 1.5, 2)]
+)
+def test_a_first_look_at_a_slow_program_is_short(
+    monkeypatch: pytest.MonkeyPatch, driver: str, call_s: float, pairs: int
+) -> None:
+    contenders = run(Machine({1: call_s}, monkeypatch), options=RunnerOptions.for_device(driver).roughly)
     assert len(contenders[1].pairs) == pairs
 
 
