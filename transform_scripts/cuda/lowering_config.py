@@ -11,15 +11,7 @@ from typing import ClassVar
 from mlir_sched.targets.target import MatrixUnit
 from mlir_sched.transform_scripts import llvm_gpu
 from mlir_sched.transform_scripts.common.contraction import by_one
-from mlir_sched.transform_scripts.gpu.matrix_units import (
-    MAX_STEP,
-    MatrixProduct,
-    check_subgroup,
-    matrix_product,
-    sample_subgroups,
-    subgroup_threads,
-)
-from mlir_sched.transform_scripts.gpu.shared_memory import sample_step
+from mlir_sched.transform_scripts.gpu.matrix_units import MatrixProduct, matrix_product, sample_matrix_tiles
 from mlir_sched.transform_scripts.llvm_gpu.lowering_config import PROMOTE, tile_and_fuse
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
@@ -49,20 +41,16 @@ class LoweringConfig(llvm_gpu.LoweringConfig):
 
 
 def _configure_warps(s: Schedule, product: MatrixProduct) -> None:
-    mm, unit = product.mm, product.unit
-    workgroup, warp = sample_subgroups(s, product)
-    threads = subgroup_threads(s, workgroup, warp)
-    step = sample_step(s, mm, workgroup, threads, most=MAX_STEP, unit=unit.reduction)
-    check_subgroup(s, product, warp, step)
-    outer = by_one(mm.outer_reductions)
+    mm, unit, tiles = product.mm, product.unit, sample_matrix_tiles(s, product)
+    warp, outer = tiles.subgroup, by_one(mm.outer_reductions)
     lists = {
-        "workgroup": workgroup,
+        "workgroup": tiles.workgroup,
         "subgroup": {
             product.rows: warp[product.rows] // unit.rows,
             mm.columns: warp[mm.columns] // INSTRUCTION_COLUMNS,
         },
-        "reduction": {**outer, mm.reduction: step // unit.reduction},
+        "reduction": {**outer, mm.reduction: tiles.step // unit.reduction},
     }
-    levels = [("workgroup", workgroup), ("loop", {**outer, mm.reduction: step}), ("subgroup", warp)]
+    levels = [("workgroup", tiles.workgroup), ("loop", {**outer, mm.reduction: tiles.step}), ("subgroup", warp)]
     kind = f"mma_kind = #iree_gpu.mma_layout<{KINDS[unit]}>"
-    tile_and_fuse(s, mm, lists, [kind, PROMOTE], threads, levels)
+    tile_and_fuse(s, mm, lists, [kind, PROMOTE], tiles.threads, levels)

@@ -15,15 +15,8 @@ from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.common.contraction import tile_reduction
 from mlir_sched.transform_scripts.cuda.lowering import copy_ahead, pipeline, require_register_file, sample_depth
 from mlir_sched.transform_scripts.gpu.lowering import hoist_accumulators, map_sharing_threads
-from mlir_sched.transform_scripts.gpu.matrix_units import (
-    MAX_STEP,
-    MatrixProduct,
-    check_subgroup,
-    matrix_product,
-    sample_subgroups,
-    subgroup_threads,
-)
-from mlir_sched.transform_scripts.gpu.shared_memory import distribute_over_workgroups, sample_step
+from mlir_sched.transform_scripts.gpu.matrix_units import MatrixProduct, matrix_product, sample_matrix_tiles
+from mlir_sched.transform_scripts.gpu.shared_memory import distribute_over_workgroups
 from mlir_sched.transform_scripts.llvm_gpu.lowering import pad_rows, sample_padding
 from mlir_sched.transform_scripts.module import MatchingModule
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -76,19 +69,15 @@ class TensorCores(MatchingModule):
 
         After: ``forall workgroups: for k step kr: { copies; forall warps: mma.sync }``.
         """
-        mm = found.mm
-        workgroup, warp = sample_subgroups(s, found)
-        threads = subgroup_threads(s, workgroup, warp)
-        step = sample_step(s, mm, workgroup, threads, most=MAX_STEP, unit=found.unit.reduction)
-        check_subgroup(s, found, warp, step)
-        distribute_over_workgroups(s, mm, workgroup)
-        tile_reduction(s, mm, step)
+        mm, tiles = found.mm, sample_matrix_tiles(s, found)
+        distribute_over_workgroups(s, mm, tiles.workgroup)
+        tile_reduction(s, mm, tiles.step)
         s.share(mm.op)
         for op in mm.ops:
-            s.distribute(op, warp, WARPS, over="subgroup")
+            s.distribute(op, tiles.subgroup, WARPS, over="subgroup")
         s.vectorize(*mm.ops, then=CONTRACT)
         s.forget_loops()
-        _lower(s, threads)
+        _lower(s, tiles.threads)
 
 
 def _lower(s: Schedule, threads: int) -> None:

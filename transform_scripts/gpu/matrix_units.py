@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlir_sched.targets.target import MatrixUnit
 from mlir_sched.transform_scripts.common.contraction import by_one
-from mlir_sched.transform_scripts.gpu.shared_memory import shared_loops
+from mlir_sched.transform_scripts.gpu.shared_memory import sample_step, shared_loops
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop
 
@@ -58,8 +58,37 @@ def matrix_product(mm: Contraction, units: Iterable[MatrixUnit]) -> MatrixProduc
     return None
 
 
-def sample_subgroups(s: Schedule, product: MatrixProduct) -> tuple[dict[Loop, int], dict[Loop, int]]:
-    """Draw the tiles of a workgroup and of a subgroup, by loop, outermost first; of a batch, they hold one matrix."""
+@dataclass(frozen=True)
+class MatrixTiles:
+    """How a product is divided.
+
+    Attributes:
+        workgroup, subgroup: The tiles of both, by loop, outermost first; of a batch, they hold one matrix.
+        step: The step of the reduction that is copied into shared memory.
+        threads: Threads of a workgroup.
+    """
+
+    workgroup: dict[Loop, int]
+    subgroup: dict[Loop, int]
+    step: int
+    threads: int
+
+
+def sample_matrix_tiles(s: Schedule, product: MatrixProduct) -> MatrixTiles:
+    """Draw how a product is divided, and check the tiles against the device's limits.
+
+    Raises:
+        IllegalTraceError: The device does not run such workgroups, threads do not copy a step in equal parts, or a
+            subgroup takes too many registers or instructions.
+    """
+    workgroup, subgroup = _sample_subgroups(s, product)
+    threads = _threads(s, workgroup, subgroup)
+    step = sample_step(s, product.mm, workgroup, threads, most=MAX_STEP, unit=product.unit.reduction)
+    _check_subgroup(s, product, subgroup, step)
+    return MatrixTiles(workgroup, subgroup, step, threads)
+
+
+def _sample_subgroups(s: Schedule, product: MatrixProduct) -> tuple[dict[Loop, int], dict[Loop, int]]:
     units = {product.rows: product.unit.rows, product.mm.columns: product.unit.columns}
     loops = shared_loops(product.mm)
     workgroup, subgroup = by_one(loops), by_one(loops)
@@ -70,7 +99,7 @@ def sample_subgroups(s: Schedule, product: MatrixProduct) -> tuple[dict[Loop, in
     return workgroup, subgroup
 
 
-def subgroup_threads(s: Schedule, workgroup: Mapping[Loop, int], subgroup: Mapping[Loop, int]) -> int:
+def _threads(s: Schedule, workgroup: Mapping[Loop, int], subgroup: Mapping[Loop, int]) -> int:
     """Return the threads of a workgroup, and refuse more than a device runs."""
     assert s.target.gpu is not None
     count, most = math.prod(workgroup[loop] // subgroup[loop] for loop in workgroup), s.target.gpu.workgroup_threads
@@ -80,7 +109,7 @@ def subgroup_threads(s: Schedule, workgroup: Mapping[Loop, int], subgroup: Mappi
     return threads
 
 
-def check_subgroup(s: Schedule, product: MatrixProduct, subgroup: Mapping[Loop, int], step: int) -> None:
+def _check_subgroup(s: Schedule, product: MatrixProduct, subgroup: Mapping[Loop, int], step: int) -> None:
     """Refuse tiles of a subgroup that take too many registers or instructions, and note both."""
     assert s.target.gpu is not None
     rows, columns, unit = subgroup[product.rows], subgroup[product.mm.columns], product.unit

@@ -8,7 +8,6 @@ SPIRV/Passes.cpp).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar
 
 from mlir_sched.payload import Dispatch, LinalgOp
@@ -16,22 +15,21 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.contraction import by_one
 from mlir_sched.transform_scripts.gpu.matrix_units import (
-    MAX_STEP,
     MatrixProduct,
-    check_subgroup,
+    MatrixTiles,
     matrix_product,
-    sample_subgroups,
-    subgroup_threads,
+    sample_matrix_tiles,
 )
-from mlir_sched.transform_scripts.gpu.shared_memory import sample_step
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import Sharing, numbers_of, shared_tiles, size_list
 from mlir_sched.transform_scripts.schedule import Schedule
-from mlir_sched.transform_scripts.structures import Contraction, Loop
-from mlir_sched.transform_scripts.vulkan.promoted_config import PADDING_BYTES
-
-MAX_DEPTH = 2
-"""Most steps of the reduction that are copied ahead."""
+from mlir_sched.transform_scripts.structures import Contraction
+from mlir_sched.transform_scripts.vulkan.steps_ahead import (
+    MAX_DEPTH,
+    PADDING_BYTES,
+    StepsAhead,
+    sample_steps_ahead,
+)
 
 
 class CooperativeMatrices(DelegatingModule):
@@ -51,39 +49,38 @@ class CooperativeMatrices(DelegatingModule):
         """Annotate the contraction and choose the pipeline for the function."""
         assert s.target.gpu is not None
         mm, unit, lanes = found.mm, found.unit, s.target.gpu.subgroup_size
-        workgroup, subgroup = sample_subgroups(s, found)
-        threads = subgroup_threads(s, workgroup, subgroup)
-        step = sample_step(s, mm, workgroup, threads, most=MAX_STEP, unit=unit.reduction)
-        check_subgroup(s, found, subgroup, step)
-        depth, stage = _sample_pipeline(s, mm, workgroup, step)
-        reduction, along_x = {mm.reduction: step}, workgroup[mm.columns] // subgroup[mm.columns] * lanes
+        tiles = sample_matrix_tiles(s, found)
+        ahead = _sample_steps_ahead(s, mm, tiles)
+        workgroup, subgroup, reduction = tiles.workgroup, tiles.subgroup, {mm.reduction: tiles.step}
         matrix = {found.rows: unit.rows, mm.columns: unit.columns, mm.reduction: unit.reduction}
         lists = (workgroup, subgroup, reduction, {**by_one(workgroup), **matrix})
         config = f"tile_sizes = [{', '.join(size_list(mm.op, sizes) for sizes in lists)}]"
-        size = f"workgroup_size = [{along_x}, {threads // along_x}, 1] subgroup_size = {lanes}"
+        along_x = workgroup[mm.columns] // subgroup[mm.columns] * lanes
+        size = f"workgroup_size = [{along_x}, {tiles.threads // along_x}, 1] subgroup_size = {lanes}"
         pipeline = f"pipeline = #iree_gpu.spirv_pipeline<CooperativeMatrixVectorize> {size}"
-        ahead = f"{{pipeline_depth = {depth} : i64, store_stage = {stage} : i64}}"
         levels = [("workgroup", workgroup), ("loop", reduction), ("subgroup", subgroup)]
         s.delegate(
             mm.op,
             f"#iree_codegen.lowering_config<{config}>",
-            f"#iree_codegen.translation_info<{pipeline}, {ahead}>",
+            f"#iree_codegen.translation_info<{pipeline}, {ahead.attributes}>",
             levels,
         )
 
 
-def _sample_pipeline(s: Schedule, mm: Contraction, workgroup: Mapping[Loop, int], step: int) -> tuple[int, int]:
-    """Draw how many steps of the reduction are copied ahead, and whether a step is stored early or late.
+def _sample_steps_ahead(s: Schedule, mm: Contraction, tiles: MatrixTiles) -> StepsAhead:
+    """Draw how many steps of the reduction are copied ahead, and when a step is stored.
 
     There is a buffer more than steps ahead. With epilogues, IREE keeps a workgroup's results in shared memory, too.
     """
     assert s.target.gpu is not None
-    sharing = Sharing(shared_tiles(mm.op, numbers_of(mm.op, {**workgroup, mm.reduction: step})), 1)
-    results = math.prod(workgroup.values()) * mm.op.element_bytes if mm.epilogues else 0
+    step = numbers_of(mm.op, {**tiles.workgroup, mm.reduction: tiles.step})
+    sharing = Sharing(shared_tiles(mm.op, step), 1)
+    results = math.prod(tiles.workgroup.values()) * mm.op.element_bytes if mm.epilogues else 0
     room = s.target.gpu.shared_memory_bytes - results
-    drawn = {"0": (0, 0)}
-    for depth in range(1, min(MAX_DEPTH + 1, mm.reduction.extent // step)):
-        drawn |= {f"{depth}, early": (depth, 0), f"{depth}, late": (depth, 1)}
-    fitting = {name: ahead for name, ahead in drawn.items() if sharing.bytes(ahead[0] + 1, PADDING_BYTES) <= room}
-    s.require(bool(fitting), f"a step of {step} does not fit shared memory")
-    return fitting[s.sample_choice("pipeline", list(fitting))]
+    depths = [depth for depth in range(MAX_DEPTH + 1) if not depth or depth < mm.reduction.extent // tiles.step]
+    return sample_steps_ahead(
+        s,
+        depths,
+        lambda ahead: sharing.bytes(ahead.depth + 1, PADDING_BYTES) <= room,
+        f"a step of {tiles.step} does not fit shared memory",
+    )

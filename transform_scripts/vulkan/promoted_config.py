@@ -21,11 +21,13 @@ from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import Sharing, numbers_of, shared_tiles, size_list
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
+from mlir_sched.transform_scripts.vulkan.steps_ahead import (
+    MAX_DEPTH,
+    PADDING_BYTES,
+    StepsAhead,
+    sample_steps_ahead,
+)
 
-PADDING_BYTES = 16
-"""Bytes behind each row of a shared tile. Source: ``bankConflictReductionPaddingBits`` (SPIRV/Passes.h)."""
-MAX_DEPTH = 2
-"""Most steps of the reduction under way."""
 MAX_READ = 1024
 """Most elements that a thread reads from shared memory in a step, once per step under way and once more: all are
 unrolled. With 1152 and 2176 elements Mesa's software device took 16 and 28 s to compile a kernel, with fewer at most
@@ -51,28 +53,25 @@ class PromotedConfig(DelegatingModule):
         unrolled = MAX_THREAD_VECTORS * s.lanes(found.op) // math.prod(thread.values())
         step = sample_step(s, found, workgroup, int(s.notes["threads"]), most=min(MAX_SHARED_STEP, unrolled))
         sizes = {**workgroup, found.reduction: step}
-        depth, stage = _sample_pipeline(s, found, Sharing(shared_tiles(found.op, numbers_of(found.op, sizes)), 1), step)
+        ahead = _sample_steps_ahead(s, found, Sharing(shared_tiles(found.op, numbers_of(found.op, sizes)), 1), step)
         tiles = shared_tiles(found.op, numbers_of(found.op, {**thread, found.reduction: step}))
-        read = (depth + 1) * sum(math.prod(tile.shape) for tile in tiles)
+        read = (ahead.depth + 1) * sum(math.prod(tile.shape) for tile in tiles)
         s.require(read <= MAX_READ, f"{read} elements read per thread are more than {MAX_READ}")
         levels = [("workgroup", workgroup), ("loop", {found.reduction: step}), ("thread", thread)]
         size = ", ".join(map(str, s.workgroup_size))
         pipeline = f"pipeline = #iree_gpu.spirv_pipeline<MatmulPromoteVectorize> workgroup_size = [{size}]"
-        ahead = f"{{pipeline_depth = {depth} : i64, store_stage = {stage} : i64}}"
         config = f"#iree_codegen.lowering_config<tile_sizes = [{size_list(found.op, sizes)}]>"
-        s.delegate(found.op, config, f"#iree_codegen.translation_info<{pipeline}, {ahead}>", levels)
+        s.delegate(found.op, config, f"#iree_codegen.translation_info<{pipeline}, {ahead.attributes}>", levels)
 
 
-def _sample_pipeline(s: Schedule, mm: Contraction, sharing: Sharing, step: int) -> tuple[int, int]:
-    """Draw how many steps are under way, and whether a step is stored in shared memory early or late.
+def _sample_steps_ahead(s: Schedule, mm: Contraction, sharing: Sharing, step: int) -> StepsAhead:
+    """Draw how many steps are under way, and when a step is stored.
 
     A step that is stored early (stage 0) has a buffer more than there are steps under way.
     """
-    fitting = {
-        f"{depth}, {'early' if stage == 0 else 'late'}": (depth, stage)
-        for depth in range(1, MAX_DEPTH + 1)
-        for stage in (0, 1)
-        if depth < mm.reduction.extent // step and fits(s, sharing, depth + 1 - stage, PADDING_BYTES)
-    }
-    s.require(bool(fitting), "no step of the reduction can be under way while another is computed")
-    return fitting[s.sample_choice("pipeline", list(fitting))]
+    return sample_steps_ahead(
+        s,
+        [depth for depth in range(1, MAX_DEPTH + 1) if depth < mm.reduction.extent // step],
+        lambda ahead: fits(s, sharing, ahead.depth + 1 - ahead.stage, PADDING_BYTES),
+        "no step of the reduction can be under way while another is computed",
+    )
