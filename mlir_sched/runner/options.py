@@ -35,7 +35,7 @@ class SampleOptions:
 
     def calls(self, call_s: float) -> int:
         """Return how many calls make a sample of a program that takes ``call_s`` seconds per call."""
-        fewest = self.min_calls if self.min_calls * call_s <= self.patience_s else max(1, int(self.patience_s / call_s))
+        fewest = max(1, int(min(self.min_calls, self.patience_s / call_s)))
         return min(max(fewest, ceil(self.least_s / call_s)), self.max_calls)
 
     def sample_s(self, call_s: float) -> float:
