@@ -8,6 +8,7 @@ from fixed_targets import FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN
 from kept_workers import KeptWorkers
 
 from mlir_sched.compiler import CompilerPool
+from mlir_sched.targets.target import Target
 
 
 @pytest.fixture(scope="package")
@@ -29,6 +30,13 @@ def rocm_pool() -> Iterator[CompilerPool]:
     """Compile for the fixed ROCm device."""
     with CompilerPool(FIXED_ROCM.flags) as pool:
         yield pool
+
+
+@pytest.fixture(scope="module")
+def pool(target: Target) -> Iterator[CompilerPool]:
+    """Compile for the target of a module, which is a fixture there."""
+    with CompilerPool(target.flags) as started:
+        yield started
 
 
 @pytest.fixture(scope="module", autouse=True)

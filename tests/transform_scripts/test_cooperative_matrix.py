@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -47,12 +47,6 @@ def target(request: pytest.FixtureRequest) -> Target:
 @pytest.fixture(scope="module")
 def task_on(payload_tasks: Callable[[Target], TaskFor], target: Target) -> TaskFor:
     return payload_tasks(target)
-
-
-@pytest.fixture(scope="module")
-def pool(target: Target) -> Iterator[CompilerPool]:
-    with CompilerPool(target.flags) as started:
-        yield started
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

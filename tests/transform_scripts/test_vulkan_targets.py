@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from fixed_targets import space_of
@@ -21,12 +19,6 @@ NAMES = ("matmul", "matmul_uneven", "vecmat", "softmax", "row_sum", "elementwise
 @pytest.fixture(scope="module", params=[known.name for known in KNOWN_TARGETS])
 def target(request: pytest.FixtureRequest) -> Target:
     return absent_target(f"vulkan:{request.param}")
-
-
-@pytest.fixture(scope="module")
-def pool(target: Target) -> Iterator[CompilerPool]:
-    with CompilerPool(target.flags) as started:
-        yield started
 
 
 @pytest.mark.parametrize("name", NAMES)
