@@ -1,7 +1,7 @@
 """A model of the time that a GPU takes for a dispatch, from its assembled code alone.
 
 The model knows what limits a multiprocessor: how many workgroups fit, how many instructions it issues, how fast it
-multiplies and moves data, and how long a warp waits for memory. It ranks programs of one dispatch; its seconds are no
+multiplies and moves data, and how long a warp waits for data. It ranks programs of one dispatch; its seconds are no
 measurement.
 """
 
@@ -15,10 +15,11 @@ from mlir_sched.assembly.execution import Execution, Threads
 from mlir_sched.assembly.memory import WARP, accesses
 from mlir_sched.assembly.ptx import Kernel
 from mlir_sched.assembly.ptxas import AssemblyError, Resources
+from mlir_sched.assembly.waiting import waiting_clocks
 from mlir_sched.compiler.result import Launch
 from mlir_sched.targets.target import GpuResources
 
-VERSION = 4
+VERSION = 5
 """Number of this model; estimates of different versions cannot be compared."""
 PARTITIONS = 4
 """Parts of a multiprocessor that each issue one instruction per clock and have a quarter of its arithmetic and matrix
@@ -29,9 +30,6 @@ PARTITIONED = ("issue", "arithmetic", "matrix units")
 MOVED_BYTES_PER_CLOCK = 48
 """Bytes between a multiprocessor and the L2 cache per clock. Source: 5120 bytes for 108 multiprocessors, whitepaper on
 GA100."""
-GLOBAL_LATENCY, SHARED_LATENCY = 500, 30
-"""Clocks until the data of a load arrive, about. Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-Microbenchmarking" (2018), rounded."""
 REGISTERS_UNIT = 256
 """Registers are given to a warp in multiples of this number. Source: CUDA Occupancy Calculator."""
 RESERVED_SHARED_BYTES = 1024
@@ -89,7 +87,7 @@ def estimate(
     }
     rounds = math.ceil(launch.workgroups / device.multiprocessors)
     whole, rest = divmod(rounds, resident)
-    alone = max(_busy(per_warp, warps).values()) + _waiting(kernel, execution)
+    alone = max(_busy(per_warp, warps).values()) + waiting_clocks(kernel, execution.counts)
     batches = [_busy(per_warp, count * warps) for count in [resident] * whole + [rest] * (rest > 0)]
     clocks = sum(max(alone, *busy.values()) for busy in batches)
     longest = max(batches[0], key=batches[0].__getitem__)
@@ -151,22 +149,3 @@ def _multiply_adds(opcode: str) -> int:
     shape = next((part for part in opcode.split(".") if part.startswith("m") and part[1:2].isdigit()), "")
     sizes = [int(number) for number in shape.replace("m", " ").replace("n", " ").replace("k", " ").split()]
     return math.prod(sizes) if len(sizes) == 3 else 0
-
-
-def _waiting(kernel: Kernel, execution: Execution) -> float:
-    """Return the clocks that a warp waits for memory if it has nothing else to do.
-
-    The loads of a basic block wait together. Of copies to shared memory that run beside the arithmetic (``cp.async``),
-    the latency is divided among the groups that may still be under way when the code waits.
-    """
-    starts, block = {*kernel.labels.values()}, 0
-    waits: dict[tuple[int, str], float] = {}
-    for index, (instruction, count) in enumerate(zip(kernel.instructions, execution.counts, strict=True)):
-        block = index if index in starts else block
-        if instruction.opcode.startswith("cp.async.wait_group"):
-            waits[index, "copies"] = count * GLOBAL_LATENCY / (1 + int(instruction.operands[0]))
-        elif instruction.parts[0] in ("ld", "ldmatrix"):
-            for kind, latency in (("global", GLOBAL_LATENCY), ("shared", SHARED_LATENCY)):
-                if kind in instruction.parts:
-                    waits[block, kind] = count * latency
-    return sum(waits.values())

@@ -68,8 +68,7 @@ class Threads:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        starts = _block_starts(kernel)
-        self._blocks = list(zip(starts, [*starts[1:], len(kernel.instructions)], strict=True))
+        self._blocks = kernel.blocks()
 
     def execute(self, thread: tuple[int, int, int]) -> Execution:
         """Return what a thread does, loops included; no addresses are computed.
@@ -113,7 +112,7 @@ class Threads:
         """The instructions that write each register."""
         writers = defaultdict[str, list[int]](list)
         for index, instruction in enumerate(self._kernel.instructions):
-            for register in _written(instruction):
+            for register in instruction.written:
                 writers[register].append(index)
         return writers
 
@@ -154,13 +153,6 @@ class Threads:
         return target if holds else end
 
 
-def _block_starts(kernel: Kernel) -> list[int]:
-    """Return where basic blocks begin: at labels and behind branches."""
-    behind = (i + 1 for i, each in enumerate(kernel.instructions) if each.opcode.startswith(("bra", "ret")))
-    starts = {0, *kernel.labels.values(), *behind}
-    return sorted(start for start in starts if start < len(kernel.instructions))
-
-
 class _State:
     """The registers of a thread whose values are known."""
 
@@ -186,7 +178,7 @@ class _State:
 
     def step(self, instruction: Instruction) -> None:
         """Note what an instruction writes."""
-        written = _written(instruction)
+        written = instruction.written
         if not written:
             return  # a branch, a barrier, a write to memory
         if instruction.predicate and not self.holds(instruction.predicate):
@@ -218,13 +210,6 @@ class _State:
         if any(value is None for value in values):
             return None
         return _computed(instruction.parts, [value for value in values if value is not None])
-
-
-def _written(instruction: Instruction) -> Sequence[str]:
-    """Return the registers that an instruction writes: several in braces, or none."""
-    if not instruction.operands or not instruction.operands[0].startswith(("%", "{")):
-        return ()
-    return [register.strip() for register in instruction.operands[0].strip("{}").split(",")]
 
 
 def _address_of(instruction: Instruction) -> str:

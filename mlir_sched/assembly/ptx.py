@@ -7,7 +7,7 @@ without calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_sched.errors import MlirSchedError
@@ -18,6 +18,7 @@ _COMMENT = re.compile(r"//.*")
 _LABEL = re.compile(r"\s*(\$\w+):")
 _INSTRUCTION = re.compile(r"\s*(?:@(!?%p\d+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+")
+_REGISTER = re.compile(r"%[\w.]+")
 
 
 class PtxError(MlirSchedError):
@@ -43,6 +44,19 @@ class Instruction:
         """The parts of the name: ``("ld", "global", "nc", "v4", "b32")``."""
         return tuple(self.opcode.split("."))
 
+    @property
+    def written(self) -> Sequence[str]:
+        """The registers that the instruction writes: several of a vector, none of a branch, a barrier or a store."""
+        if not self.operands or not self.operands[0].startswith(("%", "{")):
+            return ()
+        return _REGISTER.findall(self.operands[0])
+
+    @property
+    def read(self) -> Sequence[str]:
+        """The registers that the instruction reads, those of addresses and its predicate among them."""
+        operands = self.operands[1:] if self.written else self.operands
+        return _REGISTER.findall(" ".join([*operands, self.predicate]))
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -63,6 +77,17 @@ class Kernel:
     def count(self, *starts: str) -> int:
         """Return how many instructions of the text have a name that starts with one of the given ones."""
         return sum(instruction.opcode.startswith(starts) for instruction in self.instructions)
+
+    def blocks(self, *ends: str) -> Sequence[tuple[int, int]]:
+        """Return the first index of every basic block and the index behind its last instruction.
+
+        Args:
+            ends: Starts of names of instructions that end a block, too.
+        """
+        behind = (i + 1 for i, each in enumerate(self.instructions) if each.opcode.startswith(("bra", "ret", *ends)))
+        size = len(self.instructions)
+        starts = sorted(start for start in {0, *self.labels.values(), *behind} if start < size)
+        return list(zip(starts, [*starts[1:], size], strict=True))
 
 
 def device_code(program: bytes) -> str:

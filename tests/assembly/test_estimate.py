@@ -8,6 +8,7 @@ from assembly.kernels import LOOP, ptx, rows
 from mlir_sched.assembly.estimate import Estimate, estimate
 from mlir_sched.assembly.ptx import read_kernel
 from mlir_sched.assembly.ptxas import AssemblyError, Resources
+from mlir_sched.assembly.waiting import ARITHMETIC_LATENCY
 from mlir_sched.compiler.result import Launch
 from mlir_sched.targets.target import GpuResources
 
@@ -22,7 +23,8 @@ def time_of(
     return estimate(kernel, Resources(registers, 0), launch, DEVICE, footprint_bytes=bytes_)
 
 
-FMAS = "\n".join(["\tfma.rn.f32 %r9, %r9, %r9, %r9;"] * 64)
+FMAS = "\n".join(f"\tfma.rn.f32 %r{10 + index}, %r9, %r9, %r9;" for index in range(64))
+"""Multiply-adds that do not depend on each other."""
 
 
 def test_arithmetic_takes_its_clocks() -> None:
@@ -36,7 +38,7 @@ def test_arithmetic_takes_its_clocks() -> None:
 def test_a_warp_has_the_units_of_one_partition(warps: int, partitions: int) -> None:
     """A partition multiplies and adds 16 numbers per clock, whatever the other three do."""
     found = time_of(FMAS, threads=32 * warps)
-    assert found.seconds == pytest.approx(partitions * 64 * 32 / 16 / 1e9)
+    assert found.seconds == pytest.approx((partitions * 64 * 32 / 16 + ARITHMETIC_LATENCY) / 1e9)
 
 
 def test_the_way_to_memory_is_not_parted() -> None:
@@ -49,6 +51,15 @@ def test_a_single_warp_waits_for_its_loads() -> None:
     found = time_of(LOOP)
     assert found.limit == "latency"
     assert found.seconds > 40 * 500 / 1e9
+
+
+def test_more_warps_hide_the_wait_for_results() -> None:
+    """Accumulators that depend on each other cost a warp that is alone four clocks each, and nothing beside others."""
+    chain = "\n".join(["\tfma.rn.f32 %r9, %r9, %r9, %r9;"] * 64)
+    alone = [time_of(code, workgroups=10).seconds for code in (FMAS, chain)]
+    assert alone[1] - alone[0] == pytest.approx(63 * ARITHMETIC_LATENCY / 1e9)
+    beside_others = [time_of(code, workgroups=640, threads=256).seconds for code in (FMAS, chain)]
+    assert beside_others[0] == beside_others[1]
 
 
 def test_the_memory_of_the_device_is_read_once_at_least() -> None:
@@ -82,9 +93,3 @@ def test_occupancy_follows_from_registers_and_shared_memory(registers: int, shar
 def test_a_workgroup_that_does_not_fit_is_refused(registers: int, shared: int, what: str) -> None:
     with pytest.raises(AssemblyError, match=what):
         time_of(FMAS, threads=1024, registers=registers, shared=shared)
-
-
-def test_copies_under_way_shorten_the_wait() -> None:
-    waits = [time_of(f"\tcp.async.wait_group {pending};").seconds for pending in (0, 1, 3)]
-    assert waits == sorted(waits, reverse=True)
-    assert len(set(waits)) == 3
