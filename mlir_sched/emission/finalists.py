@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
 from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
+from mlir_sched.emission.pace import Pace
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.outcome import Timing, as_untuned
+from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
@@ -31,17 +33,6 @@ NEAR = 0.95
 few samples of a search may be off by some percent more than its intervals say."""
 LIGHT_SHARE = 0.02
 """Share of the time of all tasks, with the best candidates so far, below which a task takes little of the program's."""
-LIGHT_BUDGET_S = 0.25
-"""Most seconds of sampling per script of such a task, fewest pairs apart; the others have those of the options."""
-REPORTING_S = 1.8
-"""Seconds that the report on a chosen script takes beyond one on a script that was taken without a choice, as more
-samples are taken; not in a run by time where the search leaves no doubt that the script gains. Source: ResNet-50 on two
-cores of an Emerald Rapids, 2.5 s and 0.7 s."""
-FIRST_CHOICE_S, TAKING_S = 4.0, 1.5
-"""Seconds for a choice, and for a task without a choice, whose script is compiled and reported, before any were timed.
-Source: a T5 encoder on a core of a Zen 4, 7 s and 1 s; ResNet-50, 0.7 s for the second."""
-UNTUNED_CALLS = 18
-"""Calls of its untuned code that the report of a heavy task takes: two for each of six pairs, and those for checks."""
 NONE_VALID = "no candidate is valid"
 
 
@@ -112,11 +103,11 @@ def choose_finalists(
     least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
     heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
     light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
-    brief = options.within(LIGHT_BUDGET_S)
+    brief = options.within(BRIEF_S)
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
         code = _Code(pool, kept or KeptCode())
         found = _reported(_take_all(light, code), brief, code)
-        pace = _Pace.after(len(light), start, seconds, [entry.search.history.untuned.median_s for entry in heavy])
+        pace = Pace.after(len(light), start, seconds, [entry.calls_s for entry in heavy], options)
         with Runner(options) as runner:
             for entry in heavy:
                 if not pace.has_time(len(decided), _doubtful(decided)):
@@ -156,51 +147,17 @@ def sequence_symbol(number: int, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Pace:
-    """How the time for choices goes.
-
-    Attributes:
-        start: When the first choice began, by ``time.monotonic()``.
-        seconds: Seconds for all heavy tasks.
-        taking_s: Seconds that each of these takes without a choice.
-    """
-
-    start: float
-    seconds: float
-    taking_s: Sequence[float]
-
-    @staticmethod
-    def after(light: int, start: float, seconds: float, untuned_s: Sequence[float]) -> _Pace:
-        """Return the pace of the heavy tasks after so many others without a choice, which began at ``start``.
-
-        Args:
-            light: How many others.
-            start, seconds: As the attributes, with the others included.
-            untuned_s: Seconds per call of every heavy task's untuned code.
-        """
-        now = time.monotonic()
-        taking_s = (now - start) / light if light else TAKING_S
-        return _Pace(now, seconds - (now - start), [taking_s + UNTUNED_CALLS * call_s for call_s in untuned_s])
-
-    def has_time(self, decided: int, doubtful: Collection[str]) -> bool:
-        """Say whether one more task may have a choice, so that all scripts can be reported.
-
-        Args:
-            decided: Tasks that had a choice.
-            doubtful: Those whose report takes more time.
-        """
-        spent_s = time.monotonic() - self.start
-        choice_s = spent_s / decided if decided else FIRST_CHOICE_S
-        rest_s = REPORTING_S * (len(doubtful) + 1) + sum(self.taking_s)
-        return spent_s + choice_s + rest_s < self.seconds
-
-
-@dataclass(frozen=True)
 class _Entry:
     """A task with the symbol that its sequence would have in the library."""
 
     symbol: str
     search: TaskSearch
+
+    @property
+    def calls_s(self) -> tuple[float, float]:
+        """Seconds per call of the untuned code, and of the fastest code that the search found."""
+        history = self.search.history
+        return history.untuned.median_s, history.seconds_per_call()
 
 
 @dataclass(frozen=True)

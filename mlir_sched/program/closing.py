@@ -16,6 +16,11 @@ CHECK_CALLS = 6
 """Calls per program that its checks take in a session, those that look for data races included."""
 AFTER_S = 2.0
 """Seconds after the last session: the profile of the program and the report. Source: 1.1 s, a T5 encoder."""
+BRIEF_S = 0.25
+"""Most seconds of sampling per program in a brief session, fewest pairs apart."""
+FINALIST_S = 2.0
+"""Seconds that the finalists of a task take at least, in a run by time. Where they need more, fewer tasks have a
+choice. Source: measured on MobileNet-V2 and ResNet-50, on a slow machine, 0.8 and 3.5 s."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +99,23 @@ def emission_s(
     return tuned.build_s + deciding_s + reporting_s + AFTER_S
 
 
+def finalist_s(options: RunnerOptions, untuned_s: float) -> float:
+    """Return about how many seconds the finalists of a task take, at least: one script is reported briefly.
+
+    Args:
+        options: The options of the sessions; samples that have a process of their own take most of the time.
+        untuned_s: Seconds per call of the task's untuned code.
+    """
+    return max(FINALIST_S, sampling_s(options.within(BRIEF_S), untuned_s, [untuned_s]))
+
+
 def session_s(options: RunnerOptions, reference_s: float, others_s: Sequence[float]) -> float:
-    """Return about how many seconds a session takes.
+    """Return about how many seconds a session takes; arguments as in :func:`sampling_s`."""
+    return sampling_s(options, reference_s, others_s) + checking_s([reference_s, *others_s])
+
+
+def sampling_s(options: RunnerOptions, reference_s: float, others_s: Sequence[float]) -> float:
+    """Return about how many seconds the samples of a session take.
 
     Args:
         options: Its options; the number of pairs is fixed.
@@ -104,8 +124,7 @@ def session_s(options: RunnerOptions, reference_s: float, others_s: Sequence[flo
     """
     samples, racing = options.samples, options.racing
     pairs_s = [samples.sample_s(reference_s) + samples.sample_s(seconds) for seconds in others_s]
-    sampling_s = [max(racing.budget_s, racing.planned_pairs(pair_s) * pair_s) for pair_s in pairs_s]
-    return sum(sampling_s) + checking_s([reference_s, *others_s])
+    return sum(max(racing.budget_s, racing.planned_pairs(pair_s) * pair_s) for pair_s in pairs_s)
 
 
 def checking_s(calls_s: Sequence[float]) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from mlir_sched.program.closing import FINALIST_S
 from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 COMPILING = 1 / 3
@@ -15,10 +16,6 @@ COMPILING = 1 / 3
 EXPLORATION = 1 / 2
 """Share of the budget that is spent before one program is chosen. The rungs of successive halving divide it equally:
 they are log2 of the explored programs, rounded up, and at least two."""
-FINALIST_S = 2.0
-"""Seconds per task that a run by time sets aside for the finalists, besides those for emission
-(:func:`~mlir_sched.program.closing.emission_s`). Where they need more, fewer tasks have a choice. Source: measured on
-MobileNet-V2 and ResNet-50, on a slow machine, 0.8 and 3.5 s."""
 TAKEN_CANDIDATES, CHOICE_CANDIDATES, CHOICE_SHARE = 2.0, 1.25, 0.05
 """What is set aside for the finalists of a task once the seconds are known that a candidate takes in the search, which
 compiles while it times. The first number of candidates is for compiling and reporting the script that the search found,
@@ -161,6 +158,8 @@ class Budget:
         seconds: Seconds on the run's clock at the end of the search; used when ``trials`` is None.
         begun_s: Seconds on the run's clock when the search began; the programs were compiled and timed before.
         whole_s: Seconds on the run's clock at the end of the whole run; infinite for a run by trials.
+        finalist_s: Seconds per task that are set aside for the finalists, besides those for emission
+            (:func:`~mlir_sched.program.closing.emission_s`), before any candidate shows the pace.
     """
 
     round_size: int
@@ -168,6 +167,7 @@ class Budget:
     seconds: float = 0.0
     begun_s: float = 0.0
     whole_s: float = math.inf
+    finalist_s: float = FINALIST_S
 
     @property
     def by_time(self) -> bool:
@@ -175,7 +175,9 @@ class Budget:
         return self.trials is None
 
     @staticmethod
-    def of(options: TuneOptions, *, tasks: int, begun_s: float, emission_s: float = 0.0) -> Budget:
+    def of(
+        options: TuneOptions, *, tasks: int, begun_s: float, emission_s: float = 0.0, finalist_s: float = FINALIST_S
+    ) -> Budget:
         """Return the budget that a user gave a run, or else the default budget.
 
         Args:
@@ -183,11 +185,12 @@ class Budget:
             tasks: The largest number of tasks that can be tuned in one variant.
             begun_s: Seconds on the run's clock when the search began.
             emission_s: Seconds that emission is expected to take.
+            finalist_s: Seconds that the finalists of a task are expected to take.
         """
         if options.minutes is not None:
             whole_s = 60 * options.minutes
-            until_s = search_end_s(whole_s, emission_s + FINALIST_S * tasks)
-            return Budget(options.round_size, None, until_s, begun_s, whole_s)
+            until_s = search_end_s(whole_s, emission_s + finalist_s * tasks)
+            return Budget(options.round_size, None, until_s, begun_s, whole_s, finalist_s)
         return Budget(options.round_size, options.trials or DEFAULT_TRIALS_PER_TASK * max(1, tasks), begun_s=begun_s)
 
     def most_of_round(self, untuned_s: float) -> int:
@@ -314,7 +317,7 @@ class Budget:
             candidate_s: Seconds that a candidate takes; 0 as long as none was tried.
         """
         if not candidate_s:
-            until_s = search_end_s(self.whole_s, emission_s + FINALIST_S * tasks)
+            until_s = search_end_s(self.whole_s, emission_s + self.finalist_s * tasks)
             return until_s, FIRST_ROUND if now_s < until_s else 0
         choices_s = min(CHOICE_CANDIDATES * candidate_s * tasks, CHOICE_SHARE * self.whole_s)
         until_s = search_end_s(self.whole_s, emission_s + TAKEN_CANDIDATES * candidate_s * tasks + choices_s)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.closing import call_s, emission_s
+from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RunnerOptions
@@ -79,7 +79,8 @@ class TuningRun:
         tasks = max((sum(can_tune(task, space, target) for task in b.model.tasks) for b in built), default=0)
         fastest = min((b for b in built if b.timing is not None), key=call_s, default=built[0])
         ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
-        budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s)
+        each_s = store.decide(f"{key}-finalist", lambda: _finalist_s(target, fastest))
+        budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, finalist_s=each_s)
         return TuningRun(options, target, space, store, tuple(start_from), generation, key, clock, budget, drawn)
 
     def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
@@ -93,6 +94,13 @@ class TuningRun:
     def decided(self, name: str) -> Any:
         """Return what is decided under a name, or None."""
         return self.store.decided(f"{self.key}-{name}")
+
+
+def _finalist_s(target: Target, built: BuiltVariant) -> float:
+    """Return the seconds to set aside for the finalists of each task of a variant."""
+    if built.timing is None:
+        return FINALIST_S
+    return finalist_s(_final(target), call_s(built) / max(1, sum(task.weight for task in built.model.tasks)))
 
 
 def _final(target: Target) -> RunnerOptions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -19,6 +18,7 @@ from mlir_sched.emission import finalists
 from mlir_sched.emission.finalists import Finalists, choose_finalists
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
@@ -51,6 +51,9 @@ class Searched:
 
     def ranked(self) -> list[Record]:
         return self.records
+
+    def seconds_per_call(self) -> float:
+        return self.untuned.median_s
 
     def seconds_per_run(self) -> float:
         return self.task.weight * self.untuned.median_s
@@ -225,7 +228,7 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in (light, heavy)]
     found = choose_finalists(searches, RunnerOptions.final("local"))
     assert list(found.winners) == ["light", "heavy"]
-    assert budgets == [finalists.LIGHT_BUDGET_S, 1.0, 1.0]
+    assert budgets == [BRIEF_S, 1.0, 1.0]
     assert len(sessions.compiled) == FINALISTS + 1
     assert not sessions.ratios
 
@@ -239,18 +242,7 @@ def test_within_limited_time_a_script_that_gains_without_doubt_is_reported_brief
     found = choose_finalists([cast("TaskSearch", searches)], RunnerOptions.final("local"), seconds)
     assert len(found.winners) == 1
     brief = searched is not SEARCHED and seconds < math.inf
-    assert budgets == [1.0, finalists.LIGHT_BUDGET_S if brief else 1.0]
-
-
-@pytest.mark.parametrize(("untuned_s", "has_time"), [(1e-3, True), (0.1, False)])
-def test_there_is_time_for_a_choice_where_all_other_scripts_can_be_taken_afterwards(
-    untuned_s: float, has_time: bool
-) -> None:
-    start = time.monotonic()
-    pace = finalists._Pace.after(10, start - 1.0, 31.0, [untuned_s] * 30)
-    assert pace.seconds == pytest.approx(30.0, abs=0.5)
-    assert pace.taking_s[0] == pytest.approx(0.1 + finalists.UNTUNED_CALLS * untuned_s, abs=0.05)
-    assert pace.has_time(0, ()) == has_time
+    assert budgets == [1.0, BRIEF_S if brief else 1.0]
 
 
 def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from mlir_sched.outcome import Timing
-from mlir_sched.program.closing import AFTER_S, CHECK_CALLS, SESSION_S, Rivals, emission_s, session_s
+from mlir_sched.program.closing import (
+    AFTER_S,
+    CHECK_CALLS,
+    FINALIST_S,
+    SESSION_S,
+    Rivals,
+    emission_s,
+    finalist_s,
+    session_s,
+)
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.tasks import Model
@@ -29,6 +38,14 @@ def test_on_a_device_every_sample_of_a_session_has_a_process_and_a_call_that_war
     pair_s = (1 + 1) * 3.0 + (2 + 1) * 0.5 + 2 * device.samples.overhead_s
     pairs_s = device.racing.min_slow_pairs * pair_s
     assert session_s(device, 3.0, [0.5]) == pytest.approx(pairs_s + SESSION_S + CHECK_CALLS * 3.5)
+
+
+def test_a_finalist_takes_longer_where_every_sample_has_a_process() -> None:
+    assert finalist_s(FINAL, 1e-3) == FINALIST_S
+    device = RunnerOptions.final("vulkan")
+    pair_s = 2 * device.samples.sample_s(1e-3)
+    assert device.racing.min_slow_pairs * pair_s > FINALIST_S
+    assert finalist_s(device, 1e-3) == pytest.approx(device.racing.min_slow_pairs * pair_s)
 
 
 DEFAULT, CLOSE, CLOSER, SLOW = built("default", 4.0), built("close", 0.5), built("closer", 0.4), built("slow", 3.0)

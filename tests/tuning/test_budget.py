@@ -104,6 +104,12 @@ def test_a_round_on_slow_code_is_small_in_a_run_by_time() -> None:
     assert BY_TRIALS.most_of_round(3.0) == 8
 
 
+def test_finalists_that_take_longer_end_the_search_sooner() -> None:
+    budget = Budget.of(TuneOptions(minutes=2), tasks=3, begun_s=5.0, emission_s=9.0, finalist_s=4.0)
+    assert budget.seconds == 120.0 - 9.0 - 3 * 4.0
+    assert budget.further(tasks=2, emission_s=9.0, now_s=80.0, candidate_s=0.0)[0] == 120.0 - 9.0 - 2 * 4.0
+
+
 def test_finalists_have_the_time_that_emission_does_not_need() -> None:
     budget = replace(BY_TIME, whole_s=150.0)
     assert budget.finalists_s(spent_s=104.0, emission_s=12.0) == 34.0
