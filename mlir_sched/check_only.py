@@ -14,18 +14,21 @@ from pathlib import Path
 from mlir_sched.assembly.estimate import VERSION
 from mlir_sched.assembly.ptxas import find_assembler
 from mlir_sched.database import RecordStore
+from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.export import tuned_sequence
 from mlir_sched.emission.finalists import Finalists, take_finalists
-from mlir_sched.emission.proof import Prover
+from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.parameters import parameter_files
 from mlir_sched.pipeline import default_store, nothing_to_tune
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.building import build_variant
-from mlir_sched.program.tunability import can_tune
-from mlir_sched.program.variant import Variant
+from mlir_sched.program.building import fastest
+from mlir_sched.program.choosing import BuiltVariants
+from mlir_sched.program.estimated_variants import estimate_variants
+from mlir_sched.program.tunability import worth_tuning
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target
-from mlir_sched.targets.kind import DEFAULT
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import why_unscheduled
@@ -34,7 +37,9 @@ from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
+from mlir_sched.tuning.estimated_program import with_estimate
 from mlir_sched.tuning.estimating import CompileAndAssemble
+from mlir_sched.tuning.evaluator import Evaluators
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
@@ -44,6 +49,8 @@ from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 from mlir_sched.tuning.time_model import modelled_device
 from mlir_sched.tuning.tuning_run import TuningRun
+from mlir_sched.tuning.variant_choice import VariantChoice
+from mlir_sched.tuning.variant_search import VariantSearch
 from mlir_sched.version import __version__
 
 
@@ -59,7 +66,7 @@ def tune_without_device(
 ) -> EstimatedResult:
     """Search scripts for a device that need not be there, and write a folder that says that nothing was measured.
 
-    The program keeps the compiler's default flags: other flags and rewrites are chosen by measured times only.
+    Compiler flags and rewrites of the whole program compete by estimated times, too.
 
     Args:
         model: Any program that ``iree-compile`` reads.
@@ -78,39 +85,49 @@ def tune_without_device(
     with open_folder(Path(output), options.target) as folder:
         progress(Progress("describing the target"))
         described = absent_target(options.target)
-        modelled_device(described)
+        device = modelled_device(described)
         find_assembler()
         target = replace(described, machine=(*described.machine, ("times", f"estimated by model {VERSION}")))
-        space = Space.default(target).led_by(modules, target)
-        with RecordStore.open(store or default_store(folder)) as records:
-            progress(Progress("compiling the untuned program"))
-            built = build_variant(path, target, Variant(DEFAULT, ()), weights)
-            if not any(can_tune(task, space, target) for task in built.model.tasks):
-                raise nothing_to_tune(path, built, space)
+        space, errors = Space.default(target).led_by(modules, target), ErrorLog(folder)
+        evaluators = Evaluators(lambda built: CompileAndAssemble(built.model.task_flags, target))
+
+        def estimate(built: BuiltVariant, default: BuiltVariant | None) -> BuiltVariant:
+            return with_estimate(built, default, evaluators.of(built), device)
+
+        with RecordStore.open(store or default_store(folder)) as records, evaluators:
+            progress(Progress("compiling the untuned program and estimating its time"))
             generation = generation_of(records, fresh=options.fresh)
-            run = TuningRun.of(options, target, space, records, [built], start=start, generation=generation)
-            monitor = Monitor(run, PhaseClock(start), progress, ErrorLog(folder).add, STAGES_WITHOUT_DEVICE)
-            search = ProgramSearch(run, built, monitor)
-            flags = built.model.task_flags
-            with CompileAndAssemble(flags, target) as evaluator, Interruption(run.clock) as interruption:
-                for work in search.work(run.budget.rest(elsewhere=0)):
-                    work.run(evaluator)
-            monitor.on_phase(Phase.EMISSION, search.state())
-            finalists = take_finalists([each for each in search.searches if each.history.records])
-            with temporary_folder() as scratch:
-                sequences = {key: tuned_sequence(winner, target) for key, winner in finalists.winners.items()}
-                proven = Prover(path, Path(scratch)).prove(built, sequences)
-            winners = {key: winner for key, winner in finalists.winners.items() if key in proven.sequences}
-            emitted = Finalists(winners, {**finalists.reasons, **proven.dropped})
+            choice = VariantChoice.of(path, target, options, records, start, generation=generation)
+            variants = estimate_variants(path, target, weights, choice, estimate)
+            choice.keep()
+            for text in variants.tracebacks:
+                errors.add(text)
+            if not worth_tuning(variants.built, space, target):
+                raise nothing_to_tune(path, variants.built[0], space)
+            run = TuningRun.of(options, target, space, records, variants.built, start=start, generation=generation)
+            monitor = Monitor(run, PhaseClock(start), progress, errors.add, STAGES_WITHOUT_DEVICE)
+            search = VariantSearch.of(run, variants.built, monitor, _expected, settled=variants.settled)
+            with Interruption(run.clock) as interruption:
+                for program, work in search.work():
+                    work.run(evaluators.of(program.built))
+            found = search.result(interrupted=interruption.happened)
+            monitor.on_phase(Phase.EMISSION, found.best.state())
+            proven, finalists = _emitted(path, variants, found.best, target)
+            built = proven.variant
             result = EstimatedResult(
                 model=str(path),
                 target=options.target,
                 processor=target.processor,
                 seed=options.seed,
-                trials=search.tried,
+                trials=found.tried,
                 seconds=time.monotonic() - start,
-                interrupted=interruption.happened,
-                dispatches=tuple(_dispatch(task, search, emitted) for task in built.model.tasks),
+                interrupted=found.interrupted,
+                variant=built.variant.name,
+                untuned_s=variants.built[0].measured.median_s,
+                tuned_s=expected_s(built, finalists.winners.values()),
+                variants={each.variant.name: each.measured.median_s for each in variants.built},
+                left_out=dict(variants.left_out),
+                dispatches=tuple(_dispatch(task, built, found.best, finalists) for task in built.model.tasks),
                 output=str(folder),
                 store=records.name,
                 versions={"mlir-sched": __version__, "iree-compiler": target.compiler},
@@ -120,14 +137,37 @@ def tune_without_device(
             return result
 
 
-def _dispatch(task: Task, search: ProgramSearch, emitted: Finalists) -> EstimatedDispatch:
+def _expected(programs: Sequence[ProgramSearch]) -> dict[str, float]:
+    """Return the estimated times of programs with their best scripts, by name."""
+    return {program.name: program.expected_s() for program in programs}
+
+
+def _emitted(path: Path, variants: BuiltVariants, best: ProgramSearch, target: Target) -> tuple[Proven, Finalists]:
+    """Prove the best program with its scripts, or the fastest variant without any where the model prefers that.
+
+    Returns:
+        The program, and its scripts with the reasons why other dispatches have none.
+    """
+    finalists = take_finalists([search for search in best.searches if search.history.records])
+    built, untuned = best.built, fastest(variants.built)
+    if expected_s(built, finalists.winners.values()) >= untuned.measured.median_s:
+        built, why = untuned, f"by the model the program is no slower without scripts, as {untuned.variant.name}"
+        finalists = Finalists({}, {**finalists.reasons, **dict.fromkeys(finalists.winners, why)})
+    sequences = {key: tuned_sequence(winner, target) for key, winner in finalists.winners.items()}
+    with temporary_folder() as scratch:
+        proven = Prover(path, Path(scratch), variants.space).prove(built, sequences)
+    winners = {key: winner for key, winner in finalists.winners.items() if key in proven.sequences}
+    return proven, Finalists(winners, {**finalists.reasons, **proven.dropped})
+
+
+def _dispatch(task: Task, built: BuiltVariant, search: ProgramSearch, emitted: Finalists) -> EstimatedDispatch:
     own = next((each for each in search.searches if each.task.key == task.key), None)
     winner = emitted.winners.get(task.key)
     return EstimatedDispatch(
         name=task.name,
         task_key=task.key,
         weight=task.weight,
-        untuned_s=own.history.untuned.median_s if own else None,
+        untuned_s=built.profile.call_s(task.name) if built.profile else None,
         tuned_s=winner.timing.median_s if winner else None,
         symbol=winner.symbol if winner else "",
         sketch=winner.trace.sketch if winner else "",

@@ -121,8 +121,7 @@ def tune(
                 local_sync = options.device is None
                 variants = build_variants(path, target, runner, weights, choice, local_sync=local_sync)
             choice.keep()
-            of_models = [text for built in variants.built for text in built.model.internal_errors]
-            for text in (*variants.internal_errors, *of_models):
+            for text in variants.tracebacks:
                 errors.add(text)
             if not worth_tuning(variants.built, space, target):
                 raise nothing_to_tune(path, variants.built[0], space)

@@ -105,3 +105,32 @@ def test_without_the_assembler_nothing_begins(cli: Cli, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", "/nonexistent")
     message = cli.refused("tune", "model.mlir", "--check-only", "--target", "cuda")
     assert "pip install 'mlir-sched[cuda]'" in message
+
+
+NETWORK = """
+func.func @main(%image: tensor<1x16x34x34xf32>) -> tensor<1x32x30x30xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f0 = arith.constant dense<0.5> : tensor<32x16x3x3xf32>
+  %f1 = arith.constant dense<0.25> : tensor<32x32x3x3xf32>
+  %empty0 = tensor.empty() : tensor<1x32x32x32xf32>
+  %init0 = linalg.fill ins(%zero : f32) outs(%empty0 : tensor<1x32x32x32xf32>) -> tensor<1x32x32x32xf32>
+  %out0 = linalg.conv_2d_nchw_fchw ins(%image, %f0 : tensor<1x16x34x34xf32>, tensor<32x16x3x3xf32>)
+    outs(%init0 : tensor<1x32x32x32xf32>) -> tensor<1x32x32x32xf32>
+  %empty1 = tensor.empty() : tensor<1x32x30x30xf32>
+  %init1 = linalg.fill ins(%zero : f32) outs(%empty1 : tensor<1x32x30x30xf32>) -> tensor<1x32x30x30xf32>
+  %out1 = linalg.conv_2d_nchw_fchw ins(%out0, %f1 : tensor<1x32x32x32xf32>, tensor<32x32x3x3xf32>)
+    outs(%init1 : tensor<1x32x30x30xf32>) -> tensor<1x32x30x30xf32>
+  return %out1 : tensor<1x32x30x30xf32>
+}
+"""
+
+
+def test_rewrites_of_the_program_compete_by_their_estimates(cli: Cli) -> None:
+    (cli.folder / "model.mlir").write_text(NETWORK)
+    out, summary = check_only(cli, "--target", "cuda")
+    assert {"default", "channels_last", "winograd"} <= {*summary["variants"], *summary["left_out"]}
+    assert f"flags: {summary['variant']}" in out
+    assert summary["untuned_s"] == summary["variants"]["default"]
+    assert summary["tuned_s"] < summary["untuned_s"]
+    library = (cli.folder / "tuned" / "library.mlir").read_text()
+    assert ("mlir_sched.rewrite" in library) == (summary["variant"] not in ("default", "O3"))

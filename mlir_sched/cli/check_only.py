@@ -11,7 +11,7 @@ from rich.table import Table
 from mlir_sched.check_only import tune_without_device
 from mlir_sched.cli.exit import DONE, INTERRUPTED, Output
 from mlir_sched.cli.progress import progress_view
-from mlir_sched.cli.tune import MOST_ROWS, failure_lines
+from mlir_sched.cli.tune import MOST_ROWS, failure_lines, left_out_lines
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.text import console, duration, seconds, table
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
@@ -73,6 +73,9 @@ def estimates_lines(result: EstimatedResult) -> list[str]:
         *([f"and {more} dispatches; summary.json has all"] if more > 0 else []),
         f"{what}: {result.trials} candidates in {duration(result.seconds)}",
         *failure_lines(result.failures),
+        f"whole program, est.: untuned {seconds(result.untuned_s)}, tuned {seconds(result.tuned_s)}, "
+        f"{result.untuned_s / result.tuned_s:.2f}; flags: {result.variant}",
+        *left_out_lines(result.left_out),
         f"NOT MEASURED: nothing was run. Times are estimates for {result.processor}; numbers were not checked",
         f"written: {result.output}; dispatches with a script, which is proven applied: {scripts}",
         f"use it: iree-compile {shlex.quote(f'@{result.output}/flags.txt')} {shlex.quote(result.model)} -o model.vmfb",

@@ -112,6 +112,12 @@ def as_in_program(dispatch: DispatchResult) -> bool:
     return abs(alone_s - inside_s) <= CALL_S or inside_s / UNLIKE <= alone_s <= UNLIKE * inside_s
 
 
+def left_out_lines(left_out: Mapping[str, str]) -> list[str]:
+    """Return one line per reason for which program variants, given by name, were left out."""
+    names = {why: [name for name, reason in left_out.items() if reason == why] for why in left_out.values()}
+    return [f"program variants left out ({', '.join(left)}): {why}" for why, left in names.items()]
+
+
 def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[str]:
     """Return the lines below the table; the number of threads is explained where the user did not choose the number."""
     program = result.program
@@ -126,9 +132,7 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
         f"whole program on {place}: untuned {seconds(program.untuned.median_s)}, "
         f"tuned {seconds(program.tuned.median_s)}, {speedup(program.tuned)}; flags: {program.variant}; {checked}"
     )
-    for why in dict.fromkeys(result.left_out.values()):
-        names = [name for name, reason in result.left_out.items() if reason == why]
-        lines.append(f"program variants left out ({', '.join(names)}): {why}")
+    lines += left_out_lines(result.left_out)
     lines += [f"@{name} is neither run nor timed: {why}" for name, why in result.not_run.items()]
     if result.coverage:
         lines.append(result.coverage)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
+from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
@@ -89,6 +90,37 @@ def build_variant(
                 raise ModelCompileError(f"{path}: the rewrite {variant.name} left no trace in the program")
             vmfb = compiled()
             return BuiltVariant(variant, model, vmfb, None, flags, build_s=time.monotonic() - start)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of a variant that may not compile.
+
+    Attributes:
+        built: The variant; None where it failed.
+        why: Why it failed, in one short sentence.
+        internal_error: Traceback of an error of mlir-sched itself; empty for any other failure.
+    """
+
+    built: BuiltVariant | None
+    why: str = ""
+    internal_error: str = ""
+
+
+def try_variant(
+    path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], default: Model
+) -> Attempt:
+    """Build a variant beside the default; arguments as in :func:`build_variant`.
+
+    Args:
+        default: The default variant's dispatches, which are not read again.
+    """
+    try:
+        return Attempt(build_variant(path, target, variant, parameters, default.not_run, default.tasks))
+    except (UserError, ModelCompileError) as error:
+        return Attempt(None, f"IREE does not compile it: {reason(str(error))}")
+    except JobError as error:
+        return Attempt(None, reason(str(error)), f"{variant.name}: {error}")
 
 
 def _model_of(

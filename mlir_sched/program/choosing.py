@@ -7,18 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.binary_hash import program_hash
-from mlir_sched.compiler.worker_process import JobError
-from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.parameters import ParameterFile
-from mlir_sched.program.building import build_variant, fastest, first_variant, profiled, profiled_first, time_variants
+from mlir_sched.program.building import fastest, first_variant, profiled, profiled_first, time_variants, try_variant
 from mlir_sched.program.choice import CHOSEN_BEFORE, EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.program_space import DEFAULT_ONLY, VARIANT, ProgramSpace, other_algorithms_in
 from mlir_sched.program.rewritten import RewrittenVariants, decided_variant, rewriting
 from mlir_sched.program.settling import SETTLED, SETTLING, expected_of, is_far_faster
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
 from mlir_sched.targets import target_kind
@@ -47,6 +44,11 @@ class BuiltVariants:
     internal_errors: tuple[str, ...] = ()
     space: ProgramSpace = DEFAULT_ONLY
     settled: tuple[str, ...] = ()
+
+    @property
+    def tracebacks(self) -> tuple[str, ...]:
+        """Tracebacks of all of mlir-sched's own errors, those that cost single dispatches included."""
+        return (*self.internal_errors, *(text for built in self.built for text in built.model.internal_errors))
 
     def with_variant(self, built: BuiltVariant, left_out: Mapping[str, str]) -> BuiltVariants:
         """Return the variants with one that a search has composed, unless it is there, and with further reasons."""
@@ -205,9 +207,9 @@ class _Choosing:
         if self.settled:
             if built:
                 self._time(fastest(self.timed), built)
-        elif distinct := _distinct([self.default, *built, *self.timed[1:]])[1:]:
+        elif others_built := distinct([self.default, *built, *self.timed[1:]])[1:]:
             self.timed = self.timed[:1]
-            self._time(self.default, distinct)
+            self._time(self.default, others_built)
         elif self.default.timing is None:
             self._time(self.default, [])
 
@@ -226,15 +228,12 @@ class _Choosing:
             if not (self.choice.wants_beside(name, extended=extended) if rival else self.choice.wants(name)):
                 self.left_out[name] = rival or NO_TIME_TO_COMPILE
                 continue
-            try:
-                arguments = self.path, self.target, variant, self.parameters, model.not_run, model.tasks
-                built.append(build_variant(*arguments))
+            attempt = try_variant(self.path, self.target, variant, self.parameters, model)
+            if attempt.built is not None:
+                built.append(attempt.built)
                 continue
-            except (UserError, ModelCompileError) as error:
-                self.left_out[variant.name] = f"IREE does not compile it: {reason(str(error))}"
-            except JobError as error:
-                self.left_out[variant.name] = reason(str(error))
-                self.errors.append(f"{variant.name}: {error}")
+            self.left_out[variant.name] = attempt.why
+            self.errors += [attempt.internal_error] if attempt.internal_error else []
             self.choice.fails(variant.name)
         return built
 
@@ -274,7 +273,7 @@ def _in_order(variants: Sequence[Variant], chosen: Variant | None) -> list[Varia
     return sorted(variants, key=rank)
 
 
-def _distinct(built: Sequence[BuiltVariant]) -> list[BuiltVariant]:
+def distinct(built: Sequence[BuiltVariant]) -> list[BuiltVariant]:
     """Return the variants but those that compile to the same code as an earlier one."""
     first = {program_hash(b.vmfb): b.variant.name for b in reversed(built)}
     return [b for b in built if b.variant.name in first.values()]

@@ -79,7 +79,7 @@ def emission_s(
     """Return about how many seconds it takes to emit a program.
 
     The proof takes as long as compiling and taking apart the variant took. One session decides, with all variants that
-    may be as fast as the emitted program, if there are any, and one reports. A variant that was not timed has no
+    may be as fast as the emitted program, if there are any, and one reports. A variant that was not run has no
     sessions.
 
     Args:
@@ -88,7 +88,7 @@ def emission_s(
         options: The options of the sessions.
         tuned_s: Seconds per call that it is expected to take; by default what it takes without scripts.
     """
-    if tuned.timing is None:
+    if not tuned.was_run:
         return tuned.build_s + AFTER_S
     tuned_s = call_s(tuned) if tuned_s is None else tuned_s
     rivals = Rivals.of(built, tuned_s)

@@ -75,7 +75,8 @@ class BuiltVariant:
         variant: Its name and flags.
         model: The model's dispatches under its flags and :data:`~mlir_sched.tasks.TASK_FLAGS`.
         vmfb: The program compiled with ``untuned_flags``: for the default variant what a plain ``iree-compile`` makes.
-        timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails.
+        timing: Time of the program, with its ratio to the default variant; None when it is wrong or fails. In a run
+            without a device, an estimate.
         untuned_flags: Compiler flags of the program as long as no dispatch has a script.
         profile: Where its time goes without scripts; None when IREE records no profile.
         build_s: Seconds that compiling it and taking it apart took.
@@ -88,6 +89,11 @@ class BuiltVariant:
     untuned_flags: tuple[str, ...]
     profile: ProgramProfile | None = None
     build_s: float = 0.0
+
+    @property
+    def was_run(self) -> bool:
+        """Whether its time was measured, and not estimated by a model."""
+        return self.timing is not None and not self.timing.is_estimated
 
     @property
     def measured(self) -> Timing:

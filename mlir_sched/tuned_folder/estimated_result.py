@@ -64,6 +64,11 @@ class EstimatedResult:
         trials: Candidates tried, those known from the store included.
         seconds: Wall-clock seconds of this process.
         interrupted: Whether the user stopped the search early.
+        variant: Name of the variant that is emitted.
+        untuned_s: Estimated seconds of the program as plain ``iree-compile`` makes it.
+        tuned_s: Estimated seconds of the program that is emitted.
+        variants: Estimated seconds of every variant without scripts, by name.
+        left_out: Why other variants do not compete, by name.
         dispatches: One entry per distinct dispatch, in the model's order.
         output: The folder.
         store: Where the records are.
@@ -78,6 +83,11 @@ class EstimatedResult:
     trials: int
     seconds: float
     interrupted: bool
+    variant: str
+    untuned_s: float
+    tuned_s: float
+    variants: Mapping[str, float]
+    left_out: Mapping[str, str]
     dispatches: tuple[EstimatedDispatch, ...]
     output: str
     store: str

@@ -37,10 +37,16 @@ class CompileAndAssemble:
         self._model = TimeModel(target)
         self._pool = CompilerPool(flags, workers=workers)
         self._untuned_code = UntunedCode(self._pool)
-        self._untuned: dict[str, Timing] = {}
+        self._untuned: dict[str, Outcome] = {}
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
-        """Return the outcome of the task's untuned code; that of the following tasks is compiled beside it."""
+        """Return the outcome of the task's untuned code; that of the following tasks is compiled beside it.
+
+        Raises:
+            UntunedError: It does not compile alone, or there is no estimate of its time.
+        """
+        if task.key in self._untuned:
+            return self._untuned[task.key]
         result = self._untuned_code.of(task, following)
         if result.failure is not None:
             raise UntunedError(f"IREE cannot compile this dispatch alone: {reason(result.failure.message)}")
@@ -48,20 +54,20 @@ class CompileAndAssemble:
             seconds = self._model.seconds(task, result)
         except (AssemblyError, PtxError) as error:
             raise UntunedError(f"the time of its untuned code cannot be estimated: {reason(str(error))}") from error
-        self._untuned[task.key] = estimated(seconds, seconds)
-        return Outcome(self._untuned[task.key], None, result.binary_hash)
+        self._untuned[task.key] = Outcome(estimated(seconds, seconds), None, result.binary_hash)
+        return self._untuned[task.key]
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
     ) -> Iterator[tuple[int, Outcome]]:
         """Yield the outcome of every script."""
-        if task.key not in self._untuned:
-            self.untuned(task)
+        untuned = self.untuned(task).timing
+        assert untuned is not None
         for index, result in self._pool.compile(task.source, scripts):
             if result.failure is not None:
                 yield index, Outcome(None, result.failure, result.binary_hash)
             else:
-                yield index, known.get(result.binary_hash) or self._outcome(task, result, scripts[index])
+                yield index, known.get(result.binary_hash) or self._outcome(task, result, scripts[index], untuned)
 
     def close(self) -> None:
         """End all processes."""
@@ -75,9 +81,9 @@ class CompileAndAssemble:
     ) -> None:
         self.close()
 
-    def _outcome(self, task: Task, result: CompileResult, script: str) -> Outcome:
+    def _outcome(self, task: Task, result: CompileResult, script: str, untuned: Timing) -> Outcome:
         try:
-            timing = estimated(self._model.seconds(task, result, script), self._untuned[task.key].median_s)
+            timing = estimated(self._model.seconds(task, result, script), untuned.median_s)
         except (AssemblyError, PtxError) as error:
             return Outcome(None, Failure(FailureClass.ASSEMBLY_ERROR, str(error)), result.binary_hash)
         return Outcome(timing, None, result.binary_hash)

@@ -98,7 +98,7 @@ class TuningRun:
 
 def _finalist_s(target: Target, built: BuiltVariant) -> float:
     """Return the seconds to set aside for the finalists of each task of a variant."""
-    if built.timing is None:
+    if not built.was_run:
         return FINALIST_S
     return finalist_s(_final(target), call_s(built) / max(1, sum(task.weight for task in built.model.tasks)))
 

@@ -45,7 +45,7 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
             raise failing[variant.name]
         return whole(path, target, variant, *others)
 
-    monkeypatch.setattr(choosing, "build_variant", build_variant)
+    monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))
     no_rewrite = RewrittenVariants((), {"r": "no"}, ("t",))
     monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
@@ -85,8 +85,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
 
     scripts = [RewriteScript(name, "@r", "", refines="default") for name in ("a", "a+b")]
     rewritten = RewrittenVariants(tuple(Variant(script.name, (), script) for script in scripts))
-    for module in (building, choosing):
-        monkeypatch.setattr(module, "build_variant", build_variant)
+    monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
     monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))

@@ -1,0 +1,81 @@
+"""The variants of a run without a device: which are compiled, given what a model says of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from channels_first_networks import two_shapes
+from fixed_targets import FIXED_CUDA
+from rewriting import write
+
+from mlir_sched.library.parts import LAYOUT
+from mlir_sched.outcome import Timing
+from mlir_sched.program import building
+from mlir_sched.program.choice import NO_TIME_TO_COMPILE, Choice
+from mlir_sched.program.choosing import BuiltVariants
+from mlir_sched.program.estimated_variants import estimate_variants
+from mlir_sched.program.settling import SETTLED
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.targets.target import Target
+from mlir_sched.tasks import Model
+
+
+class Compiled(Choice):
+    """A choice that has time for some variants.
+
+    Args:
+        names: Their names.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def wants(self, name: str) -> bool:
+        return name in self.names
+
+
+def estimated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ratios: Mapping[str, float], choice: Choice | None = None
+) -> BuiltVariants:
+    """Return the variants of a network, whose code is their name, with these times relative to the default."""
+
+    def build_variant(path: Path, target: Target, variant: Variant, *others: object) -> BuiltVariant:
+        del others
+        code = {"O3": "default"}.get(variant.name, variant.name)
+        return BuiltVariant(variant, Model(str(path), (), (), target.flags), code.encode(), None, ())
+
+    def estimate(built: BuiltVariant, default: BuiltVariant | None) -> BuiltVariant:
+        ratio = ratios.get(built.variant.name, 1.0)
+        assert (default is None) == (built.variant.name == "default")
+        return replace(built, timing=Timing(1 / ratio, 1 / ratio, 1 / ratio, 0, ratio, ratio, ratio))
+
+    monkeypatch.setattr(building, "build_variant", build_variant)
+    monkeypatch.setattr("mlir_sched.program.estimated_variants.build_variant", build_variant)
+    monkeypatch.setattr("mlir_sched.program.choosing.program_hash", lambda vmfb: vmfb.decode())
+    return estimate_variants(write(folder, two_shapes()), FIXED_CUDA, (), choice or Choice(), estimate)
+
+
+def test_variants_with_other_code_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = estimated(tmp_path, monkeypatch, {LAYOUT: 1.5})
+    names = [built.variant.name for built in found.built]
+    assert names[:2] == ["default", LAYOUT]
+    assert {"winograd"} < {*names}
+    assert "O3" not in {*names, *found.left_out}
+    assert not found.settled
+    assert found.space.variants[0] == "default"
+
+
+def test_a_far_faster_layout_leaves_the_others_no_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = estimated(tmp_path, monkeypatch, {LAYOUT: 3.0})
+    assert [built.variant.name for built in found.built] == ["default", LAYOUT]
+    assert found.left_out["winograd"] == SETTLED.format(LAYOUT)
+    assert found.settled == (LAYOUT,)
+
+
+def test_in_a_short_run_the_layout_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = estimated(tmp_path, monkeypatch, {}, Compiled(LAYOUT))
+    assert [built.variant.name for built in found.built] == ["default", LAYOUT]
+    assert found.left_out["winograd"] == NO_TIME_TO_COMPILE
