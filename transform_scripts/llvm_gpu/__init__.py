@@ -2,6 +2,7 @@
 
 from mlir_sched.transform_scripts.llvm_gpu.lowering import Lowering
 from mlir_sched.transform_scripts.llvm_gpu.lowering_config import LoweringConfig
+from mlir_sched.transform_scripts.llvm_gpu.strided_reduction import StridedReduction
 from mlir_sched.transform_scripts.llvm_gpu.subgroup_reduction import SubgroupReduction
 
-__all__ = ["Lowering", "LoweringConfig", "SubgroupReduction"]
+__all__ = ["Lowering", "LoweringConfig", "StridedReduction", "SubgroupReduction"]
