@@ -33,21 +33,19 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
-def run_kernel(kernel: Kernel, launch: Launch, grid: tuple[int, int, int], buffers: Sequence[NDArray[Any]]) -> None:
+def run_kernel(kernel: Kernel, launch: Launch, buffers: Sequence[NDArray[Any]]) -> None:
     """Run all workgroups of a kernel, one after the other; results are in the buffers afterwards.
 
     Args:
         kernel: The code.
         launch: How it is launched.
-        grid: Workgroups along x, y and z; as many as the launch has.
         buffers: The arrays behind the kernel's parameters, each contiguous.
 
     Raises:
         NotImplementedError: The machine does not know an instruction.
     """
-    assert np.prod(grid) == launch.workgroups
     memories = [np.zeros(SHARED_BYTES, np.uint8), *(buffer.reshape(-1).view(np.uint8) for buffer in buffers)]
-    for z, y, x in itertools.product(*(range(size) for size in reversed(grid))):
+    for z, y, x in itertools.product(*(range(size) for size in reversed(launch.grid))):
         memories[0][:] = 0xFF  # what nobody has written is not a number
         _Workgroup(kernel, launch, (x, y, z), memories).run()
 
@@ -105,6 +103,10 @@ class _Workgroup:
             self._store(instruction, active)
         elif name == "ld" and "param" not in instruction.parts:
             self._load(instruction, active)
+        elif name == "cp":
+            self._copy(instruction, active)
+        elif name == "mov" and operands[0].startswith("{"):
+            self._unpack(instruction, active)
         elif name != "bar":
             self._write(operands[0], self._result(instruction, active), active)
 
@@ -113,6 +115,8 @@ class _Workgroup:
         if name == "ld":
             parameter = self.kernel.parameters.index(instruction.operands[1].strip("[]"))
             return np.full(self.threads, (parameter + 1) * BASE, np.uint64)
+        if name == "mov" and instruction.operands[1].startswith("{"):
+            return self._packed(instruction.operands[1], int(kind[1:]) // len(_parts(instruction.operands[1])))
         values = [self._read(operand) for operand in instruction.operands[1:]]
         if name == "shfl":
             return self._shuffled(instruction, values, active)
@@ -123,6 +127,20 @@ class _Workgroup:
         if kind == "f32" and name != "cvt":
             return _float_result(instruction, [value.astype(np.uint32).view(np.float32) for value in values])
         return _integer_result(instruction, values)
+
+    def _unpack(self, instruction: Instruction, active: NDArray[np.bool_]) -> None:
+        """Write the parts of a word to registers, the lowest first; ``_`` stands for a part that is not wanted."""
+        (value,), parts = map(self._read, instruction.operands[1:]), _parts(instruction.operands[0])
+        bits = int(instruction.parts[-1][1:]) // len(parts)
+        for index, register in enumerate(parts):
+            if register != "_":
+                part = (value >> np.uint64(index * bits)) & np.uint64((1 << bits) - 1)
+                self._write(register, part, active)
+
+    def _packed(self, operand: str, bits: int) -> Words:
+        """Return the word of several registers, the lowest first."""
+        parts = [self._read(register) << np.uint64(index * bits) for index, register in enumerate(_parts(operand))]
+        return np.asarray(np.bitwise_or.reduce(parts))
 
     def _shuffled(self, instruction: Instruction, values: Sequence[Words], active: NDArray[np.bool_]) -> Words:
         assert instruction.opcode == "shfl.sync.bfly.b32", instruction.opcode
@@ -147,11 +165,9 @@ class _Workgroup:
     def _places(self, instruction: Instruction, active: NDArray[np.bool_]) -> tuple[int, NDArray[np.int64], int, int]:
         """Return the memory, the first byte per active thread, the bytes of an element and the number of elements."""
         address = next(operand for operand in instruction.operands if operand.startswith("["))
-        register, sign, offset = address.strip("[]").partition("+")
-        places = self._read(register)[active].astype(np.int64) + (int(offset) if sign else 0)
-        (memory,) = np.unique(places // BASE) if "global" in instruction.parts else [0]
+        memory, places = self._at(address, active, shared="shared" in instruction.parts)
         count = next((int(part[1:]) for part in instruction.parts if re.fullmatch(r"v\d", part)), 1)
-        return int(memory), places - int(memory) * BASE, int(instruction.parts[-1][1:]) // 8, count
+        return memory, places, int(instruction.parts[-1][1:]) // 8, count
 
     def _load(self, instruction: Instruction, active: NDArray[np.bool_]) -> None:
         memory, places, size, count = self._places(instruction, active)
@@ -162,6 +178,25 @@ class _Workgroup:
             value[active] = np.ascontiguousarray(read).view(f"u{size}")[:, 0]
             self._write(register, value, active)
 
+    def _copy(self, instruction: Instruction, active: NDArray[np.bool_]) -> None:
+        """Copy at once what the device copies to shared memory beside the arithmetic (``cp.async``)."""
+        if instruction.parts[2] in ("commit_group", "wait_group", "wait_all"):
+            return
+        destination, source, size, *read = instruction.operands
+        offsets = np.arange(int(size))
+        bytes_read = self._read(read[0])[active] if read else np.full(int(active.sum()), size, np.uint64)
+        (_, to), (memory, places) = self._at(destination, active, shared=True), self._at(source, active)
+        within = offsets < bytes_read[:, None].astype(np.int64)  # what is not read becomes zero
+        found = np.where(within, self.memories[memory][np.where(within, places[:, None] + offsets, 0)], 0)
+        self.memories[0][to[:, None] + offsets] = found
+
+    def _at(self, operand: str, active: NDArray[np.bool_], *, shared: bool = False) -> tuple[int, NDArray[np.int64]]:
+        """Return the memory that an address is in, and the first byte per active thread."""
+        register, sign, offset = operand.strip("[]").partition("+")
+        places = self._read(register)[active].astype(np.int64) + (int(offset) if sign else 0)
+        (memory,) = [0] if shared else np.unique(places // BASE)
+        return int(memory), places - int(memory) * BASE
+
     def _store(self, instruction: Instruction, active: NDArray[np.bool_]) -> None:
         memory, places, size, count = self._places(instruction, active)
         registers = re.findall(r"%\w+|0f\w+|-?\d+", instruction.operands[1])
@@ -169,6 +204,11 @@ class _Workgroup:
         for index, register in enumerate(registers):
             value = self._read(register)[active].astype(f"u{size}")
             self.memories[memory][places[:, None] + index * size + np.arange(size)] = value[:, None].view(np.uint8)
+
+
+def _parts(operand: str) -> list[str]:
+    """Return the registers of an operand in braces."""
+    return [register.strip() for register in operand.strip("{}").split(",")]
 
 
 def _float_result(instruction: Instruction, values: Sequence[NDArray[np.float32]]) -> Words:

@@ -108,7 +108,7 @@ def append_entries(path: Path, entries: Iterable[Entry]) -> Iterable[Entry]:
 def _entry(data: dict[str, Any]) -> Entry:
     launch = data["launch"]
     if launch is not None:
-        launch = Launch(launch["workgroups"], tuple(launch["workgroup_size"]), launch["shared_memory_bytes"])
+        launch = Launch(tuple(launch["grid"]), tuple(launch["workgroup_size"]), launch["shared_memory_bytes"])
     ptx = zlib.decompress(base64.b85decode(data["ptx"])).decode()
     resources = {name: Resources(**taken) for name, taken in data["resources"].items()}
     return Entry(**{**data, "launch": launch, "ptx": ptx, "resources": resources})

@@ -13,14 +13,19 @@ class Launch:
     """How a device with threads launches a dispatch.
 
     Attributes:
-        workgroups: Number of workgroups.
+        grid: Number of workgroups along x, y and z.
         workgroup_size: Threads of a workgroup along x, y and z.
         shared_memory_bytes: Shared memory of a workgroup.
     """
 
-    workgroups: int
+    grid: tuple[int, int, int]
     workgroup_size: tuple[int, int, int]
     shared_memory_bytes: int
+
+    @property
+    def workgroups(self) -> int:
+        """Number of workgroups."""
+        return prod(self.grid)
 
     @property
     def threads(self) -> int:

@@ -18,7 +18,7 @@ DEVICE = GpuResources(10, 2048, 32, 65536, 100 << 10, 64, 1024, 1e9, 1e12)
 def time_of(
     body: str, *, workgroups: int = 1, threads: int = 32, registers: int = 32, shared: int = 0, bytes_: int = 0
 ) -> Estimate:
-    launch = Launch(workgroups, (threads, 1, 1), shared)
+    launch = Launch((workgroups, 1, 1), (threads, 1, 1), shared)
     kernel = read_kernel(ptx(body, f"{threads}, 1, 1"))
     return estimate(kernel, Resources(registers, 0), launch, DEVICE, footprint_bytes=bytes_)
 

@@ -40,7 +40,9 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path) -> None:
     assert "| tiny | first | " in whole
 
 
-ENTRY = Entry("m", "s", "k", {"tile": (4, 2)}, "", Launch(2, (8, 4, 1), 64), "// PTX", {"sm_80": Resources(40, 0)})
+ENTRY = Entry(
+    "m", "s", "k", {"tile": (4, 2)}, "", Launch((2, 1, 1), (8, 4, 1), 64), "// PTX", {"sm_80": Resources(40, 0)}
+)
 
 
 def test_an_entry_is_what_was_written(tmp_path: Path) -> None:

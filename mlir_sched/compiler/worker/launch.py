@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from math import prod
 from typing import Any
 
 from iree.compiler import ir
@@ -26,9 +25,10 @@ def launch_of(module: Any) -> Launch | None:
             known = [count for count in counts if count is not None]
             if len(known) < len(counts):
                 return None
+            columns, rows, layers = known
             x, y, z = (int(ir.IntegerAttr(size).value) for size in ir.ArrayAttr(op.attributes["workgroup_size"]))
             shared = re.search(r"workgroup_local_memory = (\d+)", str(op).rpartition("<")[2])
-            return Launch(prod(known), (x, y, z), int(shared.group(1)) if shared else 0)
+            return Launch((columns, rows, layers), (x, y, z), int(shared.group(1)) if shared else 0)
     return None
 
 
