@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlir_sched.assembly.memory import WARP
 from mlir_sched.assembly.ptx import Instruction, Kernel
 from mlir_sched.compiler.result import Launch
 
@@ -25,7 +26,6 @@ Words = NDArray[np.uint64]
 BASE = 1 << 40
 """Distance between the addresses of buffers; shared memory begins at 0."""
 SHARED_BYTES = 1 << 18
-WARP = 32
 _INTEGERS = {"add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 _FLOATS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 _COMPARISONS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,11 +47,11 @@ def test_columns_that_are_read_once_have_the_sketch(cuda_task_for: TaskFor, payl
     assert (STRIDED in space_of(cuda_task_for(payload), FIXED_CUDA).sketches) == known
 
 
-def compiled(task: Task, pool: CompilerPool, decisions: Sequence[dict[str, Value]]) -> list[CompileResult]:
+def compiled(task: Task, pool: CompilerPool, decisions: dict[str, Value]) -> CompileResult:
     space = space_of(task, FIXED_CUDA)
-    traces = [space.run(STRIDED, Recorder(values, on_illegal=OnIllegal.REJECT))[0] for values in decisions]
-    found = dict(pool.compile(task.source, [space.script(trace) for trace in traces]))
-    return [found[index] for index in range(len(traces))]
+    trace, _ = space.run(STRIDED, Recorder(decisions, on_illegal=OnIllegal.REJECT))
+    ((_, result),) = pool.compile(task.source, [space.script(trace)])
+    return result
 
 
 SHARED: list[dict[str, Value]] = [
@@ -73,7 +73,7 @@ def numbers(*shape: int) -> NDArray[np.float32]:
 def test_a_vector_times_a_matrix_is_right(
     cuda_task_for: TaskFor, cuda_pool: CompilerPool, decisions: dict[str, Value]
 ) -> None:
-    (result,) = compiled(cuda_task_for(vecmat(COLUMNS, ROWS)), cuda_pool, [decisions])
+    result = compiled(cuda_task_for(vecmat(COLUMNS, ROWS)), cuda_pool, decisions)
     vector, matrix, product = numbers(ROWS), numbers(ROWS, COLUMNS), np.full(COLUMNS, np.nan, np.float32)
     assert_right(result, [vector, matrix, product], vector @ matrix)
 
@@ -82,7 +82,7 @@ def test_a_vector_times_a_matrix_is_right(
 def test_sums_of_the_columns_of_matrices_are_right(
     cuda_task_for: TaskFor, cuda_pool: CompilerPool, decisions: dict[str, Value]
 ) -> None:
-    (result,) = compiled(cuda_task_for(reduced((BATCHES, ROWS, COLUMNS), (1,))), cuda_pool, [decisions])
+    result = compiled(cuda_task_for(reduced((BATCHES, ROWS, COLUMNS), (1,))), cuda_pool, decisions)
     matrices, sums = numbers(BATCHES, ROWS, COLUMNS), np.full((BATCHES, COLUMNS), np.nan, np.float32)
     assert_right(result, [matrices, sums], matrices.sum(axis=1))
 

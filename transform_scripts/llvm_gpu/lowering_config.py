@@ -17,6 +17,7 @@ from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP, 
 from mlir_sched.transform_scripts.gpu.contraction import MAX_THREAD_VECTORS
 from mlir_sched.transform_scripts.gpu.shared_memory import fits
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops, draw_threads
+from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
 from mlir_sched.transform_scripts.module import DelegatingModule
 from mlir_sched.transform_scripts.nest import Sharing, nest_of, shared_tiles, size_list
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -72,6 +73,5 @@ def tile_and_fuse(
     """
     assert s.target.gpu is not None
     entries = ", ".join([*(f"{key} = {size_list(mm.op, sizes)}" for key, sizes in lists.items()), *options])
-    size = f"workgroup_size = [{threads}, 1, 1] subgroup_size = {s.target.gpu.subgroup_size}"
-    pipeline = f"#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<TileAndFuse> {size}>"
+    pipeline = translation_info("TileAndFuse", threads, s.target.gpu)
     s.delegate(mm.op, f"#iree_gpu.lowering_config<{{{entries}}}>", pipeline, levels)

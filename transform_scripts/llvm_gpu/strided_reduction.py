@@ -10,7 +10,6 @@ lanes to the reduction: each then reads four bytes of a sector of memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +17,9 @@ from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import GpuLimits, Target
 from mlir_sched.transform_scripts.extents import powers_of_two
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
+from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
 from mlir_sched.transform_scripts.module import DelegatingModule
+from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Loops, loop_of
 
@@ -77,18 +78,18 @@ class StridedReduction(OnThreads, DelegatingModule):
         repeats = int(s.sample_number("repeats", [n for n in powers_of_two(MAX_REPEATS) if rows % n == 0]))
         threads, step = gpu.subgroup_size * sharing, sharing**2 * repeats
         s.notes["threads"] = threads
-        workgroup = {**dict.fromkeys(found.others, 1), columns: lanes * vector}
+        single = dict.fromkeys(found.others, 1)
+        workgroup = {**single, columns: lanes * vector}
         order = ", ".join(map(str, range(len(op.extents))))
         entries = {
-            "lane_basis": f"[{_list(op, {columns: lanes, along: sharing}, 1)}, [{order}]]",
-            "partial_reduction": _list(op, {along: step}, 0),
-            "subgroup_basis": f"[{_list(op, {along: sharing}, 1)}, [{order}]]",
-            "thread": _list(op, {columns: vector, along: 1}, 0),
-            "workgroup": _list(op, workgroup, 0),
+            "lane_basis": f"[{size_list(op, {**single, columns: lanes, along: sharing})}, [{order}]]",
+            "partial_reduction": size_list(op, {along: step}),
+            "subgroup_basis": f"[{size_list(op, {**single, columns: 1, along: sharing})}, [{order}]]",
+            "thread": size_list(op, {columns: vector, along: 1}),
+            "workgroup": size_list(op, workgroup),
         }
         config = ", ".join(f"{name} = {value}" for name, value in entries.items())
-        size = f"workgroup_size = [{threads}, 1, 1] subgroup_size = {gpu.subgroup_size}"
-        pipeline = f"#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<VectorDistribute> {size}>"
+        pipeline = translation_info("VectorDistribute", threads, gpu)
         levels = [("workgroup", workgroup), ("loop", {along: step}), ("thread", {columns: vector, along: repeats})]
         s.delegate(op, f"#iree_gpu.lowering_config<{{{config}}}>", pipeline, levels)
 
@@ -118,9 +119,3 @@ def _lane_counts(found: Columns, gpu: GpuLimits) -> list[int]:
         and found.along.extent % (gpu.subgroup_size // lanes) ** 2 == 0
         and gpu.subgroup_size**2 // lanes <= min(gpu.workgroup_threads, gpu.workgroup_size[0])
     ]
-
-
-def _list(op: LinalgOp, numbers: Mapping[Loop, int], others: int) -> str:
-    """Return a list with a number per loop of an op, in MLIR syntax."""
-    by_position = {loop.position(op): number for loop, number in numbers.items()}
-    return f"[{', '.join(str(by_position.get(dim, others)) for dim in range(len(op.extents)))}]"

@@ -10,6 +10,7 @@ from typing import ClassVar
 from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts import gpu
 from mlir_sched.transform_scripts.gpu.subgroup_reduction import SharedRows
+from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
 from mlir_sched.transform_scripts.schedule import Schedule
 
 
@@ -29,8 +30,7 @@ class SubgroupReduction(gpu.SubgroupReduction):
     def pipeline(self, s: Schedule, rows: SharedRows) -> str:
         """Return the pipeline with its workgroup and subgroup size."""
         assert s.target.gpu is not None
-        sizes = f"workgroup_size = [{rows.threads}, 1, 1] subgroup_size = {s.target.gpu.subgroup_size}"
-        return f"#iree_codegen.translation_info<pipeline = #iree_gpu.pipeline<VectorDistribute> {sizes}>"
+        return translation_info("VectorDistribute", rows.threads, s.target.gpu)
 
 
 def _config(op: LinalgOp, rows: SharedRows, lanes: int) -> str:
