@@ -28,6 +28,9 @@ _PARTS_SEED = 20261122
 _MOVING_SEED = 20261126
 """Seed of the rounding of inputs."""
 
+PROBES = 8
+"""Times that all inputs are rounded at random to see how far that moves each element of a result."""
+
 
 def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine.
@@ -61,14 +64,15 @@ def alternatives(check: Check) -> Iterator[Check]:
         yield replace(check, kind=InputKind.POSITIVE, gain=1.0)
 
 
-def moved_by_rounding(array: Array) -> Array:
+def moved_by_rounding(array: Array, number: int) -> Array:
     """Return an input of f32 or f64 whose elements are each moved by up to one rounding, at random; others as they are.
 
-    Elements of narrower floats cannot be moved by the rounding of what is computed from them.
+    Elements of narrower floats cannot be moved by the rounding of what is computed from them. Equal numbers move equal
+    inputs in the same way.
     """
     if array.dtype not in (np.float32, np.float64):
         return array
-    moved = np.random.default_rng(_MOVING_SEED).uniform(-1.0, 1.0, array.shape) * np.finfo(array.dtype).eps
+    moved = np.random.default_rng([_MOVING_SEED, number]).uniform(-1.0, 1.0, array.shape) * np.finfo(array.dtype).eps
     return np.asarray(array.astype(np.float64) * (1.0 + moved), array.dtype)
 
 

@@ -17,6 +17,7 @@ from mlir_sched.runner.busy_cores import busy
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.client import RunnerClient
 from mlir_sched.runner.cores import choose_cores, other_cores
+from mlir_sched.runner.inputs import PROBES
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
@@ -339,8 +340,11 @@ class Runner:
         return Failure(FailureClass.WRONG_RESULT, f"after timing: {message}") if message else None
 
     def _check_timeout_s(self, request: protocol.Verify) -> float:
-        """Return the seconds that a check may take: a call, the comparison, and for races making a second workspace."""
-        patience = self.options.timeouts.of_call(self._prepared.call_s) + 3 * self._prepared.check_s
+        """Return the seconds that a check may take: a call, the comparison, and for races making a second workspace.
+
+        For results that are far off, the baseline is called on inputs that are rounded :data:`PROBES` times.
+        """
+        patience = self.options.timeouts.of_call(self._prepared.call_s) + (3 + 2 * PROBES) * self._prepared.check_s
         return patience + 3 * self._prepare_s if request.races else patience
 
     def _warm(self, contender: Contender) -> float:

@@ -69,15 +69,23 @@ def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float)
     return _compare_near(reference, actual, tolerance)
 
 
-def deviation(reference: Array, actual: Array) -> float:
-    """Return the largest difference of an element, relative as in :class:`Tolerance`; infinite for NaN and the like."""
-    scale, largest = _rms_of_finite(reference), 0.0
-    for expected, found in zip(blocks(reference), blocks(actual), strict=True):
-        if _special(expected, found).any():
-            return math.inf
-        error, unit = _error(expected, found), _allowed(expected, 1.0, scale)
-        largest = max(largest, float(np.divide(error, unit, out=np.zeros_like(error), where=unit > 0).max(initial=0.0)))
-    return largest
+def deviations(reference: Array, actual: Array) -> Array:
+    """Return the difference of every element, relative as in :class:`Tolerance`; in one dimension.
+
+    It is infinite where one of two elements is NaN or infinite, and where they differ and nothing is allowed, as in a
+    reference of zeros.
+    """
+    scale = _rms_of_finite(reference)
+    found = [_relative(*pair, scale) for pair in zip(blocks(reference), blocks(actual), strict=True)]
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def _relative(expected: Array, found: Array, scale: float) -> Array:
+    error, unit = _error(expected, found), _allowed(expected, 1.0, scale)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relative: Array = np.where(error == 0, 0.0, error / unit)
+    relative[_special(expected, found)] = math.inf
+    return relative
 
 
 def _compare_equal(reference: Array, actual: Array) -> str | None:
@@ -113,12 +121,24 @@ def _differ(expected: Array, found: Array, tolerance: float, scale: float) -> bo
 
 
 def _rms_of_finite(array: Array) -> float:
-    """Return the root of the mean square of the finite elements; 0 where there is none."""
+    """Return the root of the mean square of the finite elements; 0 where there is none.
+
+    Squares that overflow or vanish are no reason to allow any difference, or none.
+    """
+    rms = _rms_in_units(array, 1.0)
+    if 0.0 < rms < math.inf:
+        return rms
+    largest = max((float(np.abs(block[np.isfinite(block)]).max(initial=0.0)) for block in blocks(array)), default=0.0)
+    return largest * _rms_in_units(array, largest) if largest else 0.0
+
+
+def _rms_in_units(array: Array, unit: float) -> float:
     total, count = 0.0, 0
     for block in blocks(array):
         usable = np.isfinite(block)
-        finite = block if usable.all() else block[usable]
-        total, count = total + float(finite @ finite), count + finite.size
+        finite = (block if usable.all() else block[usable]) / unit
+        with np.errstate(over="ignore"):
+            total, count = total + float(finite @ finite), count + finite.size
     return math.sqrt(total / count) if count else 0.0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
@@ -19,22 +18,13 @@ from mlir_sched.runner.element_types import Array
 from mlir_sched.runner.inputs import alternatives, make_inputs, moved_by_rounding
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.worker.comparison import compare, deviation, holds_poison, poison_bits, poisoned
+from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned
+from mlir_sched.runner.worker.conditioning import MOST_MOVED, explained_by_rounding
 from mlir_sched.runner.worker.device import Device, LoadedProgram
 from mlir_sched.runner.worker.references import constant_outputs, usable_share, why_unverifiable
 
 MOST_COPIES = 1024
 """Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""
-
-
-ROUNDINGS = 16.0
-"""Multiple of the movement of a result under one rounding of every input that the roundings of all ops may move it.
-
-Measured with numpy on a transformer's layer whose softmax is saturated (logits of 770): one rounding of the inputs
-moves the result by 9e-5, and f32 and f64 differ by 3e-4 to 6e-4, by the order of additions; two programs may differ
-twice as much."""
-MOST_MOVED = 1e-2
-"""Most that a result may differ for this reason: a result that rounding moves further says nothing."""
 
 
 class UnverifiableResults(RuntimeError):  # noqa: N818 - a property of the program, not an error of the tool
@@ -50,14 +40,32 @@ class Case:
         wanted: Kind of the wanted check.
         inputs: The inputs.
         references: The right results.
-        sensitivity: How far the rounding of its inputs moves each result; None until it is asked for.
+        explained: How far each element of each result may be off beyond its tolerance, because rounding of the inputs
+            moves it (``conditioning.py``); None until it is asked for.
     """
 
     check: Check
     wanted: InputKind
     inputs: tuple[Array, ...]
     references: list[Array] = field(default_factory=list)
-    sensitivity: list[float] | None = None
+    explained: list[Array] | None = None
+
+
+@dataclass(frozen=True)
+class _Far:
+    """A result beyond its tolerance.
+
+    Attributes:
+        position: Its position among the outputs.
+        tolerance: Its tolerance; 0 where equality is due.
+        deviations: The difference of each element.
+        error: What is wrong if nothing explains this.
+    """
+
+    position: int
+    tolerance: float
+    deviations: Array
+    error: str
 
 
 @dataclass(frozen=True)
@@ -88,9 +96,8 @@ class Workspace:
 
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
 
-    A result beyond its tolerance is wrong, unless it is ill-conditioned: unless rounding of the inputs moves the
-    baseline's own result nearly as far (:data:`ROUNDINGS`). The tolerance counts roundings, and does not know that a
-    saturated softmax, say, turns a difference of two large numbers into a factor.
+    A result beyond its tolerance is wrong, unless each element that is beyond is ill-conditioned: unless rounding of
+    the inputs moves this very element of the baseline nearly as far (``conditioning.py``).
 
     Where the baseline is a whole program, candidates may change an input that the baseline overwrites or returns
     unchanged; such inputs are written anew before each check. IREE 3.13 computes in place on arguments that it should
@@ -172,7 +179,7 @@ class Workspace:
         """Run check ``index`` on a program and say what is wrong, or None."""
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
-        message, far = None, list[tuple[int, float, str]]()
+        message, far = None, list[_Far]()
         for position, elements in self._changed_inputs(index).items():
             message = message or f"input {position} was overwritten in {elements} elements"
             self._restore_input(index, position)
@@ -183,12 +190,12 @@ class Workspace:
                 reference, actual = case.references[position], device.read(view, spec)
                 tolerance = case.check.tolerance_for(spec, reference)
                 if error := compare(reference, actual, spec, tolerance):
-                    far.append((position, deviation(reference, actual) if tolerance else math.inf, error))
+                    far.append(_Far(position, tolerance, deviations(reference, actual), error))
         # a returned buffer goes back to the pool, where a later call may find it
         self._poison((view, spec) for view, spec in results if view.byte_length == spec.bytes)
-        for position, moved, error in far:
-            if message is None and (moved > MOST_MOVED or moved > self._sensitivity(index)[position]):
-                message = f"output {position}: {error}"
+        for found in far:
+            if message is None and not self._explains(index, found):
+                message = f"output {found.position}: {found.error}"
         return message and f"{case.check.kind} inputs: {message}"
 
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
@@ -264,19 +271,26 @@ class Workspace:
             self._replace_inputs(index, best)
             self._compute_references(loaded, index)
 
-    def _sensitivity(self, index: int) -> list[float]:
-        """Return how far rounding may move each result of a case, from a call of the baseline on moved inputs."""
-        case, device = self._cases[index], self._on_device.device
-        if case.sensitivity is None:
-            inputs = zip(case.inputs, self._specs.inputs, strict=True)
-            moved = [device.buffer(moved_by_rounding(array), spec) for array, spec in inputs]
-            results = self._called(device.load(self._specs), moved)
-            case.sensitivity = [
-                ROUNDINGS * deviation(reference, device.read(view, spec))
-                for reference, (view, spec) in zip(case.references, results, strict=True)
-            ]
-            self._poison(results)
-        return case.sensitivity
+    def _explains(self, index: int, far: _Far) -> bool:
+        """Say whether rounding of the inputs explains every element that is beyond its tolerance."""
+        if far.tolerance == 0.0 or bool((far.deviations > MOST_MOVED).any()):
+            return False
+        case = self._cases[index]
+        if case.explained is None:
+            program = self._on_device.device.load(self._specs)
+            case.explained = explained_by_rounding(partial(self._moved, index, program), case.references)
+        return bool((far.deviations <= np.maximum(far.tolerance, case.explained[far.position])).all())
+
+    def _moved(self, index: int, program: LoadedProgram, number: int) -> list[Array]:
+        """Return the results of the baseline on inputs of a case that are moved by rounding."""
+        device = self._on_device.device
+        inputs = zip(self._cases[index].inputs, self._specs.inputs, strict=True)
+        results = self._called(
+            program, [device.buffer(moved_by_rounding(array, number), spec) for array, spec in inputs]
+        )
+        found = [device.read(view, spec, keep=True) for view, spec in results]
+        self._poison(results)
+        return found
 
     def _replace_inputs(self, index: int, check: Check) -> None:
         case = self._cases[index]
