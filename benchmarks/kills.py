@@ -3,7 +3,7 @@
 ``python -m benchmarks.kills MODEL.mlir [--parameters SCOPE=FILE] [--minutes 6] [--kills 10] [--longest 110]``. After
 every kill (``SIGKILL`` of the command alone) no process of the run may be left, no record or decision of its store may
 be lost or changed, and the folder may hold no result or a whole one. The last process runs to its end: its result has
-to be verified, and no candidate may be stored twice. Ends with exit code 1 where one of this does not hold.
+to be checked, and no candidate may be stored twice. Ends with exit code 1 where one of this does not hold.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from mlir_sched.outcome import Verdict
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 
 SHORTEST_S = 3.0
@@ -130,8 +131,8 @@ def problems_of_end(code: int, output: bytes, folder: Path) -> list[str]:
     if code != 0:
         return [f"the last process ended with {code}"]
     result, problems = json.loads(output), why_not_whole(folder)
-    if not result["program"]["verified"]:
-        problems.append("the numbers of the result are not verified")
+    if result["program"]["verdict"] != Verdict.RIGHT:
+        problems.append("the numbers of the result are not checked")
     twice = rows(
         folder,
         "SELECT task_key, candidate_key FROM records WHERE origin = 'script' GROUP BY task_key, context_key, "

@@ -132,7 +132,7 @@ def record(name: str, case: Case, store: RecordStore) -> None:
     records = [search.history.records[trace.key] for trace in traces]
     rows = space.features(traces).tolist()
     points = [
-        MeasuredPoint(trace, tuple(row), seconds_against(record.outcome, untuned))
+        MeasuredPoint(trace, tuple(row), seconds_against(record.outcome.valid, untuned))
         for trace, row, record in zip(traces, rows, records, strict=True)
     ]
     DATA.mkdir(exist_ok=True)

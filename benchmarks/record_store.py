@@ -9,7 +9,7 @@ import numpy as np
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.sampling import Categorical, IntRange, PerfectTile, Permutation
 from mlir_sched.trace import Recorder
 
@@ -29,7 +29,7 @@ def make_record(index: int, rng: np.random.Generator) -> Record:
     for name in ("pattern", "tail", "epilogue"):
         recorder.decide(name, Categorical(("a", "b", "c")))
     median, ratio = (float(value) for value in rng.random(2))
-    outcome = Outcome(Timing(median, median, median, 24, ratio, ratio, ratio), None, "ab" * 32)
+    outcome = Outcome(Timing(median, median, median, 24, ratio, ratio, ratio), None, "ab" * 32, verdict=Verdict.RIGHT)
     trace = recorder.finish("contraction")
     return Record(
         "task", "threads=1", f"{index:016x}", Origin.SCRIPT, trace, SCRIPT, outcome, index // ROUND_SIZE, seed=0

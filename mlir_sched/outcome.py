@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
-from mlir_sched.errors import Failure
+from mlir_sched.errors import Failure, FailureClass
+
+
+class Verdict(StrEnum):
+    """What the numeric checks say of a program."""
+
+    RIGHT = "right"
+    """It passed every check, or it is what others are checked against."""
+    WRONG = "wrong"
+    """It failed a check."""
+    NOT_CHECKED = "not_checked"
+    """A check is missing, for any reason. This is never taken for right."""
+
+    @property
+    def words(self) -> str:
+        """The verdict as it is printed behind figures."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Verdict.RIGHT: "numbers checked",
+    Verdict.WRONG: "NUMBERS WRONG",
+    Verdict.NOT_CHECKED: "NUMBERS NOT CHECKED",
+}
+
+
+def of_all(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on the whole of some parts: right where every part is; not checked where there is none."""
+    found = set(verdicts)
+    if Verdict.WRONG in found:
+        return Verdict.WRONG
+    return Verdict.RIGHT if found == {Verdict.RIGHT} else Verdict.NOT_CHECKED
 
 
 @dataclass(frozen=True)
@@ -57,24 +89,61 @@ def as_untuned(timing: Timing) -> Timing:
     return replace(timing, ratio=1.0, ratio_low=1.0, ratio_high=1.0)
 
 
+def verdict_of(failure: Failure) -> Verdict:
+    """Return what a failure says of the numbers: any failure but a wrong result leaves them unchecked."""
+    return Verdict.WRONG if failure.kind is FailureClass.WRONG_RESULT else Verdict.NOT_CHECKED
+
+
 @dataclass(frozen=True)
-class Outcome:
-    """A timing or a failure, never both.
+class Judged:
+    """A timing or a failure, never both, with the verdict on the numbers.
 
     Attributes:
-        timing: Present when the candidate is applied, right and timed.
-        failure: Present when the candidate is not.
-        binary_hash: SHA-256 of the compiled executable code, empty when it was not compiled. Two candidates with
-            equal hashes are the same program.
+        timing: Present when the program is applied and timed, and not known to be wrong.
+        failure: Present when the program is not.
+        verdict: What the checks say; a failure says it, too.
     """
 
     timing: Timing | None
     failure: Failure | None
-    binary_hash: str = ""
+    verdict: Verdict = field(default=Verdict.NOT_CHECKED, kw_only=True)
 
     def __post_init__(self) -> None:
         if (self.timing is None) == (self.failure is None):
             raise ValueError("an outcome has a timing or a failure, and not both")
+        if self.failure is not None:
+            object.__setattr__(self, "verdict", verdict_of(self.failure))
+        elif self.verdict is Verdict.WRONG:
+            raise ValueError("what is wrong has a failure and no timing")
+
+    @property
+    def valid(self) -> Timing | None:
+        """The timing of a program that may be chosen, kept, built upon or compared with; None for any other.
+
+        The program is right. Where nothing is run, and all times are estimated, an estimate counts.
+        """
+        if self.timing is not None and (self.verdict is Verdict.RIGHT or self.timing.is_estimated):
+            return self.timing
+        return None
+
+    @property
+    def why_not_valid(self) -> str:
+        """Why the program is not valid; empty when it is."""
+        if self.failure is not None:
+            return f"{self.failure.kind}: {self.failure.message}"
+        return "" if self.valid is not None else "its numbers were not checked"
+
+
+@dataclass(frozen=True)
+class Outcome(Judged):
+    """What became of one candidate.
+
+    Attributes:
+        binary_hash: SHA-256 of the compiled executable code, empty when it was not compiled. Two candidates with
+            equal hashes are the same program.
+    """
+
+    binary_hash: str = ""
 
     @property
     def is_lasting(self) -> bool:

@@ -154,7 +154,7 @@ class EvolutionarySearch(SearchStrategy):
 
     def _first_generation(self) -> list[Trace]:
         size = self._options.population
-        valid = [(o.seconds, key, o.trace) for key, o in self._observed.items() if o.seconds is not None]
+        valid = [(o.seconds, key, o.trace) for key, o in self._observed.items() if o.proven and o.seconds is not None]
         best = [trace for *_, trace in sorted(valid, key=lambda entry: entry[:2])]
         best = best[: int(size * self._options.measured_share)]
         return best + self._sample_unseen(size - len(best), (None,), [trace.key for trace in best])

@@ -51,10 +51,12 @@ class Observation:
     Attributes:
         trace: The candidate.
         seconds: Seconds per call, > 0, lower is better; None when it failed.
+        proven: Whether it is known to be right. Others are not made from a candidate that is not, whatever it takes.
     """
 
     trace: Trace
     seconds: float | None
+    proven: bool = True
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -125,7 +125,7 @@ class HashedMeasurements:
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         del following
-        return Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, f"untuned {task.name}")
+        return Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, f"untuned {task.name}", verdict=Verdict.RIGHT)
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
@@ -141,7 +141,12 @@ class HashedMeasurements:
                 yield index, Outcome(None, Failure(FailureClass.WRONG_RESULT, "planted"), digest)
             else:
                 ratio = 0.5 + (number % 1000) / 1000
-                yield index, Outcome(Timing(1e-3 / ratio, 1e-3, 1e-3, 9, ratio, ratio, ratio), None, digest)
+                yield (
+                    index,
+                    Outcome(
+                        Timing(1e-3 / ratio, 1e-3, 1e-3, 9, ratio, ratio, ratio), None, digest, verdict=Verdict.RIGHT
+                    ),
+                )
 
 
 def main(store_path: str, log: str, trials: int) -> None:

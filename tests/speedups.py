@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.tasks.task import Task
 
 Factor = float | Callable[[int], float]
@@ -29,7 +29,7 @@ class Speedups:
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         del following
-        return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}")
+        return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}", verdict=Verdict.RIGHT)
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
@@ -42,4 +42,4 @@ class Speedups:
             self.now_s += 1
             factor = self.by_name[task.name]
             ratio = factor(self.measured.count(task.name)) if callable(factor) else factor
-            yield index, Outcome(timing(1e-3 / ratio, ratio), None, script)
+            yield index, Outcome(timing(1e-3 / ratio, ratio), None, script, verdict=Verdict.RIGHT)

@@ -8,7 +8,7 @@ import sys
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 
 ROUND_SIZE = 16
 TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target", "cpu", "3.13.0", ("-O3",))
@@ -16,7 +16,7 @@ TASK = StoredTask("task", "main_dispatch_0", "linalg.matmul 64x64x64", "target",
 
 def record(tag: str, round_: int, index: int) -> Record:
     timing = Timing(1e-3 / 3, 1e-3 / 7, 1e-3 / 2, 10, 1.0 + index / 3, 1.0, 2.0)
-    outcome = Outcome(timing, None, "ab" * 32)
+    outcome = Outcome(timing, None, "ab" * 32, verdict=Verdict.RIGHT)
     key = f"{tag}-{round_}-{index}"
     return Record("task", "threads=1", key, Origin.SCRIPT, None, "// script\n" * 300, outcome, round_, seed=0)
 

@@ -8,7 +8,7 @@ import numpy as np
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask, context_key
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.sampling import Categorical, IntRange, PerfectTile, Permutation, PowerOfTwo
 from mlir_sched.trace import Recorder, Trace
 
@@ -29,7 +29,7 @@ def draw_trace(seed: int) -> Trace:
 def timed(seed: int, *, ratio: float | None = None) -> Outcome:
     median, low, high, drawn, ratio_low, ratio_high = map(float, np.random.default_rng(seed).random(6))
     timing = Timing(median, low, high, seed, ratio or drawn, ratio_low, ratio_high)
-    return Outcome(timing, None, f"{seed:064x}")
+    return Outcome(timing, None, f"{seed:064x}", verdict=Verdict.RIGHT)
 
 
 def failed(kind: FailureClass, message: str = "why") -> Outcome:

@@ -38,7 +38,7 @@ def test_tuning_gains_and_says_so(tuned: Path) -> None:
     (dispatch,) = summary["dispatches"]
     assert dispatch["tuned"]["ratio_low"] > 1.0
     assert summary["program"]["tuned"]["ratio"] > 1.0
-    assert summary["program"]["verified"]
+    assert summary["program"]["verdict"] == "right"
     assert not dispatch["failures"]
 
 

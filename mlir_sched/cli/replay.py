@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
 from mlir_sched.cli.progress import progress_view
+from mlir_sched.outcome import Verdict
 from mlir_sched.replaying.replay import replay
 from mlir_sched.replaying.replay_result import ReplayedSequence, ReplayResult
 from mlir_sched.replaying.script_state import ScriptState
@@ -61,12 +62,15 @@ def print_result(result: ReplayResult) -> None:
         then = "unknown" if result.then is None else f"{result.then:.2f}x"
         lines.append(
             f"whole program: untuned {seconds(result.untuned.median_s)}, tuned {seconds(result.program.median_s)}, "
-            f"{speedup(result.program)}; then {then}; numbers checked"
+            f"{speedup(result.program)}; then {then}; {result.verdict.words}"
         )
     lines += [f"note: {note}" for note in result.notes]
     lines += [f"does not hold: {problem}" for problem in result.all_problems] or ["everything holds"]
     for line in lines:
         out.print(line, soft_wrap=True)
+
+
+_RIGHT = {Verdict.RIGHT: "yes", Verdict.WRONG: "no", Verdict.NOT_CHECKED: "not checked"}
 
 
 def _row(sequence: ReplayedSequence) -> tuple[str, ...]:
@@ -75,7 +79,7 @@ def _row(sequence: ReplayedSequence) -> tuple[str, ...]:
         sequence.dispatch or sequence.symbol,
         sequence.state.value,
         applies,
-        "yes" if sequence.timing else "no" if sequence.applied else "-",
+        _RIGHT[sequence.verdict],
         sequence.then or "-",
         speedup(sequence.timing),
         "no" if sequence.problems else "yes" if sequence.is_needed else "-",

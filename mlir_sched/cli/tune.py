@@ -126,11 +126,11 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     lines = [f"{what}: {result.trials} trials ({result.measured} measured now) in {took}"]
     lines.append(f"where the time went: {phases(result.phases)}")
     lines += failure_lines(result.failures)
-    checked = "numbers checked" if program.verified else "NUMBERS NOT CHECKED"
     place = _place(result, threads_chosen=threads_chosen)
     lines.append(
         f"whole program on {place}: untuned {seconds(program.untuned.median_s)}, "
-        f"tuned {seconds(program.tuned.median_s)}, {speedup(program.tuned)}; flags: {program.variant}; {checked}"
+        f"tuned {seconds(program.tuned.median_s)}, {speedup(program.tuned)}; flags: {program.variant}; "
+        f"{program.verdict.words}"
     )
     lines += left_out_lines(result.left_out)
     lines += [f"@{name} is neither run nor timed: {why}" for name, why in result.not_run.items()]

@@ -18,11 +18,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    bindparam,
     column,
     delete,
     insert,
     select,
     table,
+    update,
 )
 
 _KEY = String(255)
@@ -150,3 +152,61 @@ def to_version_5(connection: Connection) -> None:
         Column("created", Text, nullable=False),
     )
     programs.create(connection)
+
+
+def to_version_6(connection: Connection) -> None:
+    """Give records the verdict of the numeric checks; earlier versions took every timing for right.
+
+    They timed a candidate that showed itself slow without its remaining checks, by one pair of samples, and such a time
+    was at most a quarter of that which it was compared with. A timing counts as right where both is excluded.
+    """
+    kept = (
+        "id, task_key, context_key, candidate_key, attempt, origin, median_s, ratio, failure, failure_message, timing, "
+        "binary_hash, round, seed, tool, created, trace, script"
+    )
+    connection.exec_driver_sql("DROP INDEX records_in_order")
+    connection.exec_driver_sql("ALTER TABLE records RENAME TO records_of_version_5")
+    records = _records_of_version_6()
+    records.create(connection)
+    connection.exec_driver_sql(
+        f"INSERT INTO records ({kept}, verdict) SELECT {kept}, 'not_checked' FROM records_of_version_5 ORDER BY id"
+    )
+    connection.exec_driver_sql("DROP TABLE records_of_version_5")
+    wrong = records.c.failure == "wrong_result"
+    connection.execute(update(records).where(wrong).values(verdict="wrong"))
+    untuned = (records.c.origin == "untuned") & records.c.failure.is_(None)
+    connection.execute(update(records).where(untuned).values(verdict="right"))
+    timed = connection.execute(select(records.c.id, records.c.timing).where(records.c.ratio > 0.25)).all()
+    right = [{"number": number} for number, timing in timed if json.loads(timing)["samples"] > 1]
+    if right:
+        connection.execute(update(records).where(records.c.id == bindparam("number")).values(verdict="right"), right)
+
+
+def _records_of_version_6() -> Table:
+    metadata = MetaData()
+    Table("tasks", metadata, Column("key", _KEY, unique=True))
+    return Table(
+        "records",
+        metadata,
+        Column("id", _ROW_ID, primary_key=True),
+        Column("task_key", _KEY, ForeignKey("tasks.key"), nullable=False),
+        Column("context_key", _KEY, nullable=False),
+        Column("candidate_key", _KEY, nullable=False),
+        Column("attempt", Integer, nullable=False),
+        Column("origin", Text, nullable=False),
+        Column("verdict", Text, nullable=False),
+        Column("median_s", Float(53)),
+        Column("ratio", Float(53)),
+        Column("failure", Text),
+        Column("failure_message", Text),
+        Column("timing", Text),
+        Column("binary_hash", Text, nullable=False),
+        Column("round", Integer, nullable=False),
+        Column("seed", BigInteger, nullable=False),
+        Column("tool", Text, nullable=False),
+        Column("created", Text, nullable=False),
+        Column("trace", Text),
+        Column("script", Text, nullable=False),
+        UniqueConstraint("task_key", "context_key", "candidate_key", "attempt"),
+        Index("records_in_order", "task_key", "context_key", "id"),
+    )

@@ -141,7 +141,7 @@ class Record:
         origin: Who made its code.
         trace: Its decisions; None for untuned code.
         script: Its transform script as text, empty when it has none.
-        outcome: Its timing or its failure.
+        outcome: Its timing or its failure, and the verdict on its numbers.
         round: The round of its run that measured it, from 0.
         seed: The seed of its run, in [-2**63, 2**63).
         attempt: How often the candidate had been tried before; above 0 only after failures that may not last.
@@ -194,5 +194,6 @@ def _outcome_to_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "timing": outcome.timing.to_json() if outcome.timing else None,
         "failure": asdict(outcome.failure) if outcome.failure else None,
+        "verdict": outcome.verdict.value,
         "binary_hash": outcome.binary_hash,
     }

@@ -31,19 +31,20 @@ from sqlalchemy import (
     update,
 )
 
-from mlir_sched.database.migrations import to_version_2, to_version_3, to_version_4, to_version_5
+from mlir_sched.database.migrations import to_version_2, to_version_3, to_version_4, to_version_5, to_version_6
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
 from mlir_sched.errors import Failure, FailureClass, UserError
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.trace import Trace
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {
     1: to_version_2,
     2: to_version_3,
     3: to_version_4,
     4: to_version_5,
+    5: to_version_6,
 }
 """By schema version, the step to the next version; it runs inside the transaction that changes the version."""
 
@@ -76,6 +77,7 @@ RECORDS = Table(
     Column("candidate_key", _KEY, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("origin", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
     Column("median_s", Float(53)),
     Column("ratio", Float(53)),
     Column("failure", Text),
@@ -238,6 +240,7 @@ def record_row(record: Record) -> dict[str, Any]:
         "candidate_key": record.candidate_key,
         "attempt": int(record.attempt),
         "origin": record.origin.value,
+        "verdict": record.outcome.verdict.value,
         "median_s": _column(timing.median_s) if timing else None,
         "ratio": _column(timing.ratio) if timing else None,
         "failure": failure.kind.value if failure else None,
@@ -264,7 +267,7 @@ def row_record(row: RowMapping) -> Record:
         origin=Origin(row["origin"]),
         trace=Trace.from_json(json.loads(row["trace"])) if row["trace"] is not None else None,
         script=row["script"],
-        outcome=Outcome(timing, failure, row["binary_hash"]),
+        outcome=Outcome(timing, failure, row["binary_hash"], verdict=Verdict(row["verdict"])),
         round=row["round"],
         seed=row["seed"],
         attempt=row["attempt"],

@@ -190,8 +190,9 @@ class RecordStore:
     def best(self, task_key: str, context_key: str) -> Record | None:
         """Return the valid record of a script that is fastest against its baseline (largest ``ratio``).
 
-        The script may be slower than the untuned code. Of records with the same ratio the first is returned. The ratio
-        decides and not the median, because a machine's speed drifts between rounds.
+        What was not checked is not valid (:attr:`Outcome.valid`). The script may be slower than the untuned code. Of
+        records with the same ratio the first is returned. The ratio decides and not the median, because a machine's
+        speed drifts between rounds.
         """
         query = (
             select(RECORDS)
@@ -199,7 +200,10 @@ class RecordStore:
             .where(RECORDS.c.ratio.is_not(None))
             .order_by(RECORDS.c.ratio.desc(), RECORDS.c.id)
         )
-        return self._first_record(query.limit(1))
+        with self._read() as connection:
+            rows = connection.execute(query, execution_options={"yield_per": 16}).mappings()
+            records = map(row_record, rows)
+            return next((record for record in records if record.outcome.valid is not None), None)
 
     # Programs
 

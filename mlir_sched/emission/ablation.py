@@ -15,7 +15,7 @@ from mlir_sched.emission.acceptance import MIN_GAIN
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.sampling import Value
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Standing
 
 Changes: TypeAlias = dict[str, Value | None]
 
@@ -30,7 +30,7 @@ def ablation(script: Trace, records: Iterable[Record], sketches: Sequence[str]) 
     """
     traced = [(record.trace, record.outcome) for record in records if record.trace is not None]
     own = next((outcome for trace, outcome in traced if trace.key == script.key), None)
-    if own is None or own.timing is None:
+    if own is None or own.valid is None:
         return None
     others = [(trace.sketch, _changes(script, trace), outcome) for trace, outcome in traced if trace.key != script.key]
     related = [(changes, outcome) for sketch, changes, outcome in others if sketch == script.sketch]
@@ -42,7 +42,7 @@ def ablation(script: Trace, records: Iterable[Record], sketches: Sequence[str]) 
     ]
     decisions.sort(key=lambda worth: _dearest_first(worth.best))
     elsewhere.sort(key=lambda worth: worth.best.cost if worth.best else float("inf"))
-    return Ablation(own.timing.ratio, tuple(decisions), tuple(elsewhere))
+    return Ablation(own.valid.ratio, tuple(decisions), tuple(elsewhere))
 
 
 def _changes(script: Trace, trace: Trace) -> Changes:
@@ -79,11 +79,11 @@ def _sketch_worth(name: str, candidates: Sequence[tuple[Changes, Outcome]], own:
 
 def _alternatives(candidates: Sequence[tuple[Changes, Outcome]], own: Outcome) -> list[Alternative]:
     """Return the valid candidates as alternatives to the script with the outcome ``own``."""
-    timed = [(changes, outcome, outcome.timing) for changes, outcome in candidates]
+    timed = [(changes, outcome, outcome.valid) for changes, outcome in candidates]
     return [
-        _alternative(changes, timing, own.timing, same_code=bool(own.binary_hash == outcome.binary_hash != ""))
+        _alternative(changes, timing, own.valid, same_code=bool(own.binary_hash == outcome.binary_hash != ""))
         for changes, outcome, timing in timed
-        if timing is not None and own.timing is not None
+        if timing is not None and own.valid is not None
     ]
 
 
@@ -94,9 +94,9 @@ def _alternative(changes: Changes, timing: Timing, own: Timing, *, same_code: bo
     ratios are compared, not the seconds.
     """
     if same_code:
-        return Alternative(1.0, 1.0, 1.0, Verdict.SAME_CODE, changes)
+        return Alternative(1.0, 1.0, 1.0, Standing.SAME_CODE, changes)
     cost, low, high = own.ratio / timing.ratio, own.ratio_low / timing.ratio_high, own.ratio_high / timing.ratio_low
-    verdict = Verdict.AS_FAST if cost < MIN_GAIN else Verdict.UNCLEAR if low <= 1.0 else Verdict.SLOWER
+    verdict = Standing.AS_FAST if cost < MIN_GAIN else Standing.UNCLEAR if low <= 1.0 else Standing.SLOWER
     return Alternative(cost, low, high, verdict, changes)
 
 
@@ -106,9 +106,9 @@ def _fastest(alternatives: Iterable[Alternative]) -> Alternative | None:
 
 
 def _rank(alternative: Alternative) -> tuple[bool, float, int]:
-    return alternative.verdict is not Verdict.SAME_CODE, alternative.cost, len(alternative.changes)
+    return alternative.verdict is not Standing.SAME_CODE, alternative.cost, len(alternative.changes)
 
 
 def _dearest_first(best: Alternative | None) -> tuple[int, float]:
-    verdicts = list(Verdict)
+    verdicts = list(Standing)
     return (len(verdicts), 0.0) if best is None else (verdicts.index(best.verdict), -best.cost)

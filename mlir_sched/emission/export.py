@@ -22,7 +22,7 @@ from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.library.library import TunedSequence
-from mlir_sched.outcome import Timing, as_untuned
+from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import Rivals, call_s, session_s
@@ -233,7 +233,7 @@ class _Emitter:
         seconds = session_s(self.options, call_s(default), [call_s(default)])
         if self.time_left.affords(seconds):
             return self._measure_again(proven)
-        return ProgramTimings(default.measured, as_untuned(default.measured), {}, verified=True)
+        return ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.RIGHT)
 
     def _variants(self) -> Mapping[str, Timing]:
         """Return the timings of all variants by name, in a session that decides between them."""
@@ -276,7 +276,7 @@ class _Emitter:
             medians,
             variant.name,
             iree_device(self.options.driver, variant.threads(self.options.threads)),
-            reported.verified,
+            reported.verdict,
             reported.constant_outputs,
             proven.program.values if proven.program else {},
         )

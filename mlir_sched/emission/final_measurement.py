@@ -11,7 +11,7 @@ from typing import TypeVar
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
 from mlir_sched.compiler.pool import Candidate
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
@@ -42,14 +42,14 @@ class ProgramTimings:
         untuned: Timing of plain ``iree-compile``, or of another program that all are compared with.
         emitted: Timing of the program, with its ratio to ``untuned``; its results are right.
         others: Timing of every rival with its ratio to ``untuned``, by name; a rival that is wrong or fails is missing.
-        verified: Whether the program passed every numeric check.
+        verdict: What the numeric checks say of the program.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
     """
 
     untuned: Timing
     emitted: Timing
     others: Mapping[str, Timing]
-    verified: bool
+    verdict: Verdict
     constant_outputs: tuple[str, ...] = ()
 
     def scaled(self, factor: float) -> ProgramTimings:
@@ -129,9 +129,9 @@ def measure_program(
         ProgramFailedError: The emitted program computes other results, or fails.
     """
     timing, (own, *rivals) = measure_programs(runner, model, untuned, [emitted, *others.values()])
-    if own.timing is None:
-        raise ProgramFailedError(own.failure or Failure(FailureClass.RUN_ERROR, "it was not timed"))
-    return ProgramTimings(timing, own.timing, _timed(others, rivals), own.verified, own.constant_outputs)
+    if own.valid is None:
+        raise ProgramFailedError(own.failure or Failure(FailureClass.RUN_ERROR, own.why_not_valid))
+    return ProgramTimings(timing, own.valid, _timed(others, rivals), own.verdict, own.constant_outputs)
 
 
 def measure_variants(
@@ -171,4 +171,4 @@ def undisturbed(
 
 
 def _timed(names: Iterable[str], results: Sequence[RunResult]) -> dict[str, Timing]:
-    return {name: r.timing for name, r in zip(names, results, strict=True) if r.timing is not None}
+    return {name: r.valid for name, r in zip(names, results, strict=True) if r.valid is not None}

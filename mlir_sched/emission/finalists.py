@@ -253,7 +253,7 @@ def _fastest_of(task: Task, compiled: Sequence[CompileResult], runner: Runner) -
         _, results = measure_compiled(task, compiled[1:], range(len(compiled) - 2), runner)
     except BaselineError:
         return None
-    ratios = [1.0, *(result.timing.ratio if result.timing else 0.0 for result in results)]
+    ratios = [1.0, *(result.valid.ratio if result.valid else 0.0 for result in results)]
     return ratios.index(max(ratios))
 
 
@@ -267,13 +267,13 @@ def _fastest(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> t
         BaselineError: The untuned code cannot be compiled or run.
     """
     untuned, results = measure_compiled(task, compiled, range(len(compiled) - 1), runner)
-    valid = [(r.timing, index) for index, r in enumerate(results) if r.timing is not None]
+    valid = [(r.valid, index) for index, r in enumerate(results) if r.valid is not None]
     if not valid:
-        return f"the finalists failed when repeated: {reason(str(results[0].failure))}"
+        return f"the finalists failed when repeated: {reason(results[0].why_not_valid)}"
     timing, best = max(valid, key=lambda found: found[0].ratio)
     if is_disturbed(timing, {task.name: as_untuned(untuned)}):
         _, (again,) = measure_compiled(task, compiled, [best], runner)
-        timing = again.timing or timing
+        timing = again.valid or timing
     return timing, best
 
 
@@ -319,7 +319,7 @@ def _doubtful(decided: Mapping[str, _Choice | str]) -> dict[str, _Choice]:
 
 def _timing(record: Record) -> Timing:
     """Return the time of a valid candidate, as the search measured it."""
-    timing = record.outcome.timing
+    timing = record.outcome.valid
     assert timing is not None
     return timing
 
@@ -359,14 +359,14 @@ def _report(choice: _Choice, runner: Runner, code: _Code) -> Winner | str:
         untuned, (result,) = measure_compiled(task, choice.compiled, [0], runner)
     except BaselineError as error:
         return f"the chosen script could not be measured again: {reason(str(error))}"
-    if result.timing is None:
+    if result.valid is None:
         following = _take(choice.entry, code, choice.next) if choice.next < FINALISTS else None
         if isinstance(following, _Choice):
             return _report(following, runner, code)
-        return f"the chosen script failed when repeated: {reason(str(result.failure))}"
-    if result.timing.ratio_high < 1.0:
-        return f"the chosen script was slower when measured again: {result.timing.ratio:.2f}x"
-    return _winner(choice, result.timing, untuned)
+        return f"the chosen script failed when repeated: {reason(result.why_not_valid)}"
+    if result.valid.ratio_high < 1.0:
+        return f"the chosen script was slower when measured again: {result.valid.ratio:.2f}x"
+    return _winner(choice, result.valid, untuned)
 
 
 def _winner(choice: _Choice, timing: Timing, untuned: Timing) -> Winner:

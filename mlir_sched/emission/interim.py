@@ -46,7 +46,7 @@ def interim_times(
             _, results = measure_programs(runner, first.model, first.compiled(reference), rivals)
         except BaselineError:
             return {}
-    timed = zip((built for built, _ in others), (result.timing for result in results), strict=True)
+    timed = zip((built for built, _ in others), (result.valid for result in results), strict=True)
     relative = {built.variant.name: 1 / timing.ratio for built, timing in timed if timing is not None}
     return {first.variant.name: 1.0, **relative}
 

@@ -157,10 +157,9 @@ def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[
     except BaselineError as error:
         raise UserError(f"{first.model.path}: the untuned program cannot be measured: {error}") from error
     ratio = first.timing.ratio if first.timing else 1.0
-    timings = [result.timing and result.timing.scaled(ratio) for result in results]
+    timings = [result.valid and result.valid.scaled(ratio) for result in results]
     timed = [replace(b, timing=timing) for b, timing in zip(others, timings, strict=True)]
-    failures = {b.variant.name: result.failure for b, result in zip(others, results, strict=True)}
-    failed = {name: f"{f.kind}: {reason(f.message)}" for name, f in failures.items() if f is not None}
+    failed = {b.variant.name: reason(r.why_not_valid) for b, r in zip(others, results, strict=True) if r.why_not_valid}
     return (replace(first, timing=timing.scaled(ratio)), *timed), failed
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, of_all
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunResult
@@ -176,4 +176,5 @@ def _combined(names: Sequence[str], results: Sequence[RunResult]) -> RunResult:
     if failure is not None:
         return RunResult(None, failure)
     constant = [f"{name}{text}" for name, r in zip(names, results, strict=True) for text in r.constant_outputs]
-    return RunResult(in_sequence(timings), None, all(result.verified for result in results), tuple(constant))
+    verdict = of_all(result.verdict for result in results)
+    return RunResult(in_sequence(timings), None, tuple(constant), verdict=verdict)

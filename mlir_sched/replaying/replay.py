@@ -10,10 +10,16 @@ from typing import Any
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, TunedDispatch, compile_to_bytes, tuned_dispatches
 from mlir_sched.emission.acceptance import NO_LOSS
-from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled, measure_program
+from mlir_sched.emission.final_measurement import (
+    ProgramFailedError,
+    ProgramTimings,
+    compile_scripts,
+    measure_compiled,
+    measure_program,
+)
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.parameters import parameter_files
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.whole_program import CompiledModel, without_failing_functions
@@ -198,8 +204,8 @@ class _Replay:
 
     def _with_program(self, sequences: Sequence[ReplayedSequence], library: str, runner: Runner) -> ReplayResult:
         """Compile the program with the library, count the dispatches that scripts are applied to, and measure it."""
-        problems = [self.folder.problem] if self.folder.problem else []
-        untuned = program = None
+        problems, verdict = [self.folder.problem] if self.folder.problem else [], Verdict.NOT_CHECKED
+        timings: ProgramTimings | None = None
         if self.judged.state is ScriptState.REFUSED:
             problems.append(f"a decision about the whole program is refused: {self.judged.note}")
         elif any(sequence.state is ScriptState.REFUSED for sequence in sequences):
@@ -207,19 +213,22 @@ class _Replay:
         else:
             self.progress(Progress("measuring the whole program"))
             try:
-                sequences, untuned, program = self._measure_program(sequences, library, runner)
-                problems += _program_problems(program, self.folder.summary)
+                sequences, timings = self._measure_program(sequences, library, runner)
+                problems += _program_problems(timings.emitted, self.folder.summary)
             except (ModelCompileError, BaselineError) as error:
                 problems.append(str(error))
+                verdict = verdict_of(error.failure) if isinstance(error, ProgramFailedError) else verdict
         tuned = self.folder.summary.get("program", {}).get("tuned", {})
+        untuned, program = (timings.untuned, timings.emitted) if timings else (None, None)
         return ReplayResult(
             str(self.path), str(self.folder.path), tuple(sequences), untuned, program, tuned.get("ratio"),
             tuple(problems), tuple(self._notes()), self.judged.state, self.judged.note,
+            timings.verdict if timings else verdict,
         )  # fmt: skip
 
     def _measure_program(
         self, sequences: Sequence[ReplayedSequence], library: str, runner: Runner
-    ) -> tuple[list[ReplayedSequence], Timing, Timing]:
+    ) -> tuple[list[ReplayedSequence], ProgramTimings]:
         with temporary_folder() as scratch:
             file = Path(scratch) / LIBRARY if library else None
             applied: tuple[TunedDispatch, ...] = ()
@@ -231,7 +240,7 @@ class _Replay:
         tuned = CompiledModel(emitted, self.local_sync)
         self.model = without_failing_functions(runner, self.model, CompiledModel(plain))
         timings = measure_program(runner, self.model, CompiledModel(plain), {}, tuned)
-        return [_with_dispatches(s, applied) for s in sequences], timings.untuned, timings.emitted
+        return [_with_dispatches(s, applied) for s in sequences], timings
 
     def _notes(self) -> list[str]:
         notes = [f"@{name} is neither run nor timed: {why}" for name, why in self.model.not_run.items()]
@@ -261,12 +270,11 @@ def _measured(
 
 
 def _with_result(sequence: ReplayedSequence, result: RunResult) -> ReplayedSequence:
-    if result.timing is None:
-        failure = result.failure
-        text = f"{failure.kind}: {failure.message.splitlines()[0]}" if failure else "it was not timed"
-        return replace(sequence, problems=(text,))
-    problem = _no_win(result.timing, "the untuned dispatch")
-    return replace(sequence, timing=result.timing, problems=(problem,) if problem else ())
+    sequence = replace(sequence, timing=result.timing, verdict=result.verdict)
+    if result.valid is None:
+        return replace(sequence, problems=(result.why_not_valid.splitlines()[0],))
+    problem = _no_win(result.valid, "the untuned dispatch")
+    return replace(sequence, problems=(problem,) if problem else ())
 
 
 def _no_win(timing: Timing, other: str) -> str:

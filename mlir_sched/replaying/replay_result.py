@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict, of_all
 from mlir_sched.replaying.script_state import ScriptState
 
 NOT_IN_EDITED = "the program with the edited decisions has no such dispatch"
@@ -25,6 +25,7 @@ class ReplayedSequence:
         applied: Number of the model's dispatches that it is applied to; None when that was not counted.
         code: Digest of the code that it makes of its dispatch alone; empty when it was not compiled.
         timing: Its time now, with the ratio to the untuned dispatch; None when it fails or was not tried.
+        verdict: What the numeric checks say of it now.
         problems: Why it does not hold; empty when it does.
     """
 
@@ -36,6 +37,7 @@ class ReplayedSequence:
     applied: int | None = None
     code: str = ""
     timing: Timing | None = None
+    verdict: Verdict = Verdict.NOT_CHECKED
     problems: tuple[str, ...] = ()
 
     @property
@@ -59,6 +61,7 @@ class ReplayResult:
         notes: What else a reader should know.
         state: How library and flags relate to the decisions about the program; None when the library states none.
         note: What was changed in these decisions by hand, or why they are refused.
+        verdict: What the numeric checks say of the program now.
     """
 
     model: str
@@ -71,6 +74,7 @@ class ReplayResult:
     notes: tuple[str, ...]
     state: ScriptState | None = None
     note: str = ""
+    verdict: Verdict = Verdict.NOT_CHECKED
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -86,8 +90,8 @@ class ReplayResult:
     @property
     def is_right(self) -> bool:
         """Whether every script and the program compute the right numbers, however fast they are."""
-        right = all(sequence.timing is not None for sequence in self.sequences if sequence.is_needed)
-        return self.program is not None and right
+        scripts = (sequence.verdict for sequence in self.sequences if sequence.is_needed)
+        return of_all([self.verdict, *scripts]) is Verdict.RIGHT
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""

@@ -94,8 +94,9 @@ class CheckOptions:
         repeated: Whether the first check runs again after the others, and again after timing: a program may keep state
             between calls.
         hopeless_factor: A candidate that a check shows to be this many times slower than the baseline cannot win: it is
-            checked no further, and timed with one pair. If this pair shows it to be faster, it is checked in full.
-            Baselines below 2 ms are too short for this.
+            timed with one pair. Baselines below 2 ms are too short for this.
+        whole: Whether a hopeless candidate is checked as any other. Otherwise it is checked no further, and its verdict
+            is that it was not checked, unless its pair shows it to be faster.
     """
 
     data_race_threads: int = 4
@@ -103,6 +104,7 @@ class CheckOptions:
     data_race_patience_s: float = 5.0
     repeated: bool = True
     hopeless_factor: float = 4.0
+    whole: bool = False
 
 
 PATIENT_CALL_S = 10.0
@@ -181,7 +183,7 @@ class RunnerOptions:
         """Return the options for measuring a few programs well on a driver: for final decisions and reported numbers.
 
         Their intervals cover 95 %: the number of pairs does not depend on the ratios and is at least 6, and every pair
-        has a baseline sample of its own.
+        has a baseline sample of its own. Every program gets all checks, however slow it is.
         """
         options = cls.for_device(driver, threads=threads, seed=seed)
         timestamps = not options.is_local and records_dispatches(driver)
@@ -189,7 +191,7 @@ class RunnerOptions:
         racing = replace(
             options.racing, budget_s=budget_s, min_pairs=min_pairs, patience_s=6.0, min_slow_pairs=6, fixed=True
         )
-        checks = replace(options.checks, data_race_patience_s=30.0)
+        checks = replace(options.checks, data_race_patience_s=30.0, whole=True)
         return replace(options, samples=replace(options.samples, pairs_per_baseline=1), racing=racing, checks=checks)
 
     @property
@@ -202,7 +204,7 @@ class RunnerOptions:
         racing = replace(self.racing, min_slow_pairs=1)
         if self.is_local:
             racing = replace(racing, patience_s=min(racing.patience_s, FIRST_LOOK_S))
-        checks = replace(self.checks, data_race_calls=0, repeated=False)
+        checks = replace(self.checks, data_race_calls=0, repeated=False, whole=True)
         return replace(self, racing=racing, checks=checks)
 
     @property

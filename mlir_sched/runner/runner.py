@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Judged, Timing, Verdict
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.busy_cores import busy
@@ -42,20 +42,16 @@ class UnverifiableError(BaselineError):
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """The timing of a right program, or the failure of any other; never both.
+class RunResult(Judged):
+    """What became of one program that was run.
+
+    A hopeless program may be timed without its remaining checks (``CheckOptions``): it is not checked, and its ratio is
+    at most 1 / ``CheckOptions.hopeless_factor``.
 
     Attributes:
-        timing: Summary of its samples.
-        failure: Why the program is not right.
-        verified: Whether it passed every check. A hopeless program is timed without its remaining checks;
-            its ratio is at most 1 / ``CheckOptions.hopeless_factor``.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
     """
 
-    timing: Timing | None
-    failure: Failure | None
-    verified: bool = False
     constant_outputs: tuple[str, ...] = ()
 
 
@@ -94,6 +90,7 @@ class Runner:
         self._loaded: dict[int, int] = {}
         self._measurements = 0
         self._hopeless: dict[int, float] = {}
+        self._unchecked: set[int] = set()
         self._long: dict[int, float] = {}
 
     def spare_cores(self) -> tuple[int, ...]:
@@ -126,7 +123,7 @@ class Runner:
             baseline: The program that is right by definition.
             candidates: Programs that take and make the same tensors as the baseline.
             checks: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot
-                win, is timed without its remaining checks (:attr:`CheckOptions.hopeless_factor`).
+                win, may be timed without its remaining checks (:class:`CheckOptions`).
             decide: Whether to spend the time budget that clear losers left on ranking the near-ties for the best.
 
         Returns:
@@ -135,7 +132,7 @@ class Runner:
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        failures = self._check_all(baseline, candidates, checks)
+        failures = self._check_all(baseline, candidates, checks, whole=self.options.checks.whole)
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: self._contender(i + 1, candidates[i]) for i in right}
         race = self._race(self.options)
@@ -162,7 +159,7 @@ class Runner:
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        failures = self._check_all(baseline, candidates, checks)
+        failures = self._check_all(baseline, candidates, checks, whole=True)
         self._release(len(candidates))
         return tuple(failures.get(i) for i in range(len(candidates)))
 
@@ -202,13 +199,15 @@ class Runner:
         """Return a race against the current baseline."""
         return Race(self._ask_pairs, self._warm, options, self._prepared.call_s, seed=self._measurements)
 
-    def _check_all(self, baseline: Program, candidates: Sequence[Program], checks: Checks) -> dict[int, Failure]:
+    def _check_all(
+        self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, whole: bool
+    ) -> dict[int, Failure]:
         """Return the failures of the candidates that are not right, by index of the candidate."""
         self._task = protocol.Prepare(baseline, checks)
         self._measurements += 1
-        self._hopeless, self._long = {}, {}
+        self._hopeless, self._unchecked, self._long = {}, set(), {}
         self._prepare()
-        return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program))}
+        return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program, whole=whole))}
 
     def _prepare(self) -> None:
         """Prepare the baseline and its references in the process that runs now."""
@@ -239,14 +238,14 @@ class Runner:
         """Return the seconds that handing a program over may take: models carry their weights with them."""
         return self.options.timeouts.call_s + len(program.vmfb) / LOADED_BYTES_PER_S
 
-    def _check_fairly(self, handle: int, program: Program) -> Failure | None:
+    def _check_fairly(self, handle: int, program: Program, *, whole: bool) -> Failure | None:
         """Check a program, and again in a new process if a program that ran before may have caused its failure."""
         self._client.start()
         shared = self._last_used == self._client.generation
-        failure = self._check(handle, program)
+        failure = self._check(handle, program, whole=whole)
         if failure is not None and shared and self._is_damaged(failure):
             self._client.kill()
-            failure = self._check(handle, program)
+            failure = self._check(handle, program, whole=whole)
         self._last_used = self._client.generation
         return failure
 
@@ -260,13 +259,14 @@ class Runner:
         except RequestFailed:
             return True
 
-    def _check(self, handle: int, program: Program, *, whole: bool = False) -> Failure | None:
+    def _check(self, handle: int, program: Program, *, whole: bool) -> Failure | None:
         """Run every check on a program, the first one again, and then on several threads to expose races.
 
         How long the calls of a slow program take shows in its checks. A program that shows itself hopeless is checked
         no further, except with ``whole``.
         """
         assert self._task is not None
+        self._unchecked.discard(handle)
         again = (0,) if self.options.checks.repeated else ()
         checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.checks)), *again)]
         races_s = 0.0
@@ -281,9 +281,11 @@ class Runner:
                 check_s = time.monotonic() - start
                 self._long[handle] = self._call_s_in(check_s)
                 races_s += check_s if number >= len(checks) else 0.0
-                if not whole and (call_s := self._hopeless_s(handle, check_s)):
+                if handle not in self._hopeless and (call_s := self._hopeless_s(handle, check_s)):
                     self._hopeless[handle] = call_s
-                    return None
+                    if not whole:
+                        self._unchecked.add(handle)
+                        return None
         except RequestFailed as failed:
             return failed.failure
         return None
@@ -321,13 +323,12 @@ class Runner:
     def _check_once_more(self, contender: Contender) -> Failure | None:
         """Check a program after its thousands of calls: the state it keeps between calls may have gone wrong by then.
 
-        A hopeless program, which has passed a check and cannot win, is not checked again; a program that only looked
-        hopeless gets all of its checks. Where no check is repeated, this one is not.
+        A hopeless program that was not checked and cannot win stays unchecked; a program that only looked hopeless gets
+        all of its checks. Where no check is repeated, this one is not.
         """
-        if contender.once:
+        if contender.handle in self._unchecked:
             if contender.ratio().median * self.options.checks.hopeless_factor <= 1.0:
                 return None
-            del self._hopeless[contender.handle]
             return self._check(contender.handle, contender.program, whole=True)
         if not self.options.checks.repeated:
             return None
@@ -369,10 +370,11 @@ class Runner:
 
     def _result(self, failure: Failure | None, contender: Contender | None) -> RunResult:
         failure = failure or (contender.failure if contender else None)
-        if failure is not None or contender is None:
+        if failure is not None:
             return RunResult(None, failure)
-        verified = contender.handle not in self._hopeless
-        return RunResult(contender.timing(), None, verified, self._prepared.constant_outputs)
+        assert contender is not None
+        verdict = Verdict.NOT_CHECKED if contender.handle in self._unchecked else Verdict.RIGHT
+        return RunResult(contender.timing(), None, self._prepared.constant_outputs, verdict=verdict)
 
 
 def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:

@@ -55,7 +55,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 <h1>{_escape(result.model)}</h1>
 <p>Whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}:
 <b>{speedup(program.tuned)}</b>{"" if program.gained else " (no gain)"}, flags of the variant
-{_escape(program.variant)}, numbers {"checked" if program.verified else "not checked"}.{_coverage(result)}</p>
+{_escape(program.variant)}, {program.verdict.words}.{_coverage(result)}</p>
 <div class="bars">{_bars(result)}</div>
 <p>{result.trials} trials in {took}, {result.measured} measured now, seed {result.seed},
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}

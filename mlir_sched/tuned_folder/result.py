@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.text import decisions
 from mlir_sched.tuned_folder.decision_worth import Ablation
@@ -94,7 +94,7 @@ class ProgramResult:
         variant: Name of the variant that was emitted.
         device: IREE's device that it was timed on and is to run on (``iree-run-module --device``): ``local-sync`` where
             the calling thread is faster than several threads.
-        verified: Whether the emitted program's numbers passed every check against the untuned ones.
+        verdict: What the numeric checks against the untuned program say of the emitted one.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
         decisions: The decisions about the program by name, which the library states, too, if there is one.
     """
@@ -104,7 +104,7 @@ class ProgramResult:
     variants: Mapping[str, float]
     variant: str
     device: str
-    verified: bool
+    verdict: Verdict
     constant_outputs: tuple[str, ...] = ()
     decisions: Mapping[str, Value] = field(default_factory=dict)
 

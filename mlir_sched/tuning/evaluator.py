@@ -16,7 +16,7 @@ from mlir_sched.assembly.ptx import PtxError
 from mlir_sched.assembly.ptxas import AssemblyError
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
@@ -169,9 +169,9 @@ class CompileAndRun:
         by_hash: dict[str, Outcome] = {}
         for index, run in zip(distinct, runs, strict=True):
             code = compiled[index]
-            by_hash[code.binary_hash] = Outcome(run.timing, run.failure, code.binary_hash)
-            if run.timing is not None:
-                self._kept.keep(task, scripts[index], code, run.timing.ratio)
+            by_hash[code.binary_hash] = Outcome(run.timing, run.failure, code.binary_hash, verdict=run.verdict)
+            if run.valid is not None:
+                self._kept.keep(task, scripts[index], code, run.valid.ratio)
         for index in sorted(programs):
             yield index, by_hash[compiled[index].binary_hash]
 
@@ -224,7 +224,7 @@ class CompileAndRun:
                 return [replace(run, timing=run.timing and run.timing.scaled(yardstick.ratio)) for run in runs]
             self._yardsticks.drop(task)
         _, runs = self._runner.measure(baseline.program, programs, checks)
-        timed = [(run.timing, program) for run, program in zip(runs, programs, strict=True) if run.timing is not None]
+        timed = [(run.valid, program) for run, program in zip(runs, programs, strict=True) if run.valid is not None]
         if timed:
             timing, program = max(timed, key=lambda found: found[0].ratio)
             self._yardsticks.offer(task, program, timing, baseline.outcome.timing)
@@ -274,12 +274,12 @@ class CompileAndRun:
         except MlirSchedError as error:
             raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
         self._kept.keep_untuned(task, result)
-        return _Baseline(program, Outcome(timing, None, result.binary_hash))
+        return _Baseline(program, Outcome(timing, None, result.binary_hash, verdict=Verdict.RIGHT))
 
 
-def seconds_against(outcome: Outcome, untuned: Timing) -> float | None:
-    """Return the time of a candidate on the scale of the task's untuned timing, or None for a failure.
+def seconds_against(timing: Timing | None, untuned: Timing) -> float | None:
+    """Return the time of a candidate on the scale of the task's untuned timing, or None where it has no timing.
 
     Only the ratio to the interleaved baseline is reliable, because a machine's speed may drift between rounds.
     """
-    return None if outcome.timing is None else untuned.median_s / outcome.timing.ratio
+    return None if timing is None else untuned.median_s / timing.ratio

@@ -50,14 +50,14 @@ class TaskHistory:
     def best_trace(self) -> Trace | None:
         """Return the trace of the fastest valid candidate; None when no candidate is faster than the untuned code."""
         best = next(iter(self.ranked()), None)
-        if best is None or best.outcome.timing is None or best.outcome.timing.ratio <= 1.0:
+        if best is None or best.outcome.valid is None or best.outcome.valid.ratio <= 1.0:
             return None
         return best.trace
 
     def ranked(self) -> list[Record]:
         """Return the valid records, fastest first; of several that compile to the same program only the fastest."""
-        valid = [r for r in self.records.values() if r.outcome.timing is not None]
-        valid.sort(key=lambda r: (-r.outcome.timing.ratio if r.outcome.timing else 0.0, r.candidate_key))
+        valid = [r for r in self.records.values() if r.outcome.valid is not None]
+        valid.sort(key=lambda r: (-r.outcome.valid.ratio if r.outcome.valid else 0.0, r.candidate_key))
         distinct = {r.outcome.binary_hash or r.candidate_key: r for r in reversed(valid)}
         return [r for r in valid if distinct[r.outcome.binary_hash or r.candidate_key] is r]
 
@@ -66,7 +66,7 @@ class TaskHistory:
 
         The time is on the scale of the untuned timing.
         """
-        times = [seconds_against(r.outcome, self.untuned) for r in self.records.values()]
+        times = [seconds_against(r.outcome.valid, self.untuned) for r in self.records.values()]
         valid = [seconds for seconds in times if seconds is not None]
         return min(*valid, self.untuned.median_s) if valid else None
 
@@ -79,8 +79,8 @@ class TaskHistory:
         return max(1.0, self.untuned.median_s / self.seconds_per_call())
 
     def ratios(self) -> tuple[float | None, ...]:
-        """Return the speed-up of every candidate in order, None for one that failed."""
-        timings = (record.outcome.timing for record in self.records.values())
+        """Return the speed-up of every candidate in order, None for one that is not valid."""
+        timings = (record.outcome.valid for record in self.records.values())
         return tuple(None if timing is None else timing.ratio for timing in timings)
 
     def failures(self) -> Counter[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, script_key
@@ -81,7 +81,7 @@ class TaskRecords:
     def settle_untuned(self, outcome: Outcome) -> Timing:
         """Store the outcome of the untuned code and return its timing, or that of a process that was faster."""
         assert outcome.timing is not None
-        outcome = Outcome(as_untuned(outcome.timing), None, outcome.binary_hash)
+        outcome = replace(outcome, timing=as_untuned(outcome.timing))
         key = self.task_key, self.context, UNTUNED_KEY
         record = self.store.settle(Record(*key, Origin.UNTUNED, None, "", outcome, 0, self.seed))
         assert record.outcome.timing is not None

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.search import Demand, Observation, SearchStrategy, TaskProgress
 from mlir_sched.search.preselection import preselect
 from mlir_sched.space.design_space import DesignSpace
@@ -226,7 +227,12 @@ class TaskSearch:
         learned = [(record.trace, record) for record in records if record.trace is not None]
         untuned = self.history.untuned
         self.history.records |= {trace.key: record for trace, record in learned}
-        self.strategy.observe([Observation(trace, seconds_against(r.outcome, untuned)) for trace, r in learned])
+        self.strategy.observe([_observation(trace, record.outcome, untuned) for trace, record in learned])
+
+
+def _observation(trace: Trace, outcome: Outcome, untuned: Timing) -> Observation:
+    """Return what a strategy learns from an outcome: also from one that was not checked, but not to start from it."""
+    return Observation(trace, seconds_against(outcome.timing, untuned), proven=outcome.valid is not None)
 
 
 def _internal_error(record: Record) -> str:

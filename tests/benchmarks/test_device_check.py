@@ -22,14 +22,14 @@ from benchmarks.enumeration import Size
 from benchmarks.operators.client import ROOT
 from benchmarks.space_audit import SketchAudit
 from mlir_sched.errors import UserError
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
 TIMING = Timing(1e-3, 1e-3, 1e-3, 9, 1.5, 1.4, 1.6)
-PROGRAM = ProgramResult(TIMING, TIMING, {}, "default", LOCAL_SYNC, verified=True)
+PROGRAM = ProgramResult(TIMING, TIMING, {}, "default", LOCAL_SYNC, verdict=Verdict.RIGHT)
 DISPATCH = DispatchResult("matmul", "a product", "key", 2, TIMING, replace(TIMING, median_s=1e-4))
 RESULT = TuneResult(
     "m.mlir", "cuda", 1, 0, 8, 8, 1.0, 1.0, {}, False, PROGRAM, {}, (), (DISPATCH,), None, "store", (), None, None, {}

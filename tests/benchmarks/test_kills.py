@@ -60,12 +60,12 @@ def test_a_process_that_ended_before_was_not_killed(tmp_path: Path) -> None:
 
 def test_the_end_has_to_be_verified_and_stored_once(tmp_path: Path) -> None:
     store_of(tmp_path, "a", "b", "b")
-    unverified = json.dumps({"program": {"verified": False}}).encode()
-    expected = ["the numbers of the result are not verified", "1 candidates were stored twice"]
+    unverified = json.dumps({"program": {"verdict": "not_checked"}}).encode()
+    expected = ["the numbers of the result are not checked", "1 candidates were stored twice"]
     assert problems_of_end(0, unverified, tmp_path) == expected
     assert problems_of_end(2, b"", tmp_path) == ["the last process ended with 2"]
     (tmp_path / "flags.txt").write_text("--iree-opt-level=O3\n")
-    verified = json.dumps({"program": {"verified": True}}).encode()
+    verified = json.dumps({"program": {"verdict": "right"}}).encode()
     assert "no summary of the same emission" in problems_of_end(0, verified, tmp_path)[0]
 
 

@@ -32,7 +32,7 @@ from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.pipeline import default_store
 from mlir_sched.runner.check import Checks
 from mlir_sched.runner.program import Program
@@ -313,7 +313,7 @@ def test_a_run_of_one_further_shape_goes_on_where_it_was(
 
 def test_failing_candidates_of_a_shape_are_counted(tmp_path: Path) -> None:
     outcomes = [
-        Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, "right"),
+        Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, "right", verdict=Verdict.RIGHT),
         Outcome(None, Failure(FailureClass.WRONG_RESULT, "off by one")),
         Outcome(None, Failure(FailureClass.WRONG_RESULT, "off by two")),
     ]

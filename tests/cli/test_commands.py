@@ -14,7 +14,7 @@ from mlir_sched.cli.tune import (
     rows_that_matter,
     summary_lines,
 )
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
 from mlir_sched.version import __version__
 
@@ -85,7 +85,7 @@ def test_the_table_has_the_dispatches_that_take_most_time_and_counts_the_rest() 
 def test_numbers_that_were_not_checked_and_dispatches_of_other_times_alone_are_named() -> None:
     timing = Timing(1.464, 1.464, 1.464, 20, 1.0, 1.0, 1.0)
     dispatches = tuple(DispatchResult(f"d{i}", "", "", 1, timing, in_program_s=0.069 * (1 + 20 * i)) for i in range(2))
-    program = ProgramResult(timing, timing, {}, "default", "local-sync", verified=False)
+    program = ProgramResult(timing, timing, {}, "default", "local-sync", verdict=Verdict.NOT_CHECKED)
     result = TuneResult(
         *("model.mlir", "llvm-cpu", 1, 0, 8, 8, 1.0, 1.0, {}, False, program, {}, (), dispatches),
         *(None, "store", (), None, None, {}),
@@ -109,7 +109,7 @@ def test_numbers_that_were_not_checked_and_dispatches_of_other_times_alone_are_n
 )
 def test_how_much_of_the_time_can_have_scripts(default: float | None, searched: float | None, text: str) -> None:
     timing = Timing(1e-3, 1e-3, 1e-3, 20, 1.0, 1.0, 1.0)
-    program = ProgramResult(timing, timing, {}, "default", "local-sync", verified=True)
+    program = ProgramResult(timing, timing, {}, "default", "local-sync", verdict=Verdict.RIGHT)
     result = TuneResult(
         *("model.mlir", "llvm-cpu", 1, 0, 8, 8, 1.0, 1.0, {}, False, program, {}, (), ()),
         *(None, "store", (), default, None, {}),

@@ -14,14 +14,14 @@ from command_line import Cli
 from mlir_sched import RecordStore
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.errors import UserError
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.targets.runtime_tools import local_task_workers
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 from mlir_sched.text import threads
 from mlir_sched.tuned_folder.result import ProgramResult, TuneResult
 
 TIMING = Timing(1e-3, 1e-3, 1e-3, 9, 1.5, 1.4, 1.6)
-PROGRAM = ProgramResult(TIMING, TIMING, {}, "default", LOCAL_TASK, verified=True)
+PROGRAM = ProgramResult(TIMING, TIMING, {}, "default", LOCAL_TASK, verdict=Verdict.RIGHT)
 RESULT = TuneResult(
     "model.mlir", "llvm-cpu", 2, 0, 8, 8, 1.0, 1.0, {}, False, PROGRAM, {}, (), (), None, "store", (), None, None, {}
 )

@@ -13,7 +13,7 @@ from stored_records import CONTEXT, TASK, failed, make_record, timed
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, context_key
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.trace import Trace
 
 
@@ -39,7 +39,7 @@ def test_json_of_a_record_keeps_every_bit(seed: int) -> None:
 
 @pytest.mark.parametrize("value", [5e-324, 1.7976931348623157e308, 0.1 + 0.2, 2.0**-40 / 3, -0.0, math.inf])
 def test_floats_keep_every_bit_in_store_and_json(store: RecordStore, value: float) -> None:
-    record = make_record("x", Outcome(Timing(value, value, value, 1, value, value, value), None))
+    record = make_record("x", Outcome(Timing(value, value, value, 1, value, value, value), None, verdict=Verdict.RIGHT))
     store.add([record])
     (stored,) = store.records(TASK.key, CONTEXT)
     assert stored == record
@@ -51,7 +51,7 @@ def test_floats_keep_every_bit_in_store_and_json(store: RecordStore, value: floa
 
 def test_numpy_scalars_are_stored_as_plain_numbers(store: RecordStore) -> None:
     timing = Timing(np.float64(0.5), 0.25, 1.0, np.int64(3), 2.0, 1.0, 3.0)  # type: ignore[arg-type]
-    store.add([make_record("x", Outcome(timing, None), round=np.int64(4), seed=np.int32(5))])
+    store.add([make_record("x", Outcome(timing, None, verdict=Verdict.RIGHT), round=np.int64(4), seed=np.int32(5))])
     (record,) = store.records(TASK.key, CONTEXT)
     assert (record.round, record.seed, record.outcome.timing) == (4, 5, Timing(0.5, 0.25, 1.0, 3, 2.0, 1.0, 3.0))
     assert type(record.round) is int

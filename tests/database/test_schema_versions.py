@@ -14,7 +14,7 @@ from mlir_sched.database import schema as database_schema
 from mlir_sched.database.record import Origin, StoredProgram, script_key
 from mlir_sched.database.schema import SCHEMA_VERSION
 from mlir_sched.errors import Failure, FailureClass, UserError
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 
 
 def test_a_newer_schema_is_refused_naming_both_versions(path: Path) -> None:
@@ -147,6 +147,54 @@ def test_a_store_of_schema_version_5_can_be_read(path: Path) -> None:
     with RecordStore.open(path) as store:
         decisions = {"variant": "channels_last", "algorithm 7x7x8x8": "winograd"}
         assert store.programs("threads=1") == (StoredProgram("threads=1", ("task",), decisions, 2.5),)
+
+
+@pytest.mark.parametrize(
+    ("timing", "failure", "verdict"),
+    [
+        (Timing(1e-3, 1e-3, 1e-3, 24, 1.3, 1.2, 1.4), None, Verdict.RIGHT),
+        (Timing(1e-3, 1e-3, 1e-3, 2, 0.26, 0.2, 0.3), None, Verdict.RIGHT),
+        (Timing(1e-3, 1e-3, 1e-3, 1, 3.0, 3.0, 3.0), None, Verdict.NOT_CHECKED),
+        (Timing(1e-3, 1e-3, 1e-3, 24, 0.25, 0.2, 0.3), None, Verdict.NOT_CHECKED),
+        (Timing(1e-3, 1e-3, 1e-3, 0, 2.0, 2.0, 2.0), None, Verdict.NOT_CHECKED),
+        (None, FailureClass.WRONG_RESULT, Verdict.WRONG),
+        (None, FailureClass.RUN_TIMEOUT, Verdict.NOT_CHECKED),
+    ],
+)
+def test_a_time_of_schema_version_5_is_right_only_where_no_check_can_have_been_skipped(
+    path: Path, timing: Timing | None, failure: FailureClass | None, verdict: Verdict
+) -> None:
+    restore(path, 5)
+    row = {
+        "task_key": "task", "context_key": "threads=2", "candidate_key": "one", "attempt": 0, "origin": "script",
+        "median_s": timing and timing.median_s, "ratio": timing and timing.ratio,
+        "timing": timing and json.dumps(timing.to_json()), "failure": failure, "failure_message": failure and "why",
+        "binary_hash": "", "round": 0, "seed": 0, "tool": "", "created": "", "trace": None, "script": "text",
+    }  # fmt: skip
+    with sqlite3.connect(path) as connection:
+        names = ", ".join(row), ", ".join(f":{name}" for name in row)
+        connection.execute(f"INSERT INTO records ({names[0]}) VALUES ({names[1]})", row)
+        last = connection.execute("SELECT max(id) FROM records").fetchone()[0]
+    with RecordStore.open(path) as store:
+        (record,) = store.records("task", "threads=2")
+        assert (record.outcome.timing, record.outcome.verdict) == (timing, verdict)
+        assert store.last_record() == last
+        assert (store.best("task", "threads=2") is None) == (verdict is not Verdict.RIGHT and not estimated(timing))
+
+
+def estimated(timing: Timing | None) -> bool:
+    return timing is not None and timing.is_estimated
+
+
+def test_a_store_of_schema_version_6_can_be_read(path: Path) -> None:
+    restore(path, 6)
+    with RecordStore.open(path) as store:
+        untuned, right, slow, wrong = store.records("task", "threads=1")
+        assert untuned.origin is Origin.UNTUNED
+        verdicts = [record.outcome.verdict for record in (untuned, right, slow, wrong)]
+        assert verdicts == [Verdict.RIGHT, Verdict.RIGHT, Verdict.NOT_CHECKED, Verdict.WRONG]
+        assert (right.outcome.valid, slow.outcome.valid) == (right.outcome.timing, None)
+        assert store.best("task", "threads=1") == right
 
 
 def restore(path: Path, version: int) -> None:

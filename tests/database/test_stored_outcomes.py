@@ -15,7 +15,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.other_machines import others_measured
 from mlir_sched.database.record import Record, measuring_context
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
@@ -39,7 +39,7 @@ class Outcomes:
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
         del following
-        return Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, f"untuned {task.name}")
+        return Outcome(Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0), None, f"untuned {task.name}", verdict=Verdict.RIGHT)
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
@@ -48,7 +48,12 @@ class Outcomes:
         for index, script in enumerate(scripts):
             self.scripts.append(script)
             timing = Timing(5e-4, 5e-4, 5e-4, 9, 2.0, 2.0, 2.0) if self.failure is None else None
-            yield index, Outcome(timing, Failure(self.failure, "planted") if self.failure else None, script)
+            yield (
+                index,
+                Outcome(
+                    timing, Failure(self.failure, "planted") if self.failure else None, script, verdict=Verdict.RIGHT
+                ),
+            )
 
 
 @pytest.fixture

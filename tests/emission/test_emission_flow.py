@@ -21,7 +21,7 @@ from mlir_sched.emission.proof import Proven
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
-from mlir_sched.outcome import Timing, as_untuned
+from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
@@ -84,7 +84,7 @@ class Program:
             timing(1.0),
             session[emitted.vmfb.decode()],
             {name: session[name] for name in others if name in session},
-            True,
+            Verdict.RIGHT,
         )
 
     def measure_all(

@@ -17,7 +17,7 @@ from mlir_sched.database.record import Origin, Record
 from mlir_sched.emission import finalists
 from mlir_sched.emission.finalists import Finalists, choose_finalists
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
@@ -32,7 +32,7 @@ CRASH = Failure(FailureClass.RUN_CRASH, "killed by SIGSEGV")
 
 
 def record(trace: Trace, script: str, searched: Timing = SEARCHED) -> Record:
-    outcome = Outcome(searched, None, trace.key)
+    outcome = Outcome(searched, None, trace.key, verdict=Verdict.RIGHT)
     return Record("task", "context", trace.key, Origin.SCRIPT, trace, script, outcome, 0, 0)
 
 
@@ -98,7 +98,9 @@ class Sessions:
         if isinstance(session, BaselineError):
             raise session
         found = [session[index] for index in chosen]
-        return timing(1.0), [RunResult(None, f) if isinstance(f, Failure) else RunResult(f, None) for f in found]
+        return timing(1.0), [
+            RunResult(None, f) if isinstance(f, Failure) else RunResult(f, None, verdict=Verdict.RIGHT) for f in found
+        ]
 
 
 @pytest.fixture

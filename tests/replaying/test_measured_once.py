@@ -8,7 +8,7 @@ import pytest
 from replayed_run import matmul_dispatch, task_of
 
 from mlir_sched.compiler import CompileResult
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.replaying import replay as module
 from mlir_sched.replaying.replay_result import ReplayedSequence
 from mlir_sched.replaying.script_state import ScriptState
@@ -31,7 +31,7 @@ def test_one_measurement_decides(
 
     def measure(task: object, *_: object) -> tuple[Timing, list[RunResult]]:
         sessions.append(task)
-        return timing, [RunResult(timing, None, verified=True)]
+        return timing, [RunResult(timing, None, verdict=Verdict.RIGHT)]
 
     compiled = [CompileResult(b"", None, "", 0.1, code) for code in ("untuned", "script")]
     monkeypatch.setattr(module, "compile_scripts", lambda *_: [compiled])

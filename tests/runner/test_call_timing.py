@@ -13,6 +13,7 @@ from mlir_sched import TuneOptions, tune
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.chain import DEVICE_LENGTH
 from mlir_sched.errors import FailureClass
+from mlir_sched.outcome import Verdict
 from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
@@ -78,7 +79,7 @@ def test_right_programs_are_timed_and_wrong_ones_are_not(runner: Runner, stand_i
     assert wrong.vmfb != right.vmfb
     timing, (own, other) = runner.measure(right, [right, wrong], checks_for_dispatch(task.dispatch))
     assert own.timing is not None
-    assert own.verified
+    assert own.verdict is Verdict.RIGHT
     assert timing.median_s > 0
     assert other.failure is not None
     assert other.failure.kind is FailureClass.WRONG_RESULT
@@ -102,6 +103,6 @@ def test_a_model_is_tuned_on_such_a_device(stand_in: Target, monkeypatch: pytest
     monkeypatch.setitem(TARGETS, "llvm-cpu", TargetKind(lambda *_: stand_in, {DEFAULT: ()}, llvm_cpu.facts))
     (tmp_path / "model.mlir").write_text(matmul(33, 40, 48).text)
     result = tune(tmp_path / "model.mlir", tmp_path / "tuned", options=TuneOptions(trials=3))
-    assert result.program.verified
+    assert result.program.verdict is Verdict.RIGHT
     assert result.measured == 3
     assert result.tunable_share is None, "IREE records no dispatches of this device, so no part of its time is known"

@@ -20,7 +20,7 @@ from rule_ops import dispatch
 from rule_ops import matmul as matmul_op
 
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes import child
 from mlir_sched.runner import (
@@ -190,18 +190,36 @@ def test_a_candidate_that_only_looked_hopeless_gets_all_checks(
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(1.0, 1.0, 1.0, 1.0, 1))
     result = only(runner, matmul("right"), matmul("right"))
     assert timing_of(result).samples == 1
-    assert result.verified
+    assert result.verdict is Verdict.RIGHT
     assert failure_of(only(runner, matmul("right"), matmul("stale_state"))).kind == FailureClass.WRONG_RESULT
 
 
-def test_a_hopeless_candidate_is_timed_once_and_not_verified(
+def test_a_hopeless_candidate_is_timed_once_and_its_verdict_is_not_checked(
     runner: Runner, matmul: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_hopeless_s", lambda handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
     result = only(runner, matmul("right"), matmul("right"))
     assert timing_of(result).samples == 1
-    assert not result.verified
+    assert result.verdict is Verdict.NOT_CHECKED
+    assert result.valid is None
+    assert result.why_not_valid == "its numbers were not checked"
+
+
+def test_a_hopeless_candidate_gets_all_checks_where_numbers_are_claimed(
+    matmul: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Runner, "_hopeless_s", lambda runner, handle, check_s: check_s)
+    monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
+    for options in (RunnerOptions.final("local"), FAST.roughly):
+        with Runner(options) as whole:
+            names = ("right", "stale_state")
+            right, wrong = whole.measure(matmul("right"), [matmul(name) for name in names], CHECKS)[1]
+        assert right.verdict is Verdict.RIGHT
+        assert timing_of(right).samples == 1
+        assert wrong.verdict is Verdict.WRONG
+    with Runner(FAST) as briefly:
+        assert briefly.check(matmul("right"), [matmul("stale_state")], CHECKS) != (None,)
 
 
 @pytest.mark.parametrize("element_type", ["f16", "bf16"])
@@ -217,7 +235,7 @@ def test_wrong_products_in_narrow_types_are_rejected(
     _, results = runner.measure(program("right"), [program(name) for name in names], checks_for_dispatch(product))
     kinds = [result.failure and result.failure.kind for result in results]
     assert kinds == [None, *[FailureClass.WRONG_RESULT] * 5]
-    assert results[0].verified
+    assert results[0].verdict is Verdict.RIGHT
 
 
 @pytest.mark.parametrize("element_type", ["f16", "bf16", "i8"])
@@ -260,7 +278,7 @@ def test_a_program_that_returns_one_constant_is_no_reference(runner: Runner, mod
 def test_right_program_is_timed(runner: Runner, matmul: Compiled) -> None:
     result = only(runner, matmul("right"), matmul("right"))
     assert result.failure is None
-    assert result.verified
+    assert result.verdict is Verdict.RIGHT
     timing = timing_of(result)
     assert 0 < timing.low_s <= timing.median_s <= timing.high_s
     assert timing.ratio_low <= timing.ratio <= timing.ratio_high
@@ -273,7 +291,7 @@ def test_a_first_look_repeats_no_check(
 ) -> None:
     asked = requests_of(monkeypatch)
     with Runner(replace(options, checks=replace(options.checks, data_race_calls=0))) as measuring:
-        assert only(measuring, matmul("right"), matmul("right")).verified
+        assert only(measuring, matmul("right"), matmul("right")).verdict is Verdict.RIGHT
     assert [type(request) for request in asked].count(protocol.Verify) == checks
 
 
@@ -283,7 +301,7 @@ def test_a_program_whose_check_says_how_long_it_takes_is_not_warmed_up(
 ) -> None:
     asked = requests_of(monkeypatch)
     monkeypatch.setattr(runner, "_call_s_in", lambda check_s: call_s)
-    assert only(runner, matmul("right"), matmul("right")).verified
+    assert only(runner, matmul("right"), matmul("right")).verdict is Verdict.RIGHT
     assert [type(request) for request in asked].count(protocol.Warm) == warmed
 
 
@@ -313,10 +331,10 @@ def test_innocent_program_is_tried_again_when_another_damaged_the_process(
     only(runner, matmul("right"), matmul("right"))
     check = runner._check
 
-    def check_in_damaged_process(handle: int, program: Program) -> Failure | None:
+    def check_in_damaged_process(handle: int, program: Program, *, whole: bool) -> Failure | None:
         monkeypatch.setattr(runner, "_check", check)
         os.kill(pid_of(runner), signal.SIGSEGV)
-        return check(handle, program)
+        return check(handle, program, whole=whole)
 
     monkeypatch.setattr(runner, "_check", check_in_damaged_process)
     assert only(runner, matmul("right"), matmul("right")).failure is None

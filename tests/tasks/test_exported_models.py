@@ -13,6 +13,7 @@ from folders import TESTS
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.errors import UserError
+from mlir_sched.outcome import Verdict
 from mlir_sched.payload import TensorSpec
 from mlir_sched.pipeline import tune
 from mlir_sched.replaying.replay import replay
@@ -175,7 +176,7 @@ def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_ti
     result = tune(
         model, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1), parameters=[weights]
     )
-    assert result.program.verified
+    assert result.program.verdict is Verdict.RIGHT
     assert result.parameters == (weights,)
     assert {d.name: d.note for d in result.dispatches if "gathers" in d.note}
 
@@ -183,7 +184,7 @@ def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_ti
 @pytest.mark.usefixtures("short_sessions")
 def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(bytecode: Path, tmp_path: Path) -> None:
     result = tune(bytecode, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
-    assert result.program.verified
+    assert result.program.verdict is Verdict.RIGHT
     assert result.trials == 2
     assert result.tunable_share is not None
     assert result.tunable_share > 0.5
@@ -194,7 +195,7 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
 @pytest.mark.usefixtures("short_sessions")
 def test_an_exported_model_in_text_with_its_weights_as_resources_is_tuned(tmp_path: Path) -> None:
     result = tune(CONVOLUTIONAL, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
-    assert (result.program.verified, result.trials) == (True, 2)
+    assert (result.program.verdict, result.trials) == (Verdict.RIGHT, 2)
     assert result.tunable_share is not None
     assert result.tunable_share > 0.5
 
@@ -206,7 +207,7 @@ def test_the_function_whose_numbers_cannot_be_verified_is_named_and_the_other_is
     result = tune(path, tmp_path / "tuned", options=TuneOptions(trials=1, threads=1))
     assert list(result.not_run) == ["zero"]
     assert result.not_run["zero"].startswith("its numbers cannot be verified: ")
-    assert result.program.verified
+    assert result.program.verdict is Verdict.RIGHT
     replayed = replay(tmp_path / "tuned", path)
     assert replayed.program is not None
     assert replayed.notes == (f"@zero is neither run nor timed: {result.not_run['zero']}",)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.sampling import Value
 from mlir_sched.tuned_folder.ablation_section import ablation_section
-from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Verdict
+from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Standing
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
 from mlir_sched.tuned_folder.report import estimate_text, page
@@ -19,15 +19,15 @@ def timing(median_s: float, ratio: float = 1.0) -> Timing:
     return Timing(median_s, median_s, median_s, 20, ratio, ratio, ratio)
 
 
-def alternative(cost: float, verdict: Verdict = Verdict.SLOWER, **changes: Value) -> Alternative:
-    return Alternative(cost, cost - 0.05, cost + 0.05, verdict, changes)
+def alternative(cost: float, standing: Standing = Standing.SLOWER, **changes: Value) -> Alternative:
+    return Alternative(cost, cost - 0.05, cost + 0.05, standing, changes)
 
 
 ABLATION = Ablation(
     2.2,
     (
         DecisionWorth("unroll", 4, False, 5, 1, alternative(1.12, unroll=2, order="rows"), alternative(1.5, unroll=8)),
-        DecisionWorth("lanes", 8, False, 3, 0, alternative(1.0, Verdict.SAME_CODE, lanes=16), None),
+        DecisionWorth("lanes", 8, False, 3, 0, alternative(1.0, Standing.SAME_CODE, lanes=16), None),
         DecisionWorth("order", "columns", False, 0, 0, None, None),
         DecisionWorth("tail", "mask", True, 0, 0, None, None),
         DecisionWorth("tile", (8, 4), False, 0, 2, None, None),
@@ -42,7 +42,7 @@ DISPATCH = DispatchResult("d_0", "", "", 1, timing(1e-3), timing(5e-4, 2.0), ske
 RESULT = TuneResult(
     model="model.mlir", target="llvm-cpu", threads=1, seed=0, trials=8, measured=8, seconds=30.0, run_seconds=120.0,
     phases={}, interrupted=False, left_out={}, dispatches=(DISPATCH,), output=None, store="", parameters=(),
-    program=ProgramResult(timing(1e-3), timing(5e-4, 2.0), {"default": 1.0}, "default", "local-sync", True),
+    program=ProgramResult(timing(1e-3), timing(5e-4, 2.0), {"default": 1.0}, "default", "local-sync", Verdict.RIGHT),
     tunable_share=None, notes=(), model_accuracy=None, versions={},
     curves=(
         ProgramCurve("default", (CurvePoint(60.0, 0, 9.5e-4), CurvePoint(90.0, 8, 4.5e-4))),
@@ -69,7 +69,7 @@ def test_the_page_says_what_every_decision_is_worth() -> None:
 
 
 def test_a_value_that_may_be_as_fast_is_said_to_be_so() -> None:
-    unclear = replace(ABLATION.decisions[0], best=alternative(1.04, Verdict.UNCLEAR, unroll=2))
+    unclear = replace(ABLATION.decisions[0], best=alternative(1.04, Standing.UNCLEAR, unroll=2))
     shown = ablation_section([replace(DISPATCH, ablation=replace(ABLATION, decisions=(unclear,)))])
     assert "<td>2: may be as fast, 1.04x the time (0.99 to 1.09), fastest of 5; nothing else changed</td>" in shown
 

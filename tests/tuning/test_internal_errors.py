@@ -12,7 +12,7 @@ from speedups import timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
-from mlir_sched.outcome import Outcome
+from mlir_sched.outcome import Outcome, Verdict
 from mlir_sched.runner import BaselineError
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions
@@ -33,7 +33,7 @@ class Failing:
         del following
         if self.in_untuned and task.name == "bad":
             raise self.error
-        return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}")
+        return Outcome(timing(1e-3, 1.0), None, f"untuned {task.name}", verdict=Verdict.RIGHT)
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
@@ -43,7 +43,7 @@ class Failing:
             if task.name == "bad" and self.measured.count("bad") == self.after:
                 raise self.error
             self.measured.append(task.name)
-            yield index, Outcome(timing(5e-4, 2.0), None, script)
+            yield index, Outcome(timing(5e-4, 2.0), None, script, verdict=Verdict.RIGHT)
 
 
 def searched_with(folder: Path, evaluator: Failing) -> tuple[ProgramSearch, list[str]]:

@@ -12,7 +12,7 @@ from replayed_run import task_of
 
 from mlir_sched.compiler import CompileResult
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.tuning.evaluator import CompileAndRun
 from mlir_sched.tuning.yardstick import FAST, SLOW_S
@@ -46,7 +46,7 @@ class Machine:
     def _result(self, unit_s: float, vmfb: bytes) -> RunResult:
         if vmfb not in self.seconds:
             return RunResult(None, Failure(FailureClass.WRONG_RESULT, "3 of 9 elements are too far off"))
-        return RunResult(self._timing(unit_s, self.seconds[vmfb]), None, verified=True)
+        return RunResult(self._timing(unit_s, self.seconds[vmfb]), None, verdict=Verdict.RIGHT)
 
     @staticmethod
     def _timing(unit_s: float, own_s: float) -> Timing:

@@ -16,6 +16,7 @@ from rewriting import applies, compiled_to, library_for, rewritten_variants, run
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.library.parts import LAYOUT
+from mlir_sched.outcome import Verdict
 from mlir_sched.pipeline import tune
 from mlir_sched.program.rewrites import ChannelsLast, Composition, DecomposedAttention, PackedWeights
 from mlir_sched.tuning.options import TuneOptions
@@ -133,7 +134,7 @@ def test_a_network_with_attention_is_computed_channels_last_with_its_attention_d
 def test_an_attention_of_wide_heads_is_tuned_decomposed(tmp_path: Path) -> None:
     model = write(tmp_path, causal(64, 64))  # 10 times as fast as IREE's own code for it
     result = tune(model, tmp_path / "tuned", options=TuneOptions(trials=6, round_size=2, threads=1))
-    assert result.program.verified
+    assert result.program.verdict is Verdict.RIGHT
     assert result.trials == 6
     assert len(result.dispatches) == 3
     assert not [dispatch.name for dispatch in result.dispatches if "attention" in dispatch.name]
