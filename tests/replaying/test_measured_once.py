@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from replayed_run import matmul_dispatch, task_of
 
 from mlir_sched.compiler import CompileResult
+from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.replaying import replay as module
-from mlir_sched.replaying.replay_result import ReplayedSequence
+from mlir_sched.replaying.replay_result import ReplayedSequence, ReplayResult
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.runner import RunResult
 
@@ -42,3 +44,21 @@ def test_one_measurement_decides(
     assert sessions == [task]
     assert found.problems == ((problem,) if problem else ())
     assert (found.timing, found.code) == (timing, "script")
+
+
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        (RunResult(Timing(1e-3, 1e-3, 1e-3, 1, 0.2, 0.2, 0.2), None), "its numbers were not checked"),
+        (RunResult(None, Failure(FailureClass.WRONG_RESULT, "3 of 9 differ")), "wrong_result: 3 of 9 differ"),
+        (RunResult(None, Failure(FailureClass.RUN_TIMEOUT, "no result")), "run_timeout: no result"),
+    ],
+)
+def test_a_folder_whose_numbers_were_not_all_checked_is_not_right(result: RunResult, problem: str) -> None:
+    sequence = module._with_result(ReplayedSequence("tuned", "dispatch", ScriptState.EDITED, "", ""), result)
+    whole = ReplayResult("", "", (sequence,), None, None, None, (), (), verdict=Verdict.RIGHT)
+    assert sequence.problems == (problem,)
+    assert sequence.verdict is result.verdict
+    assert not whole.is_right
+    assert replace(whole, sequences=(replace(sequence, verdict=Verdict.RIGHT),)).is_right
+    assert not replace(whole, sequences=(), verdict=Verdict.NOT_CHECKED).is_right

@@ -15,6 +15,7 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.tuning.evaluator import CompileAndRun
+from mlir_sched.tuning.kept_code import KeptCode
 from mlir_sched.tuning.yardstick import FAST, SLOW_S
 
 TASK = task_of("matmul", DISPATCH)
@@ -28,11 +29,13 @@ class Machine:
     Attributes:
         seconds: Seconds per call by program.
         broken: A program that fails as a baseline.
+        unchecked: A program that is timed without all checks.
         baselines: What programs were timed with, session by session.
     """
 
     seconds: dict[bytes, float]
     broken: bytes = b""
+    unchecked: bytes = b""
     baselines: list[bytes] = field(default_factory=list)
 
     def measure(self, baseline: Any, candidates: Sequence[Any], checks: object) -> tuple[Timing, Sequence[RunResult]]:
@@ -46,7 +49,8 @@ class Machine:
     def _result(self, unit_s: float, vmfb: bytes) -> RunResult:
         if vmfb not in self.seconds:
             return RunResult(None, Failure(FailureClass.WRONG_RESULT, "3 of 9 elements are too far off"))
-        return RunResult(self._timing(unit_s, self.seconds[vmfb]), None, verdict=Verdict.RIGHT)
+        verdict = Verdict.NOT_CHECKED if vmfb == self.unchecked else Verdict.RIGHT
+        return RunResult(self._timing(unit_s, self.seconds[vmfb]), None, verdict=verdict)
 
     @staticmethod
     def _timing(unit_s: float, own_s: float) -> Timing:
@@ -73,14 +77,16 @@ class Pool:
 def evaluate(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that evaluates rounds of scripts on a machine, and returns the ratios of the last round."""
 
-    def run(machine: Machine, *rounds: Sequence[str]) -> list[float | None]:
+    def run(
+        machine: Machine, *rounds: Sequence[str], kept: KeptCode | None = None, valid: bool = False
+    ) -> list[float | None]:
         monkeypatch.setattr("mlir_sched.tuning.evaluator.CompilerPool", lambda *_, **__: Pool())
         monkeypatch.setattr(Runner, "measure", lambda _, *arguments: machine.measure(*arguments))
         monkeypatch.setattr(Runner, "spare_cores", lambda _: ())
-        with CompileAndRun(()) as evaluator:
+        with CompileAndRun((), kept=kept) as evaluator:
             for scripts in rounds:
                 outcomes = dict(evaluator.evaluate(TASK, scripts, {}))
-        found = [outcomes[index].timing for index in range(len(scripts))]
+        found = [outcomes[index].valid if valid else outcomes[index].timing for index in range(len(scripts))]
         return [each.ratio if each else None for each in found]
 
     return run
@@ -122,3 +128,15 @@ def test_where_the_script_fails_the_untuned_code_takes_its_place_again(evaluate:
     machine = Machine(SLOW, broken=b"b")
     assert evaluate(machine, ["a", "b"], ["c"], ["d"]) == pytest.approx([20.0])
     assert machine.baselines[1:] == [UNTUNED, b"b", UNTUNED, UNTUNED]
+
+
+def test_a_script_that_was_not_checked_takes_no_place_and_its_code_is_not_kept(evaluate: Any) -> None:
+    machine, kept = Machine(SLOW, unchecked=b"b"), KeptCode()
+    evaluate(machine, ["a", "b"], ["c"], kept=kept)
+    assert machine.baselines[1:] == [UNTUNED, b"a"]
+    assert kept.of(TASK, "a") is not None
+    assert kept.of(TASK, "b") is None
+
+
+def test_a_candidate_that_was_not_checked_beside_a_fast_script_is_no_valid_one(evaluate: Any) -> None:
+    assert evaluate(Machine(SLOW, unchecked=b"c"), ["b"], ["c"], valid=True) == [None]
