@@ -88,11 +88,11 @@ class CheckOptions:
     Attributes:
         data_race_threads: Where programs are timed on one thread, candidates are also checked on this many threads, or
             on all cores if there are fewer, to expose data races; 1 turns these checks off.
-        data_race_calls: Calls of this check or, where programs are timed on several threads, further calls of the first
-            check; a data race shows in only some calls.
+        data_race_calls: Calls of this check or, where programs are timed on several threads, further calls; a data race
+            shows in only some calls. The checks that tell wrong results from right ones take turns.
         data_race_patience_s: Seconds of these calls after which no further call starts.
-        repeated: Whether the first check runs again after the others, and again after timing: a program may keep state
-            between calls.
+        repeated: Whether the first check, and those that tell what it does not, run again after the others, and again
+            after timing: a program may keep state between calls.
         hopeless_factor: A candidate that a check shows to be this many times slower than the baseline cannot win: it is
             timed with one pair. Baselines below 2 ms are too short for this.
         whole: Whether a hopeless candidate is checked as any other. Otherwise it is checked no further, and its verdict

@@ -92,6 +92,7 @@ class Prepared:
         error: Why the baseline cannot serve as a reference, or None.
         verifiable: Whether wrong results could be told from the baseline's; if not, ``error`` says why.
         constant_outputs: One sentence for each output that is the same in every check.
+        telling: Indices of checks that tell, together, wrong results of every other output from right ones.
     """
 
     call_s: float
@@ -99,6 +100,12 @@ class Prepared:
     error: str | None
     verifiable: bool = True
     constant_outputs: tuple[str, ...] = ()
+    telling: tuple[int, ...] = (0,)
+
+    @property
+    def repeated(self) -> tuple[int, ...]:
+        """Indices of the checks that are made again: the first, which has other inputs than timing, and the telling."""
+        return tuple(dict.fromkeys((0, *self.telling)))
 
 
 @dataclass(frozen=True)

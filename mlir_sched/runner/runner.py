@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from types import TracebackType
 
 from mlir_sched.errors import Failure, FailureClass, MlirSchedError
@@ -253,25 +254,25 @@ class Runner:
         """Say whether the process crashed, took too much memory, or computes wrong results for the baseline as well."""
         if failure.kind != FailureClass.WRONG_RESULT:
             return failure.kind in (FailureClass.RUN_CRASH, FailureClass.RUN_MEMORY)
-        request = protocol.Verify(protocol.BASELINE, 0)
+        requests = [protocol.Verify(protocol.BASELINE, check) for check in self._prepared.telling]
         try:
-            return self._client.ask(request, self._check_timeout_s(request)) is not None
+            return any(self._client.ask(each, self._check_timeout_s(each)) is not None for each in requests)
         except RequestFailed:
             return True
 
     def _check(self, handle: int, program: Program, *, whole: bool) -> Failure | None:
-        """Run every check on a program, the first one again, and then on several threads to expose races.
+        """Run every check on a program, some of them again, and then on several threads to expose races.
 
         How long the calls of a slow program take shows in its checks. A program that shows itself hopeless is checked
         no further, except with ``whole``.
         """
         assert self._task is not None
         self._unchecked.discard(handle)
-        again = (0,) if self.options.checks.repeated else ()
-        checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.checks)), *again)]
         races_s = 0.0
         try:
             self._ensure_loaded(handle, program)
+            again = self._prepared.repeated if self.options.checks.repeated else ()
+            checks = [protocol.Verify(handle, i) for i in (*range(len(self._task.checks)), *again)]
             for number, request in enumerate([*checks, *self._race_checks(handle)]):
                 if races_s > self.options.checks.data_race_patience_s:
                     break
@@ -294,7 +295,8 @@ class Runner:
         """Return the checks that look for races: none on a single core, or on devices, which run in parallel anyway."""
         if not self._check_races:
             return []
-        return [protocol.Verify(handle, 0, races=len(self.cores) == 1)] * self.options.checks.data_race_calls
+        checks, single = cycle(self._prepared.telling), len(self.cores) == 1
+        return [protocol.Verify(handle, i, races=single) for i in islice(checks, self.options.checks.data_race_calls)]
 
     def _contender(self, handle: int, program: Program) -> Contender:
         """Return a right program that is to be timed; one pair times a hopeless one."""
@@ -332,13 +334,14 @@ class Runner:
             return self._check(contender.handle, contender.program, whole=True)
         if not self.options.checks.repeated:
             return None
-        request = protocol.Verify(contender.handle, 0)
         try:
             self._ensure_loaded(contender.handle, contender.program)
-            message = self._client.ask(request, self._check_timeout_s(request))
+            for request in (protocol.Verify(contender.handle, check) for check in self._prepared.repeated):
+                if message := self._client.ask(request, self._check_timeout_s(request)):
+                    return Failure(FailureClass.WRONG_RESULT, f"after timing: {message}")
         except RequestFailed as failed:
             return failed.failure
-        return Failure(FailureClass.WRONG_RESULT, f"after timing: {message}") if message else None
+        return None
 
     def _check_timeout_s(self, request: protocol.Verify) -> float:
         """Return the seconds that a check may take: a call, the comparison, and for races making a second workspace.

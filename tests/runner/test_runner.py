@@ -175,6 +175,31 @@ def test_a_program_for_the_calling_thread_runs_there(compiled: Callable[[str], b
     assert failure_of(second).kind == FailureClass.WRONG_RESULT
 
 
+@pytest.mark.parametrize(("telling", "again"), [((0,), [0]), ((1,), [0, 1]), ((0, 1), [0, 1])])
+def test_what_is_checked_again_and_for_races_tells_wrong_results_from_right_ones(
+    monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...], again: list[int]
+) -> None:
+    verified: list[protocol.Verify] = []
+
+    def ask(_: client.RunnerClient, request: object, timeout_s: float) -> object:
+        del timeout_s
+        verified.extend([request] if isinstance(request, protocol.Verify) else [])
+        if isinstance(request, protocol.SamplePairs):
+            return (protocol.Pair(1e-3, 1e-3, quiet=True),) * request.pairs
+        if isinstance(request, protocol.Prepare):
+            return protocol.Prepared(1e-3, 1e-3, None, telling=telling)
+        return 1e-3 if isinstance(request, protocol.Warm) else None
+
+    monkeypatch.setattr(client.RunnerClient, "ask", ask)
+    monkeypatch.setattr(client.RunnerClient, "start", lambda _: None)
+    program = Program(b"", "main", (VECTOR,), (VECTOR,), False)
+    with Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3))) as runner:
+        monkeypatch.setattr(runner, "_check_races", True)
+        only(runner, program, program)
+    racing = [telling[number % len(telling)] for number in range(3)]
+    assert [request.check for request in verified] == [*range(len(CHECKS)), *again, *racing, *again]
+
+
 def test_races_are_looked_for_wherever_there_are_two_cores() -> None:
     many = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3)))
     few = Runner(RunnerOptions(checks=CheckOptions(data_race_calls=3, data_race_threads=1)))

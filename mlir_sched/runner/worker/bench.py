@@ -37,15 +37,16 @@ class Bench(ABC):
         try:
             workspace = self._enter(request)
             self.load(protocol.BASELINE, request.baseline)
-            error = self.verify(protocol.BASELINE, 0) if known and workspace.call_s < LONG_CALL_S else None
+            error = self._damage(workspace) if known and workspace.call_s < LONG_CALL_S else None
             if workspace.call_s < LONG_CALL_S:
                 workspace.call_s = self.rough_s(protocol.BASELINE, 1e-3)
         except UnverifiableResults as exception:
             return protocol.Prepared(0.0, 0.0, str(exception), verifiable=False)
         except Exception as exception:
             return protocol.Prepared(0.0, 0.0, str(exception))
+        found = workspace.telling
         return protocol.Prepared(
-            workspace.call_s, workspace.check_s, error, constant_outputs=workspace.constant_outputs
+            workspace.call_s, workspace.check_s, error, constant_outputs=found.constant, telling=found.checks
         )
 
     def load(self, handle: int, program: Program) -> None:
@@ -94,6 +95,11 @@ class Bench(ABC):
         while len(self._workspaces) > 1 and sum(w.bytes for w in self._workspaces.values()) > KEPT_BYTES:
             del self._workspaces[next(iter(self._workspaces))]
         return workspace
+
+    def _damage(self, workspace: Workspace) -> str | None:
+        """Return what is wrong with the baseline's results by now, or None."""
+        messages = (self.verify(protocol.BASELINE, check) for check in workspace.telling.checks)
+        return next(filter(None, messages), None)
 
     def _place_of(self, handle: int) -> tuple[Workspace, Device]:  # noqa: ARG002 - devices may differ by it
         """Return the workspace of the current task and the device for a program.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,8 +16,8 @@ Reference = tuple[Check, Array]
 """A check, and the right values of one output in it."""
 
 
-def finite_share(references: Sequence[Array]) -> float:
-    """Return the share of finite elements among all outputs, 0 to 1; integers count as finite."""
+def _finite_share(references: Sequence[Array]) -> float:
+    """Return the share of finite elements among all outputs, 0 to 1; integers count as finite; 1 without elements."""
     elements = sum(array.size for array in references)
     finite = sum(int(np.isfinite(array).sum()) if _is_float(array) else array.size for array in references)
     return finite / elements if elements else 1.0
@@ -25,7 +25,21 @@ def finite_share(references: Sequence[Array]) -> float:
 
 def usable_share(references: Sequence[Array]) -> float:
     """Return the share of finite elements, or 0 where all elements of all outputs are 0."""
-    return finite_share(references) if any(array.any() for array in references) else 0.0
+    return _finite_share(references) if any(array.any() for array in references) else 0.0
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Which checks tell wrong results from right ones.
+
+    Attributes:
+        checks: Indices of checks in ascending order; each output that is not constant is told by one of them.
+        constant: One sentence for each output that no check tells: it does not differ from zeros, or not from its
+            result in another check.
+    """
+
+    checks: tuple[int, ...]
+    constant: tuple[str, ...]
 
 
 def why_unverifiable(found: Sequence[Sequence[Array]], constant: Sequence[str]) -> str:
@@ -35,45 +49,63 @@ def why_unverifiable(found: Sequence[Sequence[Array]], constant: Sequence[str]) 
 
     Args:
         found: The reference of every output, per check.
-        constant: What :func:`constant_outputs` says of them.
+        constant: What :func:`telling` says of them.
     """
     outputs = len(found[0])
+    if not outputs:
+        return "it returns nothing"
     for position in range(outputs):
-        if not any(finite_share([arrays[position]]) > 0 for arrays in found):
+        if not any(_finite_share([arrays[position]]) > 0 for arrays in found):
             return f"output {position} has no finite element, whatever the inputs"
     return "; ".join(constant) if len(constant) == outputs else ""
 
 
-def constant_outputs(
-    outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]
-) -> tuple[str, ...]:
-    """Return one sentence for each output that does not differ from zeros, or not from its result in another check.
+def telling(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]) -> Telling:
+    """Return the first check that tells each output: its reference differs from zeros and from that of another check.
 
-    Results differ by more than the tolerance. Where there is only one check, the result shifted by half its elements
-    takes the place of another check's result; a single number is compared with 0 only.
+    It has a finite element, and results differ by more than the tolerance. Where there is only one check, the result
+    shifted by half its elements takes the place of another check's result; a single number is compared with 0 only.
 
     Args:
         outputs: The outputs of the program.
         checks: The checks.
         found: The reference of every output, per check.
     """
-    reasons = []
+    first, constant = set[int](), []
     for position, spec in enumerate(outputs):
         of_output = [(check, arrays[position]) for check, arrays in zip(checks, found, strict=True)]
-        if not any(_differ(of_check, np.zeros_like(of_check[1]), spec) for of_check in of_output):
-            reasons.append(f"output {position} is not to be told from zeros")
-        elif not any(_differ(of_check, other, spec) for of_check, other in _others(of_output)):
-            reasons.append(f"output {position} is the same, whatever the inputs")
-    return tuple(reasons)
+        index = next((i for i in range(len(of_output)) if _tells(of_output, i, spec)), None)
+        if index is not None:
+            first.add(index)
+        elif any(_differs_from_zeros(of_check, spec) for of_check in of_output):
+            constant.append(f"output {position} is the same, whatever the inputs")
+        else:
+            constant.append(f"output {position} is not to be told from zeros")
+    return Telling(tuple(sorted(first)), tuple(constant))
 
 
-def _others(of_output: Sequence[Reference]) -> Iterator[tuple[Reference, Array]]:
-    """Yield references of one output, each with a wrong result that must not pass for it."""
-    for first, (_, second) in pairwise(of_output):
-        yield first, second
+def _tells(of_output: Sequence[Reference], index: int, spec: TensorSpec) -> bool:
+    """Say whether a reference of an output would expose zeros, and the result of another check."""
+    own = of_output[index]
+    return (
+        _finite_share([own[1]]) > 0
+        and _differs_from_zeros(own, spec)
+        and any(_differ(own, other, spec) for other in _others(of_output, index))
+    )
+
+
+def _others(of_output: Sequence[Reference], index: int) -> Iterator[Array]:
+    """Yield wrong results of one output that must not pass for its reference in a check."""
     if len(of_output) == 1:
-        ((_, array),) = of_output
-        yield of_output[0], np.roll(array, array.size // 2 + 1) if array.size > 1 else np.zeros_like(array)
+        array = of_output[0][1]
+        yield np.roll(array, array.size // 2 + 1) if array.size > 1 else np.zeros_like(array)
+    for other in (index + 1, index - 1):
+        if 0 <= other < len(of_output):
+            yield of_output[other][1]
+
+
+def _differs_from_zeros(reference: Reference, spec: TensorSpec) -> bool:
+    return _differ(reference, np.zeros_like(reference[1]), spec)
 
 
 def _differ(reference: Reference, wrong: Array, spec: TensorSpec) -> bool:

@@ -21,7 +21,7 @@ from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned
 from mlir_sched.runner.worker.conditioning import MOST_MOVED, explained_by_rounding
 from mlir_sched.runner.worker.device import Device, LoadedProgram
-from mlir_sched.runner.worker.references import constant_outputs, usable_share, why_unverifiable
+from mlir_sched.runner.worker.references import telling, usable_share, why_unverifiable
 
 MOST_COPIES = 1024
 """Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""
@@ -111,7 +111,7 @@ class Workspace:
     Attributes:
         check_s: Seconds of the longest check of the baseline.
         call_s: Rough seconds per call of the baseline; 0 until they are known, as a check says little of short calls.
-        constant_outputs: One sentence for each output whose check says little, as its reference is always the same.
+        telling: Which checks tell wrong results from right ones, and which outputs none of them tells.
 
     Raises:
         RuntimeError: The baseline fails, leaves poison or does not reproduce its results.
@@ -129,11 +129,11 @@ class Workspace:
         for index in range(len(self._cases)):
             self._choose_inputs(loaded, index)
         references = [case.references for case in self._cases]
-        self.constant_outputs = constant_outputs(baseline.outputs, self.checks, references)
-        if reason := why_unverifiable(references, self.constant_outputs):
+        self.telling = telling(baseline.outputs, self.checks, references)
+        if reason := why_unverifiable(references, self.telling.constant):
             raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
-        for index in range(len(self._cases)):
+        for index in dict.fromkeys((*self.telling.checks, *range(len(self._cases)))):
             start = time.perf_counter()
             if error := self.verify(loaded, index):
                 raise RuntimeError(f"the baseline does not reproduce its own result: {error}")

@@ -14,7 +14,7 @@ from mlir_sched.runner.element_types import DTYPES, Array
 from mlir_sched.runner.inputs import fan
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.references import constant_outputs, why_unverifiable
+from mlir_sched.runner.worker.references import telling, why_unverifiable
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR, MATRIX = (100,), (64, 64)
@@ -148,7 +148,7 @@ def test_one_output_may_be_constant_beside_others() -> None:
         outputs[1][...] = 0
 
     made, _ = workspace(both, (spec,), (spec, spec))
-    assert made.constant_outputs == ("output 1 is not to be told from zeros",)
+    assert made.telling.constant == ("output 1 is not to be told from zeros",)
 
 
 def _derived(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -191,7 +191,41 @@ def test_with_one_check_a_result_has_to_differ_in_itself_unless_it_is_a_single_n
     spec = TensorSpec(shape, "f32")
     check = next(check for check in checks_for_model((spec,)) if check.kind == InputKind.RANDOM)
     found = [[value.astype(np.float32)]]
-    assert why_unverifiable(found, constant_outputs([spec], [check], found)) == reason
+    assert why_unverifiable(found, telling([spec], [check], found).constant) == reason
+
+
+SAYING, OTHER = np.arange(1.0, 5.0), np.arange(2.0, 6.0)
+ZEROS, NANS = np.zeros(4), np.full(4, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("found", "checks", "constant"),
+    [
+        ([[SAYING], [OTHER]], (0,), ()),
+        ([[ZEROS], [SAYING]], (1,), ()),
+        ([[NANS], [SAYING]], (1,), ()),
+        ([[SAYING, ZEROS], [OTHER, SAYING]], (0, 1), ()),
+        ([[ZEROS, SAYING], [ZEROS, OTHER]], (0,), ("output 0 is not to be told from zeros",)),
+        ([[SAYING, SAYING], [SAYING, OTHER]], (0,), ("output 0 is the same, whatever the inputs",)),
+        ([[SAYING], [SAYING], [OTHER]], (1,), ()),
+        ([[np.ones(1)], [np.full(1, 2.0)]], (0,), ()),
+        ([[np.zeros(0), ZEROS], [np.zeros(0), SAYING]], (1,), ("output 0 is not to be told from zeros",)),
+    ],
+)
+def test_the_checks_that_are_repeated_say_something_of_every_output(
+    found: list[list[Array]], checks: tuple[int, ...], constant: tuple[str, ...]
+) -> None:
+    references = [[array.astype(np.float32) for array in arrays] for arrays in found]
+    outputs = [TensorSpec(array.shape, "f32") for array in references[0]]
+    made = tuple(Check(InputKind.RANDOM, seed, tolerance=1e-5) for seed in range(len(found)))
+    told = telling(outputs, made, references)
+    assert (told.checks, told.constant) == (checks, constant)
+
+
+def test_a_program_that_returns_nothing_or_no_number_is_refused() -> None:
+    assert why_unverifiable([[], []], ()) == "it returns nothing"
+    nothing_finite = [[NANS], [NANS]]
+    assert why_unverifiable(nothing_finite, ()) == "output 0 has no finite element, whatever the inputs"
 
 
 STEEP = 1e5
