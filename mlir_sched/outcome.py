@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from numbers import Integral
 from typing import Any
 
 from mlir_sched.errors import Failure, FailureClass
@@ -39,6 +41,9 @@ def of_all(verdicts: Iterable[Verdict]) -> Verdict:
     if Verdict.WRONG in found:
         return Verdict.WRONG
     return Verdict.RIGHT if found == {Verdict.RIGHT} else Verdict.NOT_CHECKED
+
+LARGEST = sys.float_info.max
+"""The largest number that is finite."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,31 @@ class Timing:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Timing:
-        """Return the timing that ``to_json`` described."""
-        return Timing(**data)
+        """Return the timing that ``to_json`` described.
+
+        Raises:
+            ValueError: A field is missing or unknown, a number is not finite or not positive, or an interval ends
+                before it begins.
+        """
+        try:
+            timing = Timing(**data)
+        except TypeError as error:
+            raise ValueError(f"not a timing: {error}") from error
+        timing.check()
+        return timing
+
+    def check(self) -> None:
+        """Raise a ValueError for what nobody can have measured; see :meth:`from_json`."""
+        for name in ("samples", "disturbed"):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
+                raise ValueError(f"not a timing: {name} is {count!r}")
+        for name in ("median_s", "low_s", "high_s", "ratio", "ratio_low", "ratio_high"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= LARGEST:
+                raise ValueError(f"not a timing: {name} is {number!r}, not a positive number")
+        if self.low_s > self.high_s or self.ratio_low > self.ratio_high:
+            raise ValueError("not a timing: an interval ends before it begins")
 
 
 def as_untuned(timing: Timing) -> Timing:

@@ -1,7 +1,8 @@
 """The sampling primitives of the probabilistic language, as finite discrete distributions.
 
-Every distribution has an enumerable support, and from it come its draw, its membership test, its repair rule and
-its mutator. They are plain data: nothing here knows MLIR or IREE.
+Every distribution has an enumerable support, and from it come its draw, its repair rule and its mutator. Whether a
+value belongs to the support is computed and not looked up: distributions of foreign stores and libraries are read, too.
+They are plain data: nothing here knows MLIR or IREE.
 
 Source: the primitives are MetaSchedule's (Shao et al., NeurIPS 2022; TVM ``sampling.cc``). Two things differ: tiles
 are stored as sizes (a chain of divisors), not as factors, because a size is what a transform op takes; and draws are
@@ -14,15 +15,22 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
 Value: TypeAlias = int | str | tuple[int, ...] | tuple[str, ...]
 """A decision: a number, a word, or a tuple of either."""
+MOST_EXTENT = 1 << 32
+"""Largest extent of a loop that is read: its divisors are found in 5 ms, and a tensor with more indices has 4 GB."""
+MOST_LEVELS = 16
+"""Most tile sizes of one loop that are read: three times as many as a machine has levels of memory and parallelism."""
+MOST_VALUES = 1_000_000
+"""Most values of a distribution that is read: all of them are listed in a second, and the modules here list thousands.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,10 +54,13 @@ class Distribution(ABC):
         """Return one positive weight per value of the support, or None for a uniform draw."""
         return None
 
+    @abstractmethod
     def contains(self, value: Value) -> bool:
         """Say whether the support has this value, of the same type: 4.0 is not 4, and True is not 1."""
-        member = self._members.get(value)
-        return member is not None and (member is value or _same_types(member, value))
+
+    @abstractmethod
+    def most_values(self) -> int:
+        """Return a number of values that the support does not exceed; the support is not listed."""
 
     def sample(self, rng: np.random.Generator) -> Value:
         """Draw one value."""
@@ -74,10 +85,6 @@ class Distribution(ABC):
         if not others:
             return None
         return others[bisect_right(probabilities, rng.random())]
-
-    @cached_property
-    def _members(self) -> Mapping[Value, Value]:
-        return _support_table(self)
 
     @cached_property
     def _chances(self) -> tuple[tuple[Value, ...], list[float] | None]:
@@ -122,11 +129,36 @@ class PerfectTile(Distribution):
         if self.size_powers and len(self.size_powers) != self.levels:
             raise ValueError(f"there must be one power per level, but got {self}")
 
+    def contains(self, value: Value) -> bool:
+        """Say whether the sizes are a chain of divisors within the bounds."""
+        if type(value) is not tuple or len(value) != self.levels:
+            return False
+        outer = self.extent
+        for size in value:
+            if type(size) is not int or size < 1 or outer % size:
+                return False
+            outer = size
+        fits = not self.max_outermost or cast("int", value[0]) <= self.max_outermost
+        return fits and _legal_innermost(self, outer, self._multiple)
+
+    @cached_property
+    def _multiple(self) -> int:
+        """``multiple_of``, or 1 where no divisor within the bounds is a multiple of it."""
+        if self.multiple_of == 1:
+            return 1
+        possible = any(_legal_innermost(self, size, self.multiple_of) for size in divisors(self.extent))
+        return self.multiple_of if possible else 1
+
+    def most_values(self) -> int:
+        """Return the number of chains of divisors without any bounds.
+
+        With each level a prime factor of the extent leaves the size or not, so that its exponent never grows.
+        """
+        return math.prod(math.comb(power + self.levels, self.levels) for power in _prime_powers(self.extent))
+
     def support(self) -> tuple[Value, ...]:
         """Return every chain of divisors within the bounds, larger sizes last."""
-        return _divisor_chains(
-            self.extent, self.levels, self.max_innermost, self.multiple_of, self.max_outermost, self.power_of_two
-        )
+        return _divisor_chains(self)
 
     def weights(self) -> tuple[float, ...] | None:
         """Return the products of the sizes to their powers, if there are powers."""
@@ -156,6 +188,15 @@ class Categorical(Distribution):
         if self.choice_weights and (len(self.choice_weights) != len(self.choices) or min(self.choice_weights) <= 0):
             raise ValueError(f"there must be one positive weight per choice, but got {self.choice_weights}")
 
+    def contains(self, value: Value) -> bool:
+        """Say whether the value is one of the choices."""
+        choices = cast("tuple[Value, ...]", self.choices)
+        return value in choices and type(choices[choices.index(value)]) is type(value)
+
+    def most_values(self) -> int:
+        """Return the number of choices."""
+        return len(self.choices)
+
     def support(self) -> tuple[Value, ...]:
         """Return the choices in their order."""
         return self.choices
@@ -184,6 +225,14 @@ class IntRange(Distribution):
         if self.low > self.high or self.step < 1:
             raise ValueError(f"low <= high and step >= 1 must hold, but got {self}")
 
+    def contains(self, value: Value) -> bool:
+        """Say whether the value is one of the integers."""
+        return type(value) is int and self.low <= value <= self.high and (value - self.low) % self.step == 0
+
+    def most_values(self) -> int:
+        """Return the number of integers."""
+        return (self.high - self.low) // self.step + 1
+
     def support(self) -> tuple[Value, ...]:
         """Return the integers in ascending order."""
         return tuple(range(self.low, self.high + 1, self.step))
@@ -207,6 +256,14 @@ class PowerOfTwo(Distribution):
         if self.low < 1 or self.low > self.high or self.low.bit_count() != 1 or self.high.bit_count() != 1:
             raise ValueError(f"low and high must be powers of two, low <= high, but got {self}")
 
+    def contains(self, value: Value) -> bool:
+        """Say whether the value is one of the powers."""
+        return type(value) is int and self.low <= value <= self.high and value.bit_count() == 1
+
+    def most_values(self) -> int:
+        """Return the number of powers."""
+        return self.high.bit_length() - self.low.bit_length() + 1
+
     def support(self) -> tuple[Value, ...]:
         """Return the powers in ascending order."""
         return tuple(1 << exponent for exponent in range(self.low.bit_length() - 1, self.high.bit_length()))
@@ -228,6 +285,15 @@ class Permutation(Distribution):
     def __post_init__(self) -> None:
         if not 1 <= len(self.items) <= 7 or len(set(self.items)) != len(self.items):
             raise ValueError(f"there must be 1 to 7 distinct items, but got {self.items}")
+
+    def contains(self, value: Value) -> bool:
+        """Say whether the value is an order of the items."""
+        same = type(value) is tuple and len(value) == len(self.items) and all(type(item) is str for item in value)
+        return same and set(cast("tuple[str, ...]", value)) == set(self.items)
+
+    def most_values(self) -> int:
+        """Return the number of orders."""
+        return math.factorial(len(self.items))
 
     def support(self) -> tuple[Value, ...]:
         """Return every order of the items."""
@@ -262,56 +328,100 @@ def distribution_from_json(data: Mapping[str, Any]) -> Distribution:
     """Return the distribution that ``to_json`` described.
 
     Raises:
-        ValueError: The kind is unknown, a field is missing or unknown, or a value breaks the primitive's rules.
+        ValueError: The kind is unknown, a field is missing, unknown or of another type, a value breaks the primitive's
+            rules, or the distribution has more values than :data:`MOST_VALUES` or is otherwise too large.
     """
     cls = DISTRIBUTIONS.get(str(data.get("kind")))
     if cls is None:
         raise ValueError(f"unknown distribution {data.get('kind')!r}; known are {', '.join(DISTRIBUTIONS)}")
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "kind"}
-    unknown = sorted(set(given) - {field.name for field in fields(cls)})
-    if unknown:
-        raise ValueError(f"{cls.kind} has no field {unknown[0]!r}")
+    types = {field.name: str(field.type) for field in fields(cls)}
+    for name, value in given.items():
+        if name not in types:
+            raise ValueError(f"{cls.kind} has no field {name!r}")
+        if not _FITS[types[name]](value):
+            raise ValueError(f"{cls.kind} has a field {name} that is no {types[name]}, or too large")
     try:
-        return cls(**given)
+        return _of_bounded_size(cls(**given))
     except TypeError as error:
         raise ValueError(f"{cls.kind}: {error}") from error
 
 
+def _of_bounded_size(distribution: Distribution) -> Distribution:
+    """Return a distribution that was read; its support can be listed."""
+    if isinstance(distribution, PerfectTile) and (
+        distribution.extent > MOST_EXTENT or distribution.levels > MOST_LEVELS
+    ):
+        raise ValueError(f"extents up to {MOST_EXTENT} and {MOST_LEVELS} levels are read, but not {distribution}")
+    if (count := distribution.most_values()) > MOST_VALUES:
+        raise ValueError(f"{distribution.kind} may have {count} values; up to {MOST_VALUES} are read")
+    return distribution
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int and abs(value) < 1 << 63
+
+
+def _is_weight(value: object) -> bool:
+    return _is_number(value) or (type(value) is float and math.isfinite(value))
+
+
+def _all(check: Callable[[object], bool], value: object) -> bool:
+    return isinstance(value, tuple) and all(map(check, value))
+
+
+def _is_word(value: object) -> bool:
+    return type(value) is str
+
+
+_FITS: Mapping[str, Callable[[object], bool]] = {
+    "int": _is_number,
+    "bool": lambda value: type(value) is bool,
+    "tuple[float, ...]": partial(_all, _is_weight),
+    "tuple[str, ...]": partial(_all, _is_word),
+    "tuple[int, ...] | tuple[str, ...]": lambda value: _all(_is_number, value) or _all(_is_word, value),
+}
+"""By the type of a field, whether a value that was read is of this type, and of a size that others can store, too."""
+
+
+@lru_cache(maxsize=4096)
 def divisors(number: int) -> tuple[int, ...]:
     """Return the divisors of a positive number in ascending order."""
     small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
     return tuple(sorted({*small, *(number // d for d in small)}))
 
 
-@lru_cache(maxsize=4096)
-def _divisor_chains(
-    extent: int, levels: int, max_innermost: int, multiple_of: int, max_outermost: int, power_of_two: bool
-) -> tuple[Value, ...]:
-    def legal_innermost(size: int, multiple: int) -> bool:
-        cap = min(max_innermost or extent, max_outermost or extent)
-        return size % multiple == 0 and size <= cap and (not power_of_two or size.bit_count() == 1)
+def _prime_powers(number: int) -> list[int]:
+    """Return the exponents of a number's prime factors."""
+    powers, factor = [], 2
+    while factor * factor <= number:
+        power = 0
+        while number % factor == 0:
+            number, power = number // factor, power + 1
+        powers.append(power)
+        factor += 1
+    return [*filter(None, powers), *([1] if number > 1 else [])]
 
-    multiple = multiple_of if any(legal_innermost(d, multiple_of) for d in divisors(extent)) else 1
-    chains: list[tuple[int, ...]] = [(d,) for d in divisors(extent) if not max_outermost or d <= max_outermost]
-    for _ in range(levels - 1):
+
+def _legal_innermost(tile: PerfectTile, size: int, multiple: int) -> bool:
+    """Say whether a divisor of the extent may be the innermost size of a tile."""
+    cap = min(tile.max_innermost or tile.extent, tile.max_outermost or tile.extent)
+    return size % multiple == 0 and size <= cap and (not tile.power_of_two or size.bit_count() == 1)
+
+
+@lru_cache(maxsize=4096)
+def _divisor_chains(tile: PerfectTile) -> tuple[Value, ...]:
+    chains: list[tuple[int, ...]] = [
+        (d,) for d in divisors(tile.extent) if not tile.max_outermost or d <= tile.max_outermost
+    ]
+    for _ in range(tile.levels - 1):
         chains = [(*chain, d) for chain in chains for d in divisors(chain[-1])]
-    return tuple(chain for chain in chains if legal_innermost(chain[-1], multiple))
+    return tuple(chain for chain in chains if _legal_innermost(tile, chain[-1], tile._multiple))
 
 
 @lru_cache(maxsize=256)
 def _permutations(items: tuple[str, ...]) -> tuple[Value, ...]:
     return tuple(itertools.permutations(items))
-
-
-@lru_cache(maxsize=8192)
-def _support_table(distribution: Distribution) -> dict[Value, Value]:
-    return {value: value for value in distribution.support()}
-
-
-def _same_types(first: Value, second: Value) -> bool:
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return type(second) is tuple and all(map(_same_types, first, second))
-    return type(first) is type(second)
 
 
 @lru_cache(maxsize=8192)

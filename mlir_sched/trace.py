@@ -102,10 +102,10 @@ class Trace:
         """
         try:
             return Trace(
-                data["sketch"],
+                _text(data["sketch"]),
                 tuple(
                     _decision(
-                        current_name(d["name"]),
+                        current_name(_text(d["name"])),
                         _hashable(d["value"]),
                         *((key, _hashable(value)) for key, value in d["distribution"].items()),
                     )
@@ -119,6 +119,12 @@ class Trace:
 def current_name(name: str) -> str:
     """Return the name that a decision of an older store or library has today."""
     return _RENAMED.get(name, name)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def _hashable(value: Any) -> Any:

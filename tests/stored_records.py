@@ -27,8 +27,9 @@ def draw_trace(seed: int) -> Trace:
 
 
 def timed(seed: int, *, ratio: float | None = None) -> Outcome:
-    median, low, high, drawn, ratio_low, ratio_high = map(float, np.random.default_rng(seed).random(6))
-    timing = Timing(median, low, high, seed, ratio or drawn, ratio_low, ratio_high)
+    drawn = np.random.default_rng(seed).random((2, 3))
+    (low, median, high), (ratio_low, middle, ratio_high) = np.sort(drawn).tolist()
+    timing = Timing(median, low, high, seed, ratio or middle, ratio_low, ratio_high)
     return Outcome(timing, None, f"{seed:064x}", verdict=Verdict.RIGHT)
 
 

@@ -1,5 +1,6 @@
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -64,6 +65,16 @@ def test_support_is_never_empty_and_has_no_value_twice(distribution: Distributio
     assert support
     assert len(set(support)) == len(support)
     assert all(distribution.contains(value) for value in support)
+
+
+@given(distributions, st.data())
+def test_a_value_belongs_to_a_distribution_exactly_when_it_is_in_the_support(
+    distribution: Distribution, data: st.DataObject
+) -> None:
+    support = distribution.support()
+    value = data.draw(st.one_of(foreign_values, st.booleans(), st.floats(-9, 9), st.sampled_from(support)))
+    assert distribution.contains(value) == any(repr(value) == repr(legal) for legal in support)  # type: ignore[arg-type]
+    assert len(support) <= distribution.most_values()
 
 
 @given(distributions, seeds)
@@ -237,3 +248,35 @@ def test_equal_fields_share_one_distribution_but_true_is_not_one() -> None:
     assert repr(shared(PerfectTile, 8, 1, 0, 1, 0, True)) != repr(shared(PerfectTile, 8, 1, 0, 1, 0, 1))
     with pytest.raises(ValueError, match="low <= high"):
         shared(IntRange, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"kind": "perfect_tile", "extent": 10**17 + 3, "levels": 1},
+        {"kind": "perfect_tile", "extent": 1, "levels": 10**9},
+        {"kind": "perfect_tile", "extent": 2**30, "levels": 12},
+        {"kind": "perfect_tile", "extent": 64.0, "levels": 1},
+        {"kind": "perfect_tile", "extent": 64, "levels": 1, "power_of_two": 2},
+        {"kind": "perfect_tile", "extent": 64, "levels": 1, "size_powers": [math.nan]},
+        {"kind": "int_range", "low": 0, "high": 10**12},
+        {"kind": "int_range", "low": 0, "high": True},
+        {"kind": "categorical", "choices": list(range(1_000_001))},
+        {"kind": "categorical", "choices": [1, "a"]},
+        {"kind": "categorical", "choices": [[1], [2]]},
+        {"kind": "categorical", "choices": [1, 2], "choice_weights": [1.0, math.inf]},
+        {"kind": "categorical", "choices": [10**400, 2]},
+        {"kind": "power_of_two", "low": 1, "high": 1 << 10**5},
+        {"kind": "permutation", "items": "abc"},
+    ],
+)
+def test_a_distribution_that_is_too_large_or_of_other_types_is_refused_at_once(data: dict[str, object]) -> None:
+    start = time.process_time()
+    with pytest.raises(ValueError):  # noqa: PT011
+        distribution_from_json(data)
+    assert time.process_time() - start < 0.5
+
+
+def test_large_extents_of_real_tensors_are_read() -> None:
+    for extent in (2**31, 2**32 - 5, 720720):
+        assert distribution_from_json({"kind": "perfect_tile", "extent": extent, "levels": 3}).contains((1, 1, 1))

@@ -6,7 +6,6 @@ A change of the tables raises ``SCHEMA_VERSION`` and adds the step from the vers
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -232,8 +231,14 @@ def row_program(row: RowMapping) -> StoredProgram:
 
 
 def record_row(record: Record) -> dict[str, Any]:
-    """Return the columns of a record."""
+    """Return the columns of a record.
+
+    Raises:
+        ValueError: Its timing is none that can be read again (:meth:`Timing.check`).
+    """
     timing, failure = record.outcome.timing, record.outcome.failure
+    if timing is not None:
+        timing.check()
     return {
         "task_key": record.task_key,
         "context_key": record.context_key,
@@ -241,8 +246,8 @@ def record_row(record: Record) -> dict[str, Any]:
         "attempt": int(record.attempt),
         "origin": record.origin.value,
         "verdict": record.outcome.verdict.value,
-        "median_s": _column(timing.median_s) if timing else None,
-        "ratio": _column(timing.ratio) if timing else None,
+        "median_s": float(timing.median_s) if timing else None,
+        "ratio": float(timing.ratio) if timing else None,
         "failure": failure.kind.value if failure else None,
         "failure_message": _storable(failure.message) if failure else None,
         "timing": dump_json(timing.to_json()) if timing else None,
@@ -274,11 +279,6 @@ def row_record(row: RowMapping) -> Record:
         tool=row["tool"],
         created=row["created"],
     )
-
-
-def _column(number: float) -> float | None:
-    """Return the number, or None for NaN, which databases order differently."""
-    return None if math.isnan(number) else float(number)
 
 
 def _storable(text: str) -> str:

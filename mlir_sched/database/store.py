@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, Table, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.database.engine import (
@@ -50,7 +50,8 @@ from mlir_sched.database.schema import (
     task_row,
 )
 from mlir_sched.database.statements import Row, insert_missing, replace_row
-from mlir_sched.errors import LASTING, UserError
+from mlir_sched.errors import LASTING, IllegalTraceError, UserError
+from mlir_sched.reasons import reason
 
 _RACES = 3
 """How often an insertion is tried again when another process inserts the same key at the same moment."""
@@ -168,7 +169,7 @@ class RecordStore:
         if until is not None:
             query = query.where(RECORDS.c.id <= until)
         with self._read() as connection:
-            return tuple(row_record(row) for row in connection.execute(query).mappings())
+            return tuple(_read(row, self.name) for row in connection.execute(query).mappings())
 
     def contexts(self, task_key: str) -> tuple[str, ...]:
         """Return the contexts that a task has records in, in the order of their first record."""
@@ -326,7 +327,7 @@ class RecordStore:
     def _first_record(self, query: Select[Any]) -> Record | None:
         with self._read() as connection:
             row = connection.execute(query).mappings().first()
-        return None if row is None else row_record(row)
+        return None if row is None else _read(row, self.name)
 
     def _check_tasks(self, records: Sequence[Record]) -> None:
         keys = sorted({record.task_key for record in records})
@@ -348,6 +349,21 @@ class RecordStore:
             return write(connection)
 
 
+def _read(row: RowMapping, name: str) -> Record:
+    """Return the record of a row.
+
+    Raises:
+        UserError: The row holds what no mlir-sched writes.
+    """
+    try:
+        return row_record(row)
+    except (ValueError, TypeError, AttributeError, RecursionError, IllegalTraceError) as error:
+        raise UserError(
+            f"the record store {name}: its record number {row['id']} cannot be read ({reason(str(error))}); "
+            "give another store, or delete that row"
+        ) from error
+
+
 def _in_context(task_key: str, context_key: str) -> tuple[ColumnElement[bool], ...]:
     return RECORDS.c.task_key == task_key, RECORDS.c.context_key == context_key
 
@@ -367,7 +383,7 @@ def _answers(task_key: str, context_key: str, candidate_key: str, since: int) ->
 def _settled(connection: Connection, record: Record, since: int) -> Record:
     found = connection.execute(_answers(*record.key[:3], since)).mappings().first()
     if found is not None:
-        return row_record(found)
+        return _read(found, store_name(connection.engine.url))
     task_key, context_key, candidate_key, _ = record.key
     earlier = select(func.count()).where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
     stored = replace(record, attempt=connection.scalar(earlier) or 0)

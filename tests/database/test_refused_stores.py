@@ -1,5 +1,6 @@
 """What a record store refuses, and leaves as it was."""
 
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -9,6 +10,8 @@ from stored_records import CONTEXT, TASK, fill_store, make_record
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
+
+TIMING = {"median_s": 1.0, "low_s": 1.0, "high_s": 1.0, "samples": 9, "ratio": 1.0, "ratio_low": 1.0, "ratio_high": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -105,3 +108,38 @@ def test_a_store_in_a_directory_that_cannot_be_written_can_be_read(path: Path, m
     with RecordStore.open(path, read_only=True) as store:
         assert len(store.records(TASK.key, CONTEXT)) == 3
         assert list(path.parent.iterdir()) == [path]
+
+
+INT_RANGE = {"name": "tile", "value": 1, "distribution": {"kind": "int_range", "low": 0, "high": 10**12}}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("trace", json.dumps({"sketch": "a", "decisions": [INT_RANGE]}), "1000000000001 values"),
+        ("trace", json.dumps({"sketch": "a", "decisions": [{"name": ["b"]}]}), "not a trace"),
+        ("trace", "[" * 100_000, "cannot be read"),
+        ("timing", '{"median_s": 1.0}', "not a timing"),
+        ("timing", json.dumps(TIMING | {"colour": 1}), "not a timing"),
+        ("timing", json.dumps(TIMING | {"ratio": -1.0}), "ratio is -1.0"),
+        ("timing", json.dumps(TIMING | {"median_s": float("nan")}), "median_s is nan"),
+        ("timing", json.dumps(TIMING | {"high_s": 0.0}), "high_s is 0.0"),
+        ("timing", json.dumps(TIMING | {"low_s": 9.0}), "ends before it begins"),
+        ("timing", json.dumps(TIMING | {"samples": "many"}), "samples is 'many'"),
+        ("timing", "[1, 2]", "not a timing"),
+        ("failure", "bad luck", "bad luck"),
+    ],
+)
+def test_a_record_that_no_tuning_run_can_have_written_is_one_error(
+    path: Path, column: str, value: str, message: str
+) -> None:
+    fill_store(path, 2)
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE records SET {column} = ? WHERE id = 2", [value])
+    with (
+        RecordStore.open(path) as store,
+        pytest.raises(UserError, match=r"record number 2 cannot be read .*another store") as caught,
+    ):
+        store.records(TASK.key, CONTEXT)
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 1000
