@@ -104,7 +104,8 @@ class TaskSearch:
         if not traces:
             self.exhausted = True
             return Round(None, errors)
-        self.strategy.release(traces[limit:])
+        waiting = {trace.key for trace in self.starts}
+        self.strategy.release(trace for trace in traces[limit:] if trace.key not in waiting)
         before = self.history.best_trace()
         records = yield from self._evaluated(traces[:limit], lookahead)
         self.exhausted = all(_internal_error(record) for record in records)
@@ -170,10 +171,12 @@ class TaskSearch:
     def _suggest(self, count: int, limit: int) -> Generator[Work, None, tuple[list[Trace], tuple[str, ...]]]:
         """Return up to ``count`` new traces, those that were given before the strategy's own, and internal errors.
 
+        Given traces beyond ``limit`` are returned and stay given: they are tried in a later round.
+
         Yields:
             Estimates of the strategy's first traces, where there is a model: of so many as ``limit`` candidates need.
         """
-        first, self.starts = list(self.starts[:count]), self.starts[count:]
+        first, self.starts = list(self.starts[:count]), self.starts[limit:]
         self.strategy.exclude(first)
         known = {*self.history.records, *(trace.key for trace in first)}
         first += [trace for trace in self.chosen if trace.key not in known]
