@@ -10,6 +10,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mlir_sched.compiler import CompileResult, CompilerPool
@@ -201,7 +202,7 @@ class _Code:
         """
         known: dict[tuple[str, str | None], CompileResult] = {}
         for task, records, scripts in groups:
-            results = [self.kept.untuned(task), *(self.kept.of(task, record.script) for record in records)]
+            results = [self.kept.untuned(task), *(self.kept.of(task, record.candidate_key) for record in records)]
             for script, result in zip((None, *scripts), results, strict=True):
                 if result is not None:
                     known[task.key, script] = result
@@ -341,11 +342,11 @@ def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Reco
     """
     found: list[tuple[Record, str]] = []
     for record in search.history.ranked():
-        if record.trace is not None and len(found) < finalists:
-            try:
+        if len(found) == finalists:
+            break
+        if record.trace is not None:
+            with suppress(IllegalTraceError):
                 found.append((record, search.space.script(record.trace, symbol)))
-            except IllegalTraceError:
-                continue
     return [record for record, _ in found], [script for _, script in found]
 
 

@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from mlir_sched.assembly.ptx import PtxError
 from mlir_sched.assembly.ptxas import AssemblyError
 from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.database.record import script_key
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.variant import BuiltVariant
@@ -171,7 +172,7 @@ class CompileAndRun:
             code = compiled[index]
             by_hash[code.binary_hash] = Outcome(run.timing, run.failure, code.binary_hash, verdict=run.verdict)
             if run.valid is not None:
-                self._kept.keep(task, scripts[index], code, run.valid.ratio)
+                self._kept.keep(task, script_key(scripts[index]), code, run.valid.ratio)
         for index in sorted(programs):
             yield index, by_hash[compiled[index].binary_hash]
 

@@ -14,7 +14,7 @@ FINALISTS = 3
 @dataclass(frozen=True)
 class _Candidate:
     ratio: float
-    script: str
+    key: str
     result: CompileResult
 
 
@@ -32,16 +32,16 @@ class KeptCode:
         """Keep the untuned code of a task."""
         self._untuned[task.key] = result
 
-    def keep(self, task: Task, script: str, result: CompileResult, ratio: float) -> None:
+    def keep(self, task: Task, key: str, result: CompileResult, ratio: float) -> None:
         """Keep the code of a script if the script is among the fastest of its task, in place of the slowest of these.
 
         Args:
             task: The task.
-            script: The script.
+            key: The script's key in the record store.
             result: Its compiled code.
             ratio: How many times as fast as the untuned code it is.
         """
-        best = [*self._best.get(task.key, ()), _Candidate(ratio, script, result)]
+        best = [*self._best.get(task.key, ()), _Candidate(ratio, key, result)]
         best.sort(key=lambda candidate: -candidate.ratio)
         self._best[task.key] = best[:FINALISTS]
 
@@ -49,7 +49,7 @@ class KeptCode:
         """Return the untuned code of a task; None if it was not kept."""
         return self._untuned.get(task.key)
 
-    def of(self, task: Task, script: str) -> CompileResult | None:
-        """Return the code of a task with a script, as the search compiled it; None if it was not kept."""
-        found = (candidate.result for candidate in self._best.get(task.key, ()) if candidate.script == script)
+    def of(self, task: Task, key: str) -> CompileResult | None:
+        """Return the code of a task with the script of a key, as the search compiled it; None if it was not kept."""
+        found = (candidate.result for candidate in self._best.get(task.key, ()) if candidate.key == key)
         return next(found, None)

@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from mlir_sched.database.record import Record
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import seconds_against
 
 
 @dataclass
 class TaskHistory:
-    """What a run knows of the candidates of one task.
+    """What a run knows of the candidates of one task; every question is answered without a look at all of them.
 
     Attributes:
         untuned: Timing of the untuned code.
-        records: Every record seen by this run, by the key of its trace, in order.
+        records: Every record seen by this run, by the key of its trace, in order; without the text of its script,
+            which its trace produces.
         best_s: Best time after each round, on the scale of the untuned timing; None while no candidate was valid.
         trials: Candidates tried up to the end of each round.
+        binaries: Outcomes by the hash of the compiled code.
     """
 
     untuned: Timing
     records: dict[str, Record] = field(default_factory=dict)
     best_s: list[float | None] = field(default_factory=list)
     trials: list[int] = field(default_factory=list)
+    binaries: dict[str, Outcome] = field(default_factory=dict)
+    _valid: list[Record] = field(default_factory=list)  # fastest first
+    _failed: Counter[str] = field(default_factory=Counter)
+
+    def learn(self, records: Iterable[Record]) -> None:
+        """Add records; a later record of a trace takes the place of an earlier one. Records without a trace are not."""
+        for record in records:
+            if record.trace is not None:
+                self._learn(record.trace.key, replace(record, script=""))
+
+    def _learn(self, key: str, record: Record) -> None:
+        if key in self.records:
+            self._forget(self.records[key])
+        self.records[key] = record
+        outcome = record.outcome
+        if outcome.binary_hash:
+            self.binaries[outcome.binary_hash] = outcome
+        if outcome.valid is not None:
+            insort(self._valid, record, key=_rank)
+        if outcome.failure is not None:
+            self._failed[outcome.failure.kind.value] += 1
+
+    def _forget(self, record: Record) -> None:
+        if record.outcome.valid is not None:
+            self._valid.remove(record)
+        if record.outcome.failure is not None:
+            self._failed[record.outcome.failure.kind.value] -= 1
 
     @property
     def tried(self) -> int:
@@ -49,26 +79,23 @@ class TaskHistory:
 
     def best_trace(self) -> Trace | None:
         """Return the trace of the fastest valid candidate; None when no candidate is faster than the untuned code."""
-        best = next(iter(self.ranked()), None)
-        if best is None or best.outcome.valid is None or best.outcome.valid.ratio <= 1.0:
-            return None
-        return best.trace
+        return self._valid[0].trace if self._valid and _ratio(self._valid[0]) > 1.0 else None
 
-    def ranked(self) -> list[Record]:
-        """Return the valid records, fastest first; of several that compile to the same program only the fastest."""
-        valid = [r for r in self.records.values() if r.outcome.valid is not None]
-        valid.sort(key=lambda r: (-r.outcome.valid.ratio if r.outcome.valid else 0.0, r.candidate_key))
-        distinct = {r.outcome.binary_hash or r.candidate_key: r for r in reversed(valid)}
-        return [r for r in valid if distinct[r.outcome.binary_hash or r.candidate_key] is r]
+    def ranked(self) -> Iterator[Record]:
+        """Yield the valid records, fastest first; of several that compile to the same program only the fastest."""
+        seen = set[str]()
+        for record in self._valid:
+            program = record.outcome.binary_hash or record.candidate_key
+            if program not in seen:
+                seen.add(program)
+                yield record
 
     def best_seconds(self) -> float | None:
         """Return the time of the best candidate so far, at most the untuned time; None while no candidate is valid.
 
         The time is on the scale of the untuned timing.
         """
-        times = [seconds_against(r.outcome.valid, self.untuned) for r in self.records.values()]
-        valid = [seconds for seconds in times if seconds is not None]
-        return min(*valid, self.untuned.median_s) if valid else None
+        return self.untuned.median_s / max(1.0, _ratio(self._valid[0])) if self._valid else None
 
     def seconds_per_call(self) -> float:
         """Return the seconds that a call takes with the best candidate so far, or else without any."""
@@ -85,5 +112,13 @@ class TaskHistory:
 
     def failures(self) -> Counter[str]:
         """Return how many candidates failed, by class."""
-        failures = (r.outcome.failure for r in self.records.values())
-        return Counter(failure.kind.value for failure in failures if failure is not None)
+        return +self._failed
+
+
+def _ratio(record: Record) -> float:
+    assert record.outcome.valid is not None
+    return record.outcome.valid.ratio
+
+
+def _rank(record: Record) -> tuple[float, str]:
+    return -_ratio(record), record.candidate_key

@@ -49,7 +49,7 @@ class TaskSearch:
         chosen: Traces that the strategy suggested for the next round, ahead of that round.
         drawn: Traces per candidate of the first round, which are the best of them by the estimates of a model.
         exhausted: Whether the strategy has nothing left, or all candidates of the last round met internal errors.
-        handed_out: The work of this process.
+        handed_out: The work of this process that is not done, one at most.
     """
 
     task: Task
@@ -62,6 +62,7 @@ class TaskSearch:
     drawn: int = 1
     exhausted: bool = False
     handed_out: list[CandidateWork] = field(default_factory=list)
+    _measured: int = 0
 
     def warm_start(self) -> None:
         """Learn from the records of earlier runs; the candidates of these records are not measured again.
@@ -140,7 +141,7 @@ class TaskSearch:
     @property
     def measured(self) -> int:
         """Candidates evaluated by this process, not found in the store."""
-        return sum(len(work.records) for work in self.handed_out)
+        return self._measured + sum(len(work.records) for work in self.handed_out)
 
     def progress(self, unknown: int = 0) -> TaskProgress:
         """Return what a task scheduler needs to know.
@@ -178,8 +179,8 @@ class TaskSearch:
         """
         first, self.starts = list(self.starts[:count]), self.starts[limit:]
         self.strategy.exclude(first)
-        known = {*self.history.records, *(trace.key for trace in first)}
-        first += [trace for trace in self.chosen if trace.key not in known]
+        given = {trace.key for trace in first}
+        first += [t for t in self.chosen if t.key not in self.history.records and t.key not in given]
         self.chosen = ()
         wanted = max(0, count - len(first))
         if not self._estimates:
@@ -204,15 +205,13 @@ class TaskSearch:
         found = {c.key: record for c in candidates if (record := self.stored.find(c)) is not None}
         new = [candidate for candidate in candidates if candidate.key not in found]
         if new:
-            seen = (record.outcome for record in self.history.records.values())
-            binaries = {outcome.binary_hash: outcome for outcome in seen if outcome.binary_hash}
-            work = CandidateWork(self.task, new, binaries, self.stored, self.history.rounds, lookahead)
-            self.handed_out.append(work)
+            work = CandidateWork(self.task, new, self.history.binaries, self.stored, self.history.rounds, lookahead)
+            self.handed_out = [work]
             yield work
+            self.handed_out, self._measured = [], self._measured + len(work.records)
             found |= {record.candidate_key: record for record in work.records}
         lookahead.settle()
-        # A script that is compiled later has to be one that was made here, and not a text from the store.
-        records = [replace(found[c.key], trace=c.trace, script=c.script) for c in candidates]
+        records = [replace(found[c.key], trace=c.trace) for c in candidates]
         self._learn(records)
         return records
 
@@ -229,7 +228,7 @@ class TaskSearch:
     def _learn(self, records: Sequence[Record]) -> None:
         learned = [(record.trace, record) for record in records if record.trace is not None]
         untuned = self.history.untuned
-        self.history.records |= {trace.key: record for trace, record in learned}
+        self.history.learn(records)
         self.strategy.observe([_observation(trace, record.outcome, untuned) for trace, record in learned])
 
 

@@ -160,7 +160,7 @@ def test_what_the_search_compiled_is_not_compiled_again(traces: list[Trace], mon
     )
     replace_processes(monkeypatch, sessions)
     records = [record(trace, SPACE.script(trace)) for trace in traces]
-    kept.keep(task, records[1].script, CompileResult(b"", None, "", 0.1, "kept code"), 2.0)
+    kept.keep(task, records[1].candidate_key, CompileResult(b"", None, "", 0.1, "kept code"), 2.0)
     found = choose_finalists([cast("TaskSearch", Searched(task, SPACE, records))], OPTIONS, kept=kept)
     (winner,) = found.winners.values()
     assert (winner.trace, winner.code) == (traces[1], "kept code")

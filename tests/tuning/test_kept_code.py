@@ -11,6 +11,7 @@ from emission_cases import DISPATCH
 from replayed_run import task_of
 
 from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.database.record import script_key
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -57,7 +58,7 @@ def test_the_search_keeps_what_a_script_with_another_annotation_compiles_to(tmp_
         compiled = dict(pool.compile(matmul.source, [None, space.script(trace, "tuned_0_matmul")], matmul.constants))
     untuned, in_library = compiled[0], compiled[1]
     assert outcome.timing is not None, outcome.failure
-    found, plain = kept.of(matmul, script), kept.untuned(matmul)
+    found, plain = kept.of(matmul, script_key(script)), kept.untuned(matmul)
     assert found is not None
     assert plain is not None
     assert (found.code, found.binary_hash) == (in_library.code, in_library.binary_hash)
