@@ -42,6 +42,7 @@ def of_all(verdicts: Iterable[Verdict]) -> Verdict:
         return Verdict.WRONG
     return Verdict.RIGHT if found == {Verdict.RIGHT} else Verdict.NOT_CHECKED
 
+
 LARGEST = sys.float_info.max
 """The largest number that is finite."""
 

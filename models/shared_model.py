@@ -15,16 +15,18 @@ class SharedCostModel:
 
     Args:
         model: The model to fit on the rows of all tasks; fitted already where a run starts from an earlier model.
-        max_rows: Most rows to learn from; beyond this number each task keeps its fastest rows, in proportion to its
-            number of rows. 2000 rows keep a refit below half a second on one core.
+        max_rows: Most rows to learn from; beyond this number each task has a share in proportion to its number of
+            candidates. Source: judged by the time of a refit, which comes once per round; 4000 rows of 84 features take
+            one second of one core.
 
     Source: one shared model with a group per workload, refitted from scratch after each round, is MetaSchedule's
     design (TVM ``xgb_model.py``); the limit on rows is ours.
     """
 
-    def __init__(self, model: CostModel, *, max_rows: int = 2000) -> None:
+    def __init__(self, model: CostModel, *, max_rows: int = 4000) -> None:
         self._model = model
-        self._max_rows = max_rows
+        self.max_rows = max_rows
+        self._candidates: list[int] = []
         self._features: list[FloatArray] = []
         self._throughput: list[NDArray[np.float64]] = []
         self._stale = False
@@ -33,15 +35,23 @@ class SharedCostModel:
         """Return the index of a new task without rows."""
         self._features.append(np.empty((0, 0), dtype=np.float32))
         self._throughput.append(np.empty(0))
+        self._candidates.append(0)
         return len(self._features) - 1
 
-    def update(self, task: int, features: FloatArray, seconds: NDArray[np.float64]) -> None:
-        """Replace the rows of a task.
+    def update(
+        self, task: int, features: FloatArray, seconds: NDArray[np.float64], candidates: int | None = None
+    ) -> None:
+        """Replace the rows of a task, of which the model takes the first where all tasks together have too many.
+
+        Rows that are chosen by their times teach nothing of what is slow or fails: the order of the rows must have
+        nothing to do with their times.
 
         Args:
             task: An index from ``add_task``.
             features: ``[n_rows, n_features]``; all tasks have the same features.
             seconds: ``[n_rows]`` seconds per call, lower is better; infinite for a failure.
+            candidates: Measured candidates of the task, by default as many as rows; a task with more than ``max_rows``
+                need not give all of their rows.
 
         Raises:
             ValueError: The arrays do not fit together, or a time is not positive.
@@ -51,19 +61,19 @@ class SharedCostModel:
         best = float(seconds.min(initial=np.inf))
         self._features[task] = features
         self._throughput[task] = best / seconds if np.isfinite(best) else np.zeros(len(seconds))
+        self._candidates[task] = len(seconds) if candidates is None else candidates
         self._stale = True
 
     def refresh(self) -> bool:
         """Refit the model if rows changed since the last refit; return whether the model can predict."""
         if self._stale:
             self._stale = False
-            rows = [self._rows_to_keep(task) for task in range(len(self._features))]
-            used = [task for task, kept in enumerate(rows) if len(kept)]
-            if used:
+            shares = {task: share for task in range(len(self._features)) if (share := self._share(task))}
+            if shares:
                 self._model.fit(
-                    np.concatenate([self._features[task][rows[task]] for task in used]),
-                    np.concatenate([self._throughput[task][rows[task]] for task in used]),
-                    np.concatenate([np.full(len(rows[task]), task, dtype=np.int64) for task in used]),
+                    np.concatenate([self._features[task][:share] for task, share in shares.items()]),
+                    np.concatenate([self._throughput[task][:share] for task, share in shares.items()]),
+                    np.concatenate([np.full(share, task, dtype=np.int64) for task, share in shares.items()]),
                 )
         return self._model.fitted
 
@@ -96,9 +106,7 @@ class SharedCostModel:
         """Whether the model can predict."""
         return self._model.fitted
 
-    def _rows_to_keep(self, task: int) -> NDArray[np.int64]:
-        """Return the indices of a task's rows to learn from, ascending: all, or the fastest if tasks have too many."""
-        throughput = self._throughput[task]
-        total = sum(map(len, self._throughput))
-        share = len(throughput) if total <= self._max_rows else len(throughput) * self._max_rows // total
-        return np.sort(np.argsort(-throughput, kind="stable")[:share])
+    def _share(self, task: int) -> int:
+        """Return how many of a task's rows the model learns from: all, or its share if tasks have too many."""
+        total, own = sum(self._candidates), self._candidates[task]
+        return min(len(self._throughput[task]), own if total <= self.max_rows else own * self.max_rows // total)

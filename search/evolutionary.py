@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from mlir_sched.search.diversity import spread_out
 from mlir_sched.search.mutators import MUTATION_WEIGHTS, mutate_trace
 from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
 from mlir_sched.trace import Trace
+
+JUDGED = 256
+"""Most candidates of one round on which the model is judged: they are compared in pairs."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class EvolutionarySearch(SearchStrategy):
         self._model = model
         self._task = model.add_task()
         self._options = options or EvolutionaryOptions()
-        self._rows: dict[str, NDArray[np.float32]] = {}
+        self._rows: dict[str, NDArray[np.float32]] = {}  # of the candidates that the model may learn from
         self._rank_accuracy: list[float] = []
 
     @property
@@ -114,17 +118,22 @@ class EvolutionarySearch(SearchStrategy):
         return tuple(self._rank_accuracy)
 
     def observe(self, observations: Sequence[Observation]) -> None:
-        """Learn the results of candidates; the next ``suggest`` refits the model."""
-        fresh = [o for o in observations if o.trace.key not in self._rows]
-        if fresh:
-            rows = self._space.features([o.trace for o in fresh])
-            self._rows |= {o.trace.key: row for o, row in zip(fresh, rows, strict=True)}
-            self._judge_model(rows, fresh)
+        """Learn the results of candidates; the next ``suggest`` refits the model.
+
+        Where there are more candidates than the model takes rows, it learns from those with the smallest keys. Keys are
+        digests of the decisions, so that these are a random sample, failures among them, which does not depend on the
+        order of arrival.
+        """
+        fresh = {o.trace.key: o for o in observations if o.trace.key not in self._observed}
+        self._judge_model(list(fresh.values())[:JUDGED])
         super().observe(observations)
-        if self._observed:
-            keys = sorted(self._observed)  # the order of arrival must not matter
+        keys = sorted({*self._rows, *fresh})[: self._model.max_rows]
+        added = [key for key in keys if key not in self._rows]
+        rows = dict(zip(added, self._space.features([fresh[key].trace for key in added]), strict=True))
+        self._rows = {key: rows[key] if key in rows else self._rows[key] for key in keys}
+        if keys:
             seconds = np.array([self._observed[key].seconds or np.inf for key in keys])
-            self._model.update(self._task, np.stack([self._rows[key] for key in keys]), seconds)
+            self._model.update(self._task, np.stack(list(self._rows.values())), seconds, len(self._observed))
 
     def _propose(self, count: int) -> list[Trace]:
         options = self._options
@@ -154,9 +163,9 @@ class EvolutionarySearch(SearchStrategy):
 
     def _first_generation(self) -> list[Trace]:
         size = self._options.population
-        valid = [(o.seconds, key, o.trace) for key, o in self._observed.items() if o.proven and o.seconds is not None]
-        best = [trace for *_, trace in sorted(valid, key=lambda entry: entry[:2])]
-        best = best[: int(size * self._options.measured_share)]
+        valid = ((o.seconds, key, o.trace) for key, o in self._observed.items() if o.proven and o.seconds is not None)
+        fastest = nsmallest(int(size * self._options.measured_share), valid, key=lambda entry: entry[:2])
+        best = [trace for *_, trace in fastest]
         return best + self._sample_unseen(size - len(best), (None,), [trace.key for trace in best])
 
     def _next_generation(self, parents: list[Trace], scores: NDArray[np.float64]) -> list[Trace]:
@@ -191,7 +200,8 @@ class EvolutionarySearch(SearchStrategy):
             return pool
         return [pool[index] for index in spread_out(self._space.features(pool), count)]
 
-    def _judge_model(self, rows: NDArray[np.float32], results: Sequence[Observation]) -> None:
+    def _judge_model(self, results: Sequence[Observation]) -> None:
         if self._model.fitted and len(results) > 1:
             throughput = np.array([1.0 / o.seconds if o.seconds else 0.0 for o in results])
+            rows = self._space.features([o.trace for o in results])
             self._rank_accuracy.append(pair_accuracy(self._model.predict(rows), throughput))

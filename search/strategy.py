@@ -128,13 +128,13 @@ class SearchStrategy(ABC):
             sketches: Sketches to draw from; None lets the space choose.
             taken: Keys of further traces not to return.
         """
-        taken_keys = {*taken, *self._seen}
+        taken_keys = {key for key in taken if key not in self._seen}
         traces: list[Trace] = []
-        for attempt in range(64 + 8 * count + 4 * len(taken_keys)):
+        for attempt in range(64 + 8 * count + 4 * (len(taken_keys) + len(self._seen))):
             if len(traces) == count:
                 break
             trace = self._try_sample(sketches[attempt % len(sketches)])
-            if trace is not None and trace.key not in taken_keys:
+            if trace is not None and trace.key not in taken_keys and trace.key not in self._seen:
                 taken_keys.add(trace.key)
                 traces.append(trace)
         return traces

@@ -165,14 +165,16 @@ def test_the_model_is_refitted_only_when_rows_changed() -> None:
     assert len(model.seen[0]) == 3
 
 
-def test_too_many_rows_leave_the_fastest_of_every_task() -> None:
+def test_too_many_rows_leave_the_first_of_every_task_whatever_their_times() -> None:
     model = Spy()
     shared = SharedCostModel(model, max_rows=100)
-    for task in (shared.add_task(), shared.add_task()):
-        shared.update(task, np.zeros((100, 3), dtype=np.float32), np.arange(1.0, 101.0))
+    seconds = np.random.default_rng(0).permutation(np.arange(1.0, 151.0))
+    first, second = shared.add_task(), shared.add_task()
+    shared.update(first, np.zeros((100, 3), dtype=np.float32), seconds[:100], candidates=150)
+    shared.update(second, np.zeros((50, 3), dtype=np.float32), seconds[:50])
     shared.refresh()
-    assert np.bincount(model.seen[2]).tolist() == [50, 50]
-    assert model.seen[1].min() == pytest.approx(1 / 50)
+    assert np.bincount(model.seen[2]).tolist() == [75, 25]
+    assert model.seen[1][:75] == pytest.approx(seconds[:100].min() / seconds[:75])
 
 
 def test_times_that_are_not_positive_are_refused() -> None:

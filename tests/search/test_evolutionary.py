@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mlir_sched.models import RandomModel, SharedCostModel, XGBoostModel
+from mlir_sched.models.cost_model import FloatArray, IntArray
 from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, Observation, RandomSearch
 from mlir_sched.search.conformance import SPACE, run_search
 from mlir_sched.search.diversity import spread_out
@@ -120,3 +121,30 @@ def test_spread_out_rows_are_distinct_and_include_the_extremes() -> None:
     assert spread_out(features, 3) == [0, 2, 3]
     assert sorted(spread_out(features, 5)) == [0, 1, 2, 3, 4]
     assert sorted(spread_out(np.zeros((4, 2), dtype=np.float32), 4)) == [0, 1, 2, 3]
+
+
+class RowCount(RandomModel):
+    """Counts the rows that it is fitted to, and those of failures among them."""
+
+    def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
+        self.rows, self.failed = len(features), int((throughput == 0.0).sum())
+        self.slow = int((throughput < 0.1).sum())
+        super().fit(features, throughput, groups)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_model_with_room_for_few_rows_learns_from_failures_and_slow_candidates_in_proportion(order: int) -> None:
+    space, model = SyntheticMatmulSpace(512, 384, 640), RowCount()
+    search = EvolutionarySearch(space, np.random.default_rng(0), SharedCostModel(model, max_rows=100))
+    traces = RandomSearch(space, np.random.default_rng(1)).suggest(400)
+    fails = {trace.key for trace in traces if int(trace.key[-1], 16) < 4}
+    results = [Observation(trace, None if trace.key in fails else space.seconds(trace)) for trace in traces][::order]
+    for start in range(0, 400, 40):
+        search.observe(results[start : start + 40])
+    search.suggest(1)
+    failed = sum(result.seconds is None for result in results)
+    times = [result.seconds for result in results if result.seconds]
+    slow = failed + sum(seconds > 10 * min(times) for seconds in times)
+    assert model.rows == 100
+    assert model.failed == pytest.approx(failed / 4, abs=10)
+    assert model.slow == pytest.approx(slow / 4, abs=10)
