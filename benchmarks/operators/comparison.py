@@ -28,7 +28,7 @@ from mlir_sched.runner.element_types import Array, dtype_of
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.worker.comparison import compare
-from mlir_sched.runner.worker.references import constant_outputs, why_unverifiable
+from mlir_sched.runner.worker.references import telling, why_unverifiable
 from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device
 from mlir_sched.tuning.options import TuneOptions
 
@@ -131,7 +131,7 @@ class Comparison:
         reference = self._prepare(IREE_PEERS[IREE], stack, inputs, built, None, loaded(own))
         assert reference is not None
         found = [[reference]]
-        if reason := why_unverifiable(found, constant_outputs(built.entry.outputs[:1], [check_of(built)], found)):
+        if reason := why_unverifiable(found, telling(built.entry.outputs[:1], [check_of(built)], found).constant):
             self._notes.append(f"the numbers cannot be checked: {reason}")
         if self._setting.plain_caller:
             self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, loaded(own))
