@@ -16,10 +16,18 @@ Function: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]
 
 
 class View:
-    """A buffer view."""
+    """A buffer view.
+
+    Attributes:
+        memory: Its elements.
+        behind: One element behind the end of them, in the same memory.
+    """
 
     def __init__(self, memory: Array) -> None:
-        self.memory = memory
+        whole = np.zeros(memory.size + 1, memory.dtype)
+        self.memory = whole[:-1].reshape(memory.shape)
+        self.memory[...] = memory
+        self.behind = whole[-1:]
 
     @property
     def byte_length(self) -> int:
@@ -61,6 +69,13 @@ class ArrayDevice:
         """Fill a buffer."""
         word = f"u{dtype_of(spec).itemsize}"
         view.memory.view(word)[...] = array.view(word)
+
+    def mend_guard(self, view: View, spec: TensorSpec) -> int:
+        """Return how many bytes behind the elements are not 0, and make them 0 again."""
+        del spec
+        changed = int(np.count_nonzero(view.behind.view(np.uint8)))
+        view.behind[...] = 0
+        return changed
 
     def load(self, program: Program) -> Any:
         """Return a program that can be called."""

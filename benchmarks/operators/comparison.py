@@ -131,7 +131,8 @@ class Comparison:
         reference = self._prepare(IREE_PEERS[IREE], stack, inputs, built, None, loaded(own))
         assert reference is not None
         found = [[reference]]
-        if reason := why_unverifiable(found, telling(built.entry.outputs[:1], [check_of(built)], found).constant):
+        told = telling(built.entry.outputs[:1], [check_of(built)], found)
+        if reason := why_unverifiable(found, told.constant):
             self._notes.append(f"the numbers cannot be checked: {reason}")
         if self._setting.plain_caller:
             self._prepare(IREE_PEERS[PLAIN], stack, inputs, built, reference, loaded(own))

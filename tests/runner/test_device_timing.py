@@ -35,7 +35,7 @@ from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.protocol import DeviceSetup
 from mlir_sched.runner.worker.comparison import poison_bits
-from mlir_sched.runner.worker.device import RemoteDevice
+from mlir_sched.runner.worker.device import LocalDevice, RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of
 
 pytestmark = pytest.mark.alone
@@ -175,22 +175,25 @@ def test_noise_is_refused(runner: Runner) -> None:
         runner.noise(0.1)
 
 
+@pytest.mark.parametrize("driver", ["local-sync", "vulkan"])
 @pytest.mark.parametrize("element_type", sorted(DTYPES))
-def test_device_memory_holds_what_is_written(element_type: str) -> None:
-    require_vulkan()
-    script = "import sys; from test_device_timing import write_and_read; write_and_read(sys.argv[1])"
+def test_device_memory_holds_what_is_written(element_type: str, driver: str) -> None:
+    if driver == "vulkan":
+        require_vulkan()
+    script = "import sys; from test_device_timing import write_and_read; write_and_read(*sys.argv[1:])"
     here, environment = Path(__file__).parent, os.environ | {"PYTHONPATH": str(TESTS)}
-    command = [sys.executable, "-c", script, element_type]
+    command = [sys.executable, "-c", script, element_type, driver]
     subprocess.run(command, cwd=here, env=environment, check=True, timeout=60)
 
 
-def write_and_read(element_type: str) -> None:
+def write_and_read(element_type: str, driver: str) -> None:
     """Do so on a device; ends the process, which must not end with a device."""
     import iree.runtime as rt
 
     spec = TensorSpec((3, 5), element_type)
     first, second = (make_inputs((spec,), Check(InputKind.EXACT, seed))[0] for seed in (1, 2))
-    device = RemoteDevice(rt.VmInstance(), "vulkan")
+    kind = RemoteDevice if driver == "vulkan" else LocalDevice
+    device = kind(rt.VmInstance(), driver)
     view = device.buffer(first, spec)
     right = np.array_equal(device.read(view, spec), first)
     device.write(view, spec, second)
@@ -203,6 +206,14 @@ def write_and_read(element_type: str) -> None:
     values = make_inputs((larger,), Check(InputKind.EXACT, 3))[0]
     right &= np.array_equal(device.read(device.buffer(values, larger), larger), values)
     right &= bool((device.read(view, spec).view(poison_bits(spec).dtype) == poison_bits(spec)).all())
+    right &= device.mend_guard(view, spec) == 0
+    behind = TensorSpec((spec.elements + 2,), element_type)
+    device.write(view, behind, poison_bits(spec) + poison_bits(spec).dtype.type(1))
+    right &= device.mend_guard(view, spec) >= 2
+    right &= device.mend_guard(view, spec) == 0
+    scalar = TensorSpec((), element_type)
+    value = device.buffer(first[0, 0], scalar)
+    right &= bool(device.read(value, scalar) == first[0, 0]) and device.mend_guard(value, scalar) == 0
     os._exit(0 if right else 1)
 
 

@@ -175,6 +175,21 @@ def test_a_program_for_the_calling_thread_runs_there(compiled: Callable[[str], b
     assert failure_of(second).kind == FailureClass.WRONG_RESULT
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_element_written_behind_the_result_is_rejected(threads: int) -> None:
+    text = (SOURCES / "past_end.mlir").read_text()
+    right, past_end = (
+        Program(compile_str(source, extra_args=["--compile-from=flow"]), "task", (VECTOR,), (VECTOR,), True)
+        for source in (text.replace("constant 1001", "constant 1000"), text)
+    )
+    with Runner(replace(FAST, threads=threads)) as runner:
+        before, wrong, after = runner.check(right, [right, past_end, right], CHECKS)
+    assert before is after is None
+    assert wrong == Failure(
+        FailureClass.WRONG_RESULT, "exact inputs: 4 bytes behind the end of output 0 were overwritten"
+    )
+
+
 @pytest.mark.parametrize(("telling", "again"), [((0,), [0]), ((1,), [0, 1]), ((0, 1), [0, 1])])
 def test_what_is_checked_again_and_for_races_tells_wrong_results_from_right_ones(
     monkeypatch: pytest.MonkeyPatch, telling: tuple[int, ...], again: list[int]

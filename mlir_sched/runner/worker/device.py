@@ -15,6 +15,7 @@ from mlir_sched.compiler.chain import ENTRY
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
+from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 
 _ELEMENT_TYPES = {
@@ -35,6 +36,9 @@ _WRITTEN = int(rt.MemoryType.HOST_LOCAL) | int(rt.MemoryType.DEVICE_VISIBLE)
 _READ = _WRITTEN | int(rt.MemoryType.HOST_CACHED)
 """Memory that the host reads: without a cache, memory of CUDA is write-combined, and its reading takes far longer.
 Source: ``iree_hal_cuda_allocator_allocate_buffer`` of IREE's ``cuda_allocator.c``."""
+GUARD_BYTES = 1024
+"""Bytes behind the elements of every buffer that nobody may write: several vectors of any machine. Buffers of 128 KiB
+or more begin at the same offset in their pages as without (``client.ENVIRONMENT``)."""
 _LONGEST_PATTERN = 4
 """Bytes of the longest pattern that devices fill buffers with. Source: ``iree_hal_command_buffer_fill_buffer``."""
 
@@ -55,14 +59,33 @@ class Device(ABC):
         self._hal = rt.create_hal_module(instance, device)
 
     def buffer(self, array: Array, spec: TensorSpec) -> Any:
-        """Return a new device buffer view that holds ``array``."""
-        return self._device.allocator.allocate_buffer_copy(
-            memory_type=rt.MemoryType.DEVICE_LOCAL,
-            allowed_usage=self._usage,
-            device=self._device,
-            buffer=array.view(_word(spec)),
-            element_type=_ELEMENT_TYPES[spec.element_type],
-        )
+        """Return a new device buffer view that holds ``array``, with a guard of :data:`GUARD_BYTES` behind it.
+
+        The buffer is larger than its view. IREE's bindings for Python make no view that begins inside of a buffer, so
+        there is no guard in front of the elements.
+        """
+        size_bytes = spec.bytes + GUARD_BYTES
+        buffer = self._device.allocator.allocate_buffer(rt.MemoryType.DEVICE_LOCAL, self._usage, size_bytes)
+        view = rt.HalBufferView(buffer, spec.shape, _ELEMENT_TYPES[spec.element_type])
+        self.write(view, spec, array)
+        self._write_guard(view, spec, _guard(spec))
+        return view
+
+    def mend_guard(self, view: Any, spec: TensorSpec) -> int:
+        """Restore what lies behind the elements of a :meth:`buffer`, and return how many bytes of it were changed."""
+        expected = _guard(spec)
+        changed = int((self._read_guard(view, spec) != expected).sum())
+        if changed:
+            self._write_guard(view, spec, expected)
+        return changed
+
+    @abstractmethod
+    def _read_guard(self, view: Any, spec: TensorSpec) -> Array:
+        """Return the bytes behind the elements."""
+
+    @abstractmethod
+    def _write_guard(self, view: Any, spec: TensorSpec, guard: Array) -> None:
+        """Write the bytes behind the elements."""
 
     def read(self, view: Any, spec: TensorSpec, *, keep: bool = False) -> Array:
         """Return the elements of a buffer view, in its shape and element type.
@@ -138,6 +161,14 @@ class LocalDevice(Device):
     def _words(self, view: Any, spec: TensorSpec) -> Array:
         return np.asarray(view.map().asarray(spec.shape, _word(spec)))
 
+    def _read_guard(self, view: Any, spec: TensorSpec) -> Array:
+        whole = view.get_buffer().map().asarray((spec.bytes + GUARD_BYTES,), np.dtype(np.uint8))
+        guard: Array = np.asarray(whole)[spec.bytes :]
+        return guard
+
+    def _write_guard(self, view: Any, spec: TensorSpec, guard: Array) -> None:
+        self._read_guard(view, spec)[...] = guard
+
 
 @dataclass(frozen=True)
 class _Staging:
@@ -179,7 +210,7 @@ class RemoteDevice(Device):
         """Fill a buffer view: with a scalar on the device, with other arrays through a staging buffer."""
         words = array.view(_word(spec))
         if words.ndim == 0 and (pattern := _pattern(words)) is not None:
-            self._fill(view.get_buffer(), pattern)
+            self._fill(view.get_buffer(), pattern, spec.bytes)
             return
         staging = self._staging(spec.bytes, _WRITTEN)
         staging.words(spec)[...] = words
@@ -190,6 +221,16 @@ class RemoteDevice(Device):
         self._copy(view.get_buffer(), staging.buffer, spec.bytes)
         return staging.words(spec)
 
+    def _read_guard(self, view: Any, spec: TensorSpec) -> Array:
+        staging = self._staging(GUARD_BYTES, _READ)
+        self._copy(view.get_buffer(), staging.buffer, GUARD_BYTES, source_offset=spec.bytes)
+        return staging.words(_GUARD)
+
+    def _write_guard(self, view: Any, spec: TensorSpec, guard: Array) -> None:
+        staging = self._staging(GUARD_BYTES, _WRITTEN)
+        staging.words(_GUARD)[...] = guard
+        self._copy(staging.buffer, view.get_buffer(), GUARD_BYTES, target_offset=spec.bytes)
+
     def _staging(self, size_bytes: int, memory_type: int) -> _Staging:
         """Return a buffer of at least so many bytes in memory of a type; later calls use it again."""
         kept = self._stagings.get(memory_type)
@@ -199,16 +240,18 @@ class RemoteDevice(Device):
             kept = self._stagings[memory_type] = _Staging(buffer, buffer.map(), size_bytes)
         return kept
 
-    def _copy(self, source: Any, target: Any, size_bytes: int) -> None:
-        """Copy the first bytes of a buffer on the device's queue and wait for it."""
+    def _copy(
+        self, source: Any, target: Any, size_bytes: int, *, source_offset: int = 0, target_offset: int = 0
+    ) -> None:
+        """Copy bytes of a buffer on the device's queue and wait for it."""
         commands = rt.HalCommandBuffer(self._device)
-        commands.copy(source, target, length=size_bytes, end=True)
+        commands.copy(source, target, source_offset, target_offset, size_bytes, end=True)
         self._execute(commands)
 
-    def _fill(self, target: Any, pattern: Array) -> None:
-        """Fill a whole buffer on the device's queue and wait for it."""
+    def _fill(self, target: Any, pattern: Array, size_bytes: int) -> None:
+        """Fill the first bytes of a buffer on the device's queue and wait for it."""
         commands = rt.HalCommandBuffer(self._device)
-        commands.fill(target, pattern, end=True)
+        commands.fill(target, pattern, length=size_bytes, end=True)
         self._execute(commands)
 
     def _execute(self, commands: Any) -> None:
@@ -279,6 +322,15 @@ class LoadedProgram:
         if not spec.by_value:
             return results.get_as_object(index, rt.HalBufferView)
         return self._device.buffer(np.array(results.get_variant(index), dtype_of(spec)), spec)
+
+
+_GUARD = TensorSpec((GUARD_BYTES,), "i8")
+
+
+def _guard(spec: TensorSpec) -> Array:
+    """Return the bytes behind elements: poison, so that what is computed from them shows, too."""
+    poison = poison_bits(spec)
+    return np.full(GUARD_BYTES // poison.itemsize, poison).view(np.uint8)
 
 
 def _pattern(word: Array) -> Array | None:

@@ -99,6 +99,8 @@ class Workspace:
     A result beyond its tolerance is wrong, unless each element that is beyond is ill-conditioned: unless rounding of
     the inputs moves this very element of the baseline nearly as far (``conditioning.py``).
 
+    Nothing may be written behind the end of an input or a destination (``device.GUARD_BYTES``).
+
     Where the baseline is a whole program, candidates may change an input that the baseline overwrites or returns
     unchanged; such inputs are written anew before each check. IREE 3.13 computes in place on arguments that it should
     leave alone (iree-org/iree issue 16168).
@@ -179,7 +181,7 @@ class Workspace:
         """Run check ``index`` on a program and say what is wrong, or None."""
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
-        message, far = None, list[_Far]()
+        message, far = self._written_behind(index), list[_Far]()
         for position, elements in self._changed_inputs(index).items():
             message = message or f"input {position} was overwritten in {elements} elements"
             self._restore_input(index, position)
@@ -346,6 +348,19 @@ class Workspace:
             if not np.array_equal(found.view(word), array.view(word)):
                 changed[position] = int((found.view(word) != array.view(word)).sum())
         return changed
+
+    def _written_behind(self, index: int) -> str | None:
+        """Say what a program wrote behind the end of a buffer, or None; the guards are whole again then.
+
+        Buffers that whole programs return are IREE's own, and have no guard.
+        """
+        buffers, message = self._on_device, None
+        inputs = enumerate(zip(buffers.inputs[index], self._specs.inputs, strict=True))
+        outputs = enumerate(zip(buffers.destinations, self._specs.outputs, strict=False))
+        for what, position, (view, spec) in (*(("input", *i) for i in inputs), *(("output", *o) for o in outputs)):
+            if changed := buffers.device.mend_guard(view, spec):
+                message = message or f"{changed} bytes behind the end of {what} {position} were overwritten"
+        return message
 
     def _restore_input(self, index: int, position: int) -> None:
         buffers, array = self._on_device, self._cases[index].inputs[position]

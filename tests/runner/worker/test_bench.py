@@ -55,6 +55,10 @@ class ArrayDevice:
     def write(self, view: View, spec: TensorSpec, array: Any) -> None:
         view.view(np.uint32)[...] = array.view(np.uint32)
 
+    def mend_guard(self, view: View, spec: TensorSpec) -> int:
+        del view, spec
+        return 0
+
     def load(self, program: Program) -> CopyProgram:
         return CopyProgram(program.entry, self.calls)
 
