@@ -23,7 +23,8 @@ DONE, OUR_FAULT, USER_FAULT, INTERRUPTED = 0, 1, 2, 130
 DEBUG = "MLIR_SCHED_DEBUG"
 """Set to 1, this variable shows tracebacks on the terminal."""
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
-LOG = "mlir-sched-error.log"
+LOG_BEGIN, LOG_END = "mlir-sched-error-", ".log"
+"""Begin and end of the name of a log; the rest is random, as the folder may be shared with other users."""
 
 
 class Output:
@@ -113,8 +114,10 @@ def _write_log(error: BaseException, folder: Path | None) -> str:
         if place is None or not place.is_dir():
             continue
         try:
-            (place / LOG).write_text(text)
+            log, path = tempfile.mkstemp(LOG_END, LOG_BEGIN, place)
+            with os.fdopen(log, "w") as file:
+                file.write(text)
         except OSError:
             continue
-        return str(place / LOG)
+        return path
     return f"no file, because none can be written; set {DEBUG}=1 to see it"

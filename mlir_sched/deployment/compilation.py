@@ -16,7 +16,7 @@ from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
 from mlir_sched.text import changed_decisions
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
-from mlir_sched.tuned_folder.installation import replace_file
+from mlir_sched.tuned_folder.replaced_file import replace_file
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlir_sched.tuned_folder.folder import read_text, read_tuned_folder
-from mlir_sched.tuned_folder.installation import FLAGS, EmittedFiles, replace_file
+from mlir_sched.tuned_folder.installation import FLAGS, EmittedFiles
 from mlir_sched.tuned_folder.lock import open_folder
+from mlir_sched.tuned_folder.replaced_file import replace_file
 from mlir_sched.tuning.options import TuneOptions
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mlir_sched.tuned_folder.replaced_file import replace_file
+
 INTERNAL_ERRORS = "internal-errors.log"
 """Name of the file in the output folder."""
+HEADER = "# internal errors of mlir-sched tune; please report them\n"
+"""First line of the file, by which a later run knows the file as its own."""
 
 
 @dataclass
@@ -24,4 +28,4 @@ class ErrorLog:
         """Keep a text and write the file at once."""
         self._texts[text] = None
         if self.folder is not None:
-            (self.folder / INTERNAL_ERRORS).write_text("\n".join(self._texts))
+            replace_file(self.folder / INTERNAL_ERRORS, "\n".join((HEADER, *self._texts)).encode())

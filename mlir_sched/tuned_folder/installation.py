@@ -18,7 +18,6 @@ report of the earlier result is removed at first, so that no report is ever show
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +25,12 @@ from pathlib import Path
 from mlir_sched.attributes import EMISSION
 from mlir_sched.compiler.library_flags import library_flags, library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
+from mlir_sched.tuned_folder.replaced_file import left_temporaries, replace_file
 
 LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
 CURVE, REPORT = "curve.png", "report.html"
 _EMISSION = re.compile(rf'\b{re.escape(EMISSION)} = "([0-9a-f]+)"')
-_PASSING = ("library.*.mlir", ".library.*.mlir.new", ".library.mlir.new")
+_PASSING = "library.*.mlir"
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,8 @@ def install(folder: Path, files: EmittedFiles, summary: str) -> None:
         library.unlink()
     replace_file(folder / FLAGS, files.response(library).encode())
     replace_file(folder / SUMMARY, summary.encode())
-    for pattern in _PASSING:
-        for left in sorted(folder.glob(pattern)):
-            left.unlink()
+    for left in (*sorted(folder.glob(_PASSING)), *left_temporaries(folder)):
+        left.unlink()
 
 
 def _use_passing(folder: Path, files: EmittedFiles) -> None:
@@ -107,13 +106,3 @@ def _using_library(folder: Path) -> EmittedFiles | None:
     if library_in(flags) != folder / LIBRARY:
         return None
     return EmittedFiles((folder / LIBRARY).read_text(), without_library(flags))
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

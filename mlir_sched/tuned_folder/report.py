@@ -9,8 +9,9 @@ from pathlib import Path
 
 from mlir_sched.text import durations, failures, median, phases, seconds, speedup
 from mlir_sched.tuned_folder.ablation_section import ablation_section
-from mlir_sched.tuned_folder.installation import CURVE, REPORT, replace_file
+from mlir_sched.tuned_folder.installation import CURVE, REPORT
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
+from mlir_sched.tuned_folder.replaced_file import replace_file
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
 _STYLE = """
