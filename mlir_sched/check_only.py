@@ -40,6 +40,7 @@ from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuning.estimated_program import with_estimate
 from mlir_sched.tuning.estimating import CompileAndAssemble
 from mlir_sched.tuning.evaluator import Evaluators
+from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
@@ -82,7 +83,8 @@ def tune_without_device(
         ModelCompileError: IREE does not compile the program.
     """
     path, weights, start = require_program(model), parameter_files(parameters), time.monotonic()
-    with open_folder(Path(output), options.target) as folder:
+    claim = claim_of(path, weights, options, options.target, store=store, modules=modules)
+    with open_folder(Path(output), claim) as folder:
         progress(Progress("describing the target"))
         described = absent_target(options.target)
         device = modelled_device(described)
@@ -133,7 +135,7 @@ def tune_without_device(
                 versions={"mlir-sched": __version__, "iree-compiler": target.compiler},
                 emission=proven.files.emission,
             )
-            install(folder, proven.files, json.dumps(result.to_json(), indent=2) + "\n")
+            install(folder, claim, proven.files, json.dumps(result.to_json(), indent=2) + "\n")
             return result
 
 

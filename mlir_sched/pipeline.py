@@ -41,6 +41,7 @@ from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.evaluator import CompileAndRun, Evaluators
+from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.kept_code import KeptCode
@@ -87,14 +88,15 @@ def tune(
         no slower than the untuned one.
 
     Raises:
-        UserError: The input is at fault, or another run writes into the output folder; nothing that was measured is
-            lost.
+        UserError: The input is at fault, another run writes into the output folder, or the result would replace what is
+            not an earlier result of this model there; nothing that was measured is lost.
     """
     options = options or TuneOptions()
     path = require_program(model)
     weights = parameter_files(parameters)
     start = time.monotonic()
-    with nullcontext() if output is None else open_folder(Path(output), options.target) as folder:
+    claim = claim_of(path, weights, options, options.target.partition(":")[0], store=store, modules=modules)
+    with nullcontext() if output is None else open_folder(Path(output), claim) as folder:
         progress(Progress("detecting the target"))
         target = detect_target(options.target, options.threads)
         stage = first_stage(target, options)
@@ -160,8 +162,9 @@ def tune(
             decisions, ratio = result.program.decisions, result.program.tuned.ratio
             keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
             if folder is not None:
-                install(folder, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
-                write_report(folder, result, [Curve(s.task.name, s.history.ratios()) for s in best.searches])
+                install(folder, claim, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
+                curves = [Curve(search.task.name, search.history.ratios()) for search in best.searches]
+                write_report(folder, claim.source, result, curves)
             return result
 
 

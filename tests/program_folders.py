@@ -14,10 +14,13 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
+from mlir_sched.tuned_folder.manifest import Source
 
 SCRIPT = "tuned_0"
 """Symbol of the script."""
+CLAIM = Claim(Source("", "model.mlir", "llvm-cpu"))
 
 
 def tasks_under(model: Path, target: Target, variant: Variant) -> list[Task]:
@@ -54,4 +57,9 @@ def install_program(
         "dispatches": [{"name": task.name, "symbol": SCRIPT, "decisions": trace.values}],
     }
     folder.mkdir()
-    install(folder.resolve(), EmittedFiles(library, (*target.flags, *TASK_FLAGS, *variant.flags)), json.dumps(summary))
+    install(
+        folder.resolve(),
+        CLAIM,
+        EmittedFiles(library, (*target.flags, *TASK_FLAGS, *variant.flags)),
+        json.dumps(summary),
+    )

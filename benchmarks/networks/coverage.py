@@ -22,7 +22,7 @@ from benchmarks.operators.client import PeerError
 from mlir_sched import TuneOptions, tune
 from mlir_sched.errors import UserError
 from mlir_sched.text import median, speedup
-from mlir_sched.tuned_folder.error_log import INTERNAL_ERRORS
+from mlir_sched.tuned_folder.names import INTERNAL_ERRORS
 from mlir_sched.tuned_folder.result import TuneResult
 
 TUNED = "tuned"

@@ -140,6 +140,12 @@ def tune(
     fresh: Annotated[
         bool, typer.Option("--fresh/--resume", help="Ignore earlier runs, or continue where an earlier run ended.")
     ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Replace the result of another model, and edited or foreign files, in the folder."
+        ),
+    ] = False,
     strategy: Annotated[str, typer.Option(help="evolutionary or random.")] = "evolutionary",
     check_only: Annotated[
         bool,
@@ -164,7 +170,7 @@ def tune(
         options = TuneOptions(
             target=described_by(target, target_description),
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
-            fresh=fresh,
+            fresh=fresh, replace=replace,
         )  # fmt: skip
         run = run_check_only if check_only else run_tune
         code = run(model, output, options, store, module or (), parameters or (), out)

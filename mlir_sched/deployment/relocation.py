@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlir_sched.tuned_folder.folder import read_text, read_tuned_folder
-from mlir_sched.tuned_folder.installation import FLAGS, EmittedFiles
-from mlir_sched.tuned_folder.lock import open_folder
+from mlir_sched.tuned_folder.installation import EmittedFiles
+from mlir_sched.tuned_folder.lock import hold_folder
+from mlir_sched.tuned_folder.manifest import read_manifest, write_manifest
+from mlir_sched.tuned_folder.names import FLAGS
 from mlir_sched.tuned_folder.replaced_file import replace_file
-from mlir_sched.tuning.options import TuneOptions
 
 
 def relocate(tuned: str | Path) -> bool:
@@ -25,9 +26,17 @@ def relocate(tuned: str | Path) -> bool:
     library = folder.library_to_use()
     if library is None:
         return False
-    with open_folder(folder.path, str(folder.summary.get("target", TuneOptions.target))) as path:
-        own = EmittedFiles(folder.library, folder.flags).response(library)
-        changed = own != read_text(path / FLAGS)
+    with hold_folder(folder.path) as path:
+        flags = EmittedFiles(folder.library, folder.flags).response(library)
+        changed = flags != read_text(path / FLAGS)
         if changed:
-            replace_file(path / FLAGS, own.encode())
+            _replace_flags(path, flags.encode())
     return changed
+
+
+def _replace_flags(folder: Path, flags: bytes) -> None:
+    """Replace a folder's flags; they stay edited by hand, and so unknown to its manifest, where they were."""
+    manifest = read_manifest(folder)
+    if manifest is not None and manifest.knows(folder / FLAGS):
+        write_manifest(folder, manifest.expecting(FLAGS, flags))
+    replace_file(folder / FLAGS, flags)

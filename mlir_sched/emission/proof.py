@@ -20,7 +20,8 @@ from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
 from mlir_sched.trace import Trace
-from mlir_sched.tuned_folder.installation import FLAGS, LIBRARY, EmittedFiles, name_of_emission
+from mlir_sched.tuned_folder.installation import EmittedFiles, name_of_emission
+from mlir_sched.tuned_folder.names import FLAGS, LIBRARY
 from mlir_sched.tuned_folder.replaced_file import replace_file
 
 UNNAMED = "the program does not compile with the scripts together, and the compiler does not say which is at fault"

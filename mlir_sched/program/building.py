@@ -21,7 +21,7 @@ from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuned_folder.installation import LIBRARY
+from mlir_sched.tuned_folder.names import LIBRARY
 
 _FEWEST_CALLS_S = PROFILED_S / CALLS[0]
 """Seconds per call for which a profile makes its fewest calls."""

@@ -20,13 +20,13 @@ from mlir_sched.emission.final_measurement import (
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of
 from mlir_sched.outcome import Timing, Verdict, verdict_of
-from mlir_sched.parameters import parameter_files
+from mlir_sched.parameters import ParameterFile, parameter_files
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.whole_program import CompiledModel, without_failing_functions
 from mlir_sched.replaying.accepted_flags import require_own_flags
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED, ReplayedSequence, ReplayResult
-from mlir_sched.replaying.replayed_folder import write_replayed
+from mlir_sched.replaying.replayed_folder import require_output, write_replayed
 from mlir_sched.replaying.script_state import Judgement, ScriptState, judge
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
@@ -35,13 +35,16 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets import available_cpus, described_by, detect_target
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model, extract
+from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_each_trace, replace_sequence
+from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder, require_target, target_name
-from mlir_sched.tuned_folder.installation import LIBRARY
+from mlir_sched.tuned_folder.names import LIBRARY
 from mlir_sched.tuned_folder.summary_check import require_usable_fields
+from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
 
@@ -72,7 +75,8 @@ def replay(
         parameters: Files with the model's weights, each as ``scope=path``; by default those it was tuned with.
         target: The folder's target with a device, as for ``tune``; by default the target alone.
         target_description: A file that says more of the device, as for ``tune``.
-        output: Folder to write, if all numbers are right: a tuned folder with what follows from edited decisions.
+        output: Folder to write, if all numbers are right: a tuned folder with what follows from edited decisions. Not
+            the one that is replayed, nor one that holds the result of a search: their reports and figures stay.
         progress: Called before each step.
 
     Raises:
@@ -92,7 +96,9 @@ def replay(
             f"{folder.path}: tuned for {threads} threads, and this process may use {available_cpus()}; replay it where "
             "there are as many, or tune anew"
         )
-    here = detect_target(described_by(target or _target_name(folder, provenance), target_description), threads)
+    named = described_by(target or _target_name(folder, provenance), target_description)
+    here = detect_target(named, threads)
+    claim = None if output is None else _claim(Path(output), folder, Path(model), weights, named, modules)
     require_target(folder, here, provenance)
     require_own_flags(folder, here)
     progress(Progress("checking the decisions about the program"))
@@ -105,12 +111,32 @@ def replay(
     own = replace(here, cores=1) if local_sync else here
     run = _Replay(judged, provenance, Path(model), extracted, own, space, threads, local_sync, progress)
     result = run.run()
-    if output is not None and result.is_right:
+    if output is not None and claim is not None and result.is_right:
         measured = {"untuned": result.untuned, "tuned": result.program}
         timings = {name: timing for name, timing in measured.items() if timing is not None}
         scripts = {s.symbol: s.timing for s in result.sequences if s.timing is not None}
-        write_replayed(Path(output), folder, run.library(), here.name, timings, scripts)
+        write_replayed(Path(output), folder, run.library(), claim, timings, scripts)
     return result
+
+
+def _claim(
+    output: Path,
+    folder: TunedFolder,
+    model: Path,
+    parameters: Sequence[ParameterFile],
+    target: str,
+    modules: Sequence[TransformModule],
+) -> Claim:
+    """Return the claim on the folder to write.
+
+    Raises:
+        UserError: The model is missing, or something in the folder would be lost.
+    """
+    path, name = require_program(model), target.partition(":")[0]
+    claim = claim_of(path, parameters, TuneOptions(target=target), name, modules=modules)
+    claim = replace(claim, way_out="choose another folder with -o")
+    require_output(output, folder.path, claim)
+    return claim
 
 
 def _target_name(folder: TunedFolder, provenance: Mapping[str, Mapping[str, str]]) -> str:

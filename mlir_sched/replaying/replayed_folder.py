@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mlir_sched.errors import UserError
 from mlir_sched.library.library import program_decisions, provenance_of
 from mlir_sched.outcome import Timing
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script_reading import parse_each_trace
+from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import TunedFolder
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
 from mlir_sched.tuned_folder.lock import open_folder
+from mlir_sched.tuned_folder.names import REPORT
 from mlir_sched.tuned_folder.result import SUMMARY_VERSION
 
 _KEPT = ("model", "target", "threads", "parameters", "versions")
@@ -25,7 +29,7 @@ def write_replayed(
     path: Path,
     folder: TunedFolder,
     library: str,
-    target: str,
+    claim: Claim,
     program: Mapping[str, Timing],
     scripts: Mapping[str, Timing],
 ) -> None:
@@ -37,12 +41,12 @@ def write_replayed(
         path: The folder to write.
         folder: The folder that was replayed, with the flags to write.
         library: The library to write; empty for none.
-        target: Name of the target.
+        claim: What the folder is written for.
         program: Timings of the program, ``untuned`` and ``tuned``.
         scripts: Timings of the scripts that the program uses, by symbol.
 
     Raises:
-        UserError: The folder cannot be written, or holds results for another target.
+        UserError: The folder cannot be written, or something in it would be lost.
     """
     own, before = EmittedFiles(library, folder.flags), folder.summary.get("program", {})
     decisions = {decision.name: decision.value for decision in (program_decisions(library) if library else ())}
@@ -57,8 +61,27 @@ def write_replayed(
         },
         "dispatches": _dispatches(library, scripts),
     }
-    with open_folder(path, target) as place:
-        install(place, own, json.dumps(summary, indent=2) + "\n")
+    with open_folder(path, claim) as place:
+        install(place, claim, own, json.dumps(summary, indent=2) + "\n")
+
+
+def require_output(path: Path, replayed: Path, claim: Claim) -> None:
+    """Refuse to write a replayed folder where a result of a search would lose its report and its figures.
+
+    Args:
+        path: The folder to write.
+        replayed: The folder that is replayed.
+        claim: What the folder is written for.
+
+    Raises:
+        UserError: The folder is the one that is replayed, holds the result of a search, or has files that are not
+            known to be ours.
+    """
+    if path.exists() and path.samefile(replayed):
+        raise UserError(f"{path} is the folder that is replayed, which stays as it is; choose another folder with -o")
+    claim.require(path)
+    if os.path.lexists(path / REPORT):
+        raise UserError(f"{path} holds the result of a search with its report; choose another folder with -o")
 
 
 def _dispatches(library: str, scripts: Mapping[str, Timing]) -> list[dict[str, Any]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mlir_sched.tuned_folder.names import INTERNAL_ERRORS
 from mlir_sched.tuned_folder.replaced_file import replace_file
 
-INTERNAL_ERRORS = "internal-errors.log"
-"""Name of the file in the output folder."""
 HEADER = "# internal errors of mlir-sched tune; please report them\n"
 """First line of the file, by which a later run knows the file as its own."""
 
@@ -29,3 +28,8 @@ class ErrorLog:
         self._texts[text] = None
         if self.folder is not None:
             replace_file(self.folder / INTERNAL_ERRORS, "\n".join((HEADER, *self._texts)).encode())
+
+
+def is_error_log(path: Path) -> bool:
+    """Say whether a file is the log of an earlier run."""
+    return path.is_file() and path.read_bytes().startswith(HEADER.encode())

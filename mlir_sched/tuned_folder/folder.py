@@ -13,7 +13,8 @@ from mlir_sched.compiler.response_file import read_response_file
 from mlir_sched.errors import UserError
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
-from mlir_sched.tuned_folder.installation import LIBRARY, SUMMARY, emission_of
+from mlir_sched.tuned_folder.installation import emission_of
+from mlir_sched.tuned_folder.names import LIBRARY, SUMMARY
 
 
 @dataclass(frozen=True)
@@ -128,21 +129,6 @@ def require_target(folder: TunedFolder, target: Target, sequences: Mapping[str, 
                 f"{folder.path / 'flags.txt'} has {found} where the target {target.name} of this machine needs {flag}: "
                 "the folder is for another target; tune again for this one"
             )
-
-
-def refuse_other_target(path: Path, target: str) -> None:
-    """Refuse to write results for a target into a folder that holds results for another target.
-
-    Raises:
-        UserError: The folder holds results for another target.
-    """
-    try:
-        summary = json.loads((path / SUMMARY).read_text())
-    except (OSError, ValueError):
-        return
-    held = summary.get("target", target) if isinstance(summary, dict) else target
-    if held != target:
-        raise UserError(f"{path} holds results for the target {held}, not {target}; choose another folder with -o")
 
 
 def read_text(path: Path) -> str:

@@ -12,7 +12,8 @@ usual names::
     summary.json              new      names its library by the emission; a reader ignores one that names another
 
 When the new result has no library, the earlier library is first moved out of ``library.mlir`` in the same way. The
-report of the earlier result is removed at first, so that no report is ever shown beside another result.
+report of the earlier result is removed at first, so that no report is ever shown beside another result. The folder's
+manifest knows every content before it is written (``own_files.py``).
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from pathlib import Path
 from mlir_sched.attributes import EMISSION
 from mlir_sched.compiler.library_flags import library_flags, library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
-from mlir_sched.tuned_folder.replaced_file import left_temporaries, replace_file
+from mlir_sched.tuned_folder.claim import Claim
+from mlir_sched.tuned_folder.names import CURVE, FLAGS, LIBRARY, REPORT, SUMMARY
+from mlir_sched.tuned_folder.own_files import OwnFiles
 
-LIBRARY, FLAGS, SUMMARY = "library.mlir", "flags.txt", "summary.json"
-CURVE, REPORT = "curve.png", "report.html"
 _EMISSION = re.compile(rf'\b{re.escape(EMISSION)} = "([0-9a-f]+)"')
-_PASSING = "library.*.mlir"
 
 
 @dataclass(frozen=True)
@@ -66,35 +66,40 @@ def name_of_emission(library: str, flags: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join((library, *flags)).encode()).hexdigest()[:12]
 
 
-def install(folder: Path, files: EmittedFiles, summary: str) -> None:
+def install(folder: Path, claim: Claim, files: EmittedFiles, summary: str) -> None:
     """Put a proven result into the tuned folder; a process killed at any instant leaves the earlier or the new one.
 
     Args:
         folder: The folder, by its absolute path.
+        claim: What the result is made from, and what it may replace.
         files: Library and flags.
         summary: Text of ``summary.json``.
+
+    Raises:
+        UserError: A file that the result would replace is not ours or was edited; nothing was changed.
     """
+    claim.require(folder)
+    own = OwnFiles.of(folder, claim.source)
     for shown in (CURVE, REPORT):
-        (folder / shown).unlink(missing_ok=True)
+        own.remove(shown)
     library = folder / LIBRARY
     if files.library:
-        _use_passing(folder, files)
-        replace_file(library, files.library.encode())
+        _use_passing(own, files)
+        own.write(LIBRARY, files.library.encode())
     elif library.exists():
         if (earlier := _using_library(folder)) is not None:
-            _use_passing(folder, earlier)
-        library.unlink()
-    replace_file(folder / FLAGS, files.response(library).encode())
-    replace_file(folder / SUMMARY, summary.encode())
-    for left in (*sorted(folder.glob(_PASSING)), *left_temporaries(folder)):
-        left.unlink()
+            _use_passing(own, earlier)
+        own.remove(LIBRARY)
+    own.write(FLAGS, files.response(library).encode())
+    own.write(SUMMARY, summary.encode())
+    own.settle()
 
 
-def _use_passing(folder: Path, files: EmittedFiles) -> None:
+def _use_passing(own: OwnFiles, files: EmittedFiles) -> None:
     """Write the library under a passing name that ``flags.txt`` then names, so that ``library.mlir`` can be changed."""
-    passing = folder / f"library.{files.emission or 'earlier'}.mlir"
-    replace_file(passing, files.library.encode())
-    replace_file(folder / FLAGS, files.response(passing).encode())
+    passing = f"library.{files.emission or 'earlier'}.mlir"
+    own.write(passing, files.library.encode())
+    own.write(FLAGS, files.response(own.folder / passing).encode())
 
 
 def _using_library(folder: Path) -> EmittedFiles | None:

@@ -10,25 +10,34 @@ from pathlib import Path
 
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.errors import UserError
-from mlir_sched.tuned_folder.folder import refuse_other_target
-from mlir_sched.tuned_folder.installation import LIBRARY
-
-LOCK = ".lock"
-"""The file that a run locks; it holds the run's process id. A file left by a killed process is no longer locked."""
+from mlir_sched.tuned_folder.claim import Claim
+from mlir_sched.tuned_folder.names import LIBRARY, LOCK
 
 
 @contextmanager
-def open_folder(folder: Path, target: str) -> Iterator[Path]:
+def open_folder(folder: Path, claim: Claim) -> Iterator[Path]:
     """Yield the path of the output folder, made if need be and held until the end.
 
     Args:
         folder: Where to write.
-        target: Name of the target whose results are written.
+        claim: What is written.
 
     Raises:
-        UserError: The folder cannot be written, holds results for another target, or another run writes into it.
+        UserError: The claim is refused (:meth:`Claim.require`), the folder cannot be written, or another run writes
+            into it.
     """
-    refuse_other_target(folder, target)
+    claim.require(folder)
+    with hold_folder(folder) as held:
+        yield held
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[Path]:
+    """Yield the path of a folder, made if need be and held until the end.
+
+    Raises:
+        UserError: The folder cannot be written, or another run writes into it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
@@ -57,6 +66,7 @@ def _lock(folder: Path) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(path, file):
+                _require_lock(path, os.pread(file, 20, 0))
                 os.ftruncate(file, 0)
                 os.pwrite(file, str(os.getpid()).encode(), 0)
                 return file
@@ -71,6 +81,16 @@ def _lock(folder: Path) -> int:
             os.close(file)
             raise
         os.close(file)  # its run ended and removed the file after we had opened it
+
+
+def _require_lock(path: Path, content: bytes) -> None:
+    """Refuse a file that holds something else than the process id of an ended run.
+
+    Raises:
+        UserError: See above.
+    """
+    if content and not content.isdigit():
+        raise UserError(f"{path} is not the lock of a run; choose another folder with -o")
 
 
 def _is_at(path: Path, file: int) -> bool:

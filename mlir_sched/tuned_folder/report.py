@@ -9,9 +9,10 @@ from pathlib import Path
 
 from mlir_sched.text import durations, failures, median, phases, seconds, speedup
 from mlir_sched.tuned_folder.ablation_section import ablation_section
-from mlir_sched.tuned_folder.installation import CURVE, REPORT
+from mlir_sched.tuned_folder.manifest import Source
+from mlir_sched.tuned_folder.names import CURVE, REPORT
+from mlir_sched.tuned_folder.own_files import OwnFiles
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
-from mlir_sched.tuned_folder.replaced_file import replace_file
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 
 _STYLE = """
@@ -32,11 +33,12 @@ details { margin: .6em 0 } details .wide { margin-bottom: .8em } summary { curso
 """
 
 
-def write_report(folder: Path, result: TuneResult, curves: Sequence[Curve]) -> None:
-    """Write the picture and the page of a run into its folder."""
-    picture = draw_dispatches(curves)
-    replace_file(folder / CURVE, picture)
-    replace_file(folder / REPORT, page(result, picture).encode())
+def write_report(folder: Path, source: Source, result: TuneResult, curves: Sequence[Curve]) -> None:
+    """Write the picture and the page of a run into the folder that holds its result."""
+    picture, own = draw_dispatches(curves), OwnFiles.of(folder, source)
+    own.write(CURVE, picture)
+    own.write(REPORT, page(result, picture).encode())
+    own.settle()
 
 
 def page(result: TuneResult, picture: bytes) -> str:

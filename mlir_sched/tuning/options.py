@@ -30,6 +30,8 @@ class TuneOptions:
         round_size: Candidates per round; a round is compiled, then timed.
         strategy: ``evolutionary`` (with the cost model) or ``random``.
         fresh: Start anew: no record of an earlier run is used.
+        replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
+            By default only an earlier result of the same model is replaced.
         evolution: Hyper-parameters of the evolutionary search.
     """
 
@@ -42,6 +44,7 @@ class TuneOptions:
     round_size: int = 8
     strategy: str = "evolutionary"
     fresh: bool = False
+    replace: bool = False
     evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)
 
     def __post_init__(self) -> None:

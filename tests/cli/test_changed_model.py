@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from command_line import Cli
+from program_folders import CLAIM
 
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.space.design_space import DesignSpace
@@ -55,7 +56,7 @@ def test_dispatches_that_both_models_have_are_one_task_and_use_one_script(cli: C
     assert len(keys) == len(SHARED)
     library = build_library([sequence(f"tuned_{number}", task, here) for number, task in enumerate(before.tasks)])
     (cli.folder / "tuned").mkdir()
-    install(cli.folder.resolve() / "tuned", EmittedFiles(library, here.flags), json.dumps({"target": here.name}))
+    install(cli.folder.resolve() / "tuned", CLAIM, EmittedFiles(library, here.flags), json.dumps({"target": here.name}))
     ended = cli("compile", "after.mlir", "--tuned", "tuned", "--json")
     assert ended.code == 0, ended.err
     found = json.loads(ended.out)

@@ -123,3 +123,16 @@ def test_a_device_is_described_for_the_target_of_the_folder(cli: Cli, copied: Pa
     ended = cli("replay", copied, "model.mlir", "--target-description", copied.parent / "cpu.json")
     assert ended.code == 2
     assert "the target llvm-cpu is this machine's CPU and has no devices; got llvm-cpu:" in " ".join(ended.err.split())
+
+
+def test_replay_writes_over_no_result_of_a_search(tuned: tuple[Path, Ended], cli: Cli, copied: Path) -> None:
+    report = (copied / "report.html").read_text()
+    assert "tuned is the folder that is replayed" in cli.refused("replay", "tuned", "model.mlir", "-o", "tuned")
+    shutil.copytree(tuned[0] / "tuned", cli.folder / "other")
+    message = cli.refused("replay", "tuned", "model.mlir", "-o", "other")
+    assert message == "error: other holds the result of a search with its report; choose another folder with -o"
+    (cli.folder / "other" / "report.html").unlink()
+    (cli.folder / "other" / "library.mlir").write_text("edited")
+    message = cli.refused("replay", "tuned", "model.mlir", "-o", "other")
+    assert message == "error: other/library.mlir was edited by hand; choose another folder with -o"
+    assert (copied / "report.html").read_text() == report

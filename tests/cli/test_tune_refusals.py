@@ -2,12 +2,14 @@
 
 import functools
 import json
+import shutil
 import sqlite3
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
-from command_line import Cli
+from command_line import MODEL, Cli, Ended
 
 from mlir_sched.compiler import version as compiler_version_module
 from mlir_sched.database import RecordStore
@@ -141,3 +143,26 @@ def test_what_lies_in_the_working_directory_shadows_nothing_for_user_modules(
     )
     (module,) = load_modules(["found_here:ReductionTiling"])
     assert module.name == "reduction"
+
+
+def test_a_folder_in_which_something_would_be_lost_is_refused_before_anything_else(cli: Cli) -> None:
+    (cli.folder / "library.mlir").write_text((cli.folder / "model.mlir").read_text())
+    before = {path.name: path.read_text() for path in cli.folder.iterdir()}
+    for more in ((), ("--replace",)):
+        message = cli.refused("tune", "library.mlir", "-o", ".", *more)
+        assert message.startswith("error: library.mlir: the run would write its own library.mlir in its place")
+    message = cli.refused("tune", "model.mlir", "-o", ".")
+    assert message.startswith("error: library.mlir is not known to be written by mlir-sched")
+    assert "--replace" in message
+    (cli.folder / "flags.txt").touch()
+    assert "flags.txt: the run would" in cli.refused("tune", "model.mlir", "-o", ".", "--store", "flags.txt")
+    assert "flags.txt: the run would" in cli.refused("tune", "model.mlir", "-o", ".", "--parameters", "flags.txt")
+    assert before.items() <= {path.name: path.read_text() for path in cli.folder.iterdir()}.items()
+    assert not (cli.folder / "records.sqlite").exists()
+
+
+def test_the_result_of_another_model_is_kept(tuned: tuple[Path, Ended], cli: Cli) -> None:
+    shutil.copytree(tuned[0] / "tuned", cli.folder / "tuned")
+    (cli.folder / "other.mlir").write_text(MODEL.replace("128x256", "96x256"))
+    expected = "error: tuned holds the result of another model, model.mlir; choose another folder with -o"
+    assert cli.refused("tune", "other.mlir").startswith(expected)

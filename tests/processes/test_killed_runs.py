@@ -19,8 +19,12 @@ from running_command import Run, start
 from mlir_sched.compiler.library_flags import library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file
 from mlir_sched.processes.temporary import PREFIX
+from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import read_tuned_folder
-from mlir_sched.tuned_folder.installation import FLAGS, EmittedFiles, emission_of, install
+from mlir_sched.tuned_folder.installation import EmittedFiles, emission_of, install
+from mlir_sched.tuned_folder.manifest import Source
+from mlir_sched.tuned_folder.model_digest import model_digest
+from mlir_sched.tuned_folder.names import FLAGS
 
 pytestmark = pytest.mark.long
 
@@ -109,7 +113,9 @@ def test_a_run_on_a_model_killed_at_each_of_its_phases_ends_with_what_the_store_
     rng = random.Random(seed)
     tuned, log = tmp_path / "tuned", tmp_path / "log"
     tuned.mkdir()
-    install(tuned, OLDER, json.dumps({"emission": OLDER.emission}))
+    model = ROOT / "examples" / "three_ops.mlir"
+    claim = Claim(Source(model_digest(model, ()), model.name, "llvm-cpu"))
+    install(tuned, claim, OLDER, json.dumps({"emission": OLDER.emission}))
     store, stored = tuned / "records.sqlite", set[tuple[Any, ...]]()
     with watched(tuned) as seen:
         for moment in MOMENTS.values():

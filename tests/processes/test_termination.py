@@ -26,7 +26,7 @@ func.func @main(%x: tensor<64x128xf32>) -> tensor<64xf32> {
   return %y : tensor<64xf32>
 }
 """
-TUNE = ("tune", "model.mlir", "--minutes", "10", "--threads", "1")
+TUNE = ("tune", "model.mlir", "--minutes", "10", "--threads", "1", "--replace")
 
 
 def terminated(run: Run) -> None:

@@ -12,8 +12,12 @@ import pytest
 
 from mlir_sched.compiler.library_flags import library_in, without_library
 from mlir_sched.compiler.response_file import read_response_file
+from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 from mlir_sched.tuned_folder.installation import EmittedFiles, emission_of, install
+from mlir_sched.tuned_folder.manifest import Source
+from mlir_sched.tuned_folder.names import MANIFEST
+from mlir_sched.tuned_folder.own_files import OwnFiles
 
 
 def library(name: str) -> str:
@@ -23,11 +27,18 @@ def library(name: str) -> str:
 SCRIPTS = EmittedFiles(library("a"), ("--target=cpu",))
 OTHERS = EmittedFiles(library("b"), ("--target=cpu", "--level=3"))
 FLAGS_ONLY = EmittedFiles("", ("--target=cpu", "--tiling"))
+CLAIM = Claim(Source("digest", "model.mlir", "llvm-cpu"))
 RESULTS = {"scripts": SCRIPTS, "others": OTHERS, "flags": FLAGS_ONLY}
 
 
 def put(folder: Path, files: EmittedFiles) -> None:
-    install(folder, files, json.dumps({"emission": files.emission, "flags": files.flags}))
+    install(folder, CLAIM, files, json.dumps({"emission": files.emission, "flags": files.flags}))
+
+
+def write_page(folder: Path, text: str) -> None:
+    own = OwnFiles.of(folder, CLAIM.source)
+    own.write("report.html", text.encode())
+    own.settle()
 
 
 def held(folder: Path) -> EmittedFiles | None:
@@ -50,7 +61,7 @@ def test_a_writer_that_is_killed_at_any_file_operation_leaves_one_whole_result(
         folder.mkdir()
         if before != "nothing":
             put(folder, RESULTS[before])
-            (folder / "report.html").write_text(before)
+            write_page(folder, before)
         ended = kill_at(folder, RESULTS[after], count)
         found = held(folder)
         assert found in (RESULTS.get(before), RESULTS[after])
@@ -63,7 +74,7 @@ def test_a_writer_that_is_killed_at_any_file_operation_leaves_one_whole_result(
             assert tuned.summary.get("emission", found.emission) == found.emission
         for following, names in ((FLAGS_ONLY, []), (OTHERS, ["library.mlir"])):  # the next runs clean up
             put(folder, following)
-            assert sorted(path.name for path in folder.iterdir()) == ["flags.txt", *names, "summary.json"]
+            assert sorted(path.name for path in folder.iterdir()) == [MANIFEST, "flags.txt", *names, "summary.json"]
             assert held(folder) == following
         if not ended:
             break
@@ -109,7 +120,7 @@ def test_a_result_has_the_files_that_are_documented(tmp_path: Path) -> None:
     assert library_in(flags) == tmp_path / "library.mlir"
     assert (tmp_path / "library.mlir").read_text() == SCRIPTS.library
     put(tmp_path, FLAGS_ONLY)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["flags.txt", "summary.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [MANIFEST, "flags.txt", "summary.json"]
 
 
 def test_a_summary_of_another_library_is_not_read(tmp_path: Path) -> None:

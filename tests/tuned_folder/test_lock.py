@@ -14,13 +14,14 @@ import pytest
 
 from mlir_sched.cli import main
 from mlir_sched.errors import UserError
-from mlir_sched.tuned_folder.lock import LOCK, open_folder
+from mlir_sched.tuned_folder.lock import hold_folder
+from mlir_sched.tuned_folder.names import LOCK
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from mlir_sched.tuned_folder.lock import open_folder
-with open_folder(Path(sys.argv[1]), "llvm-cpu"):
+from mlir_sched.tuned_folder.lock import hold_folder
+with hold_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -38,11 +39,11 @@ def test_a_second_run_is_refused_with_folder_and_process_until_the_first_is_kill
     folder = tmp_path / "new" / "tuned"
     first = hold(folder)
     with pytest.raises(UserError, match=rf"{folder}: another run \(process {first.pid}\) .*choose another folder"):
-        open_folder(folder, "llvm-cpu").__enter__()
+        hold_folder(folder).__enter__()
     first.kill()
     first.communicate()
     assert (folder / LOCK).read_text() == str(first.pid), "a killed process leaves its file behind"
-    with open_folder(folder, "llvm-cpu"):
+    with hold_folder(folder):
         assert (folder / LOCK).read_text() == str(os.getpid())
     assert list(folder.iterdir()) == []
 
@@ -52,7 +53,7 @@ def test_the_command_refuses_a_folder_that_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.mlir").write_text("func.func @main() { return }")
-    with open_folder(tmp_path / "tuned", "llvm-cpu"):
+    with hold_folder(tmp_path / "tuned"):
         assert main(["tune", "model.mlir"]) == 2
     captured = capsys.readouterr()
     assert f"another run (process {os.getpid()})" in captured.err
@@ -67,7 +68,7 @@ def test_runs_that_take_turns_in_a_folder_never_meet(tmp_path: Path) -> None:
         mine = 0
         while mine < 20 and time.monotonic() < deadline:
             try:
-                with open_folder(tmp_path, "llvm-cpu"):
+                with hold_folder(tmp_path):
                     met.append(not inside.acquire(blocking=False))
                     mine += 1
                     inside.release()
@@ -86,4 +87,11 @@ def test_runs_that_take_turns_in_a_folder_never_meet(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot write the output folder"):
-        open_folder(tmp_path / name, "llvm-cpu").__enter__()
+        hold_folder(tmp_path / name).__enter__()
+
+
+def test_a_file_that_is_no_lock_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_text("of another program")
+    with pytest.raises(UserError, match=f"{LOCK} is not the lock of a run"):
+        hold_folder(tmp_path).__enter__()
+    assert (tmp_path / LOCK).read_text() == "of another program"
