@@ -134,6 +134,7 @@ def tune_without_device(
                 store=records.name,
                 versions={"mlir-sched": __version__, "iree-compiler": target.compiler},
                 emission=proven.files.emission,
+                flags=proven.files.flags,
             )
             install(folder, claim, proven.files, json.dumps(result.to_json(), indent=2) + "\n")
             return result

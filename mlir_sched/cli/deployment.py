@@ -38,6 +38,8 @@ def _print_compilation(result: TunedCompilation, tuned: Path) -> None:
     for symbol, names in result.unmeasured.items():
         text = f"not measured: @{symbol} makes other code of @{', @'.join(names)} than was measured; try replay"
         out.print(text, soft_wrap=True, highlight=False)
+    for text in result.differences:
+        out.print(f"not measured: {text}", soft_wrap=True, highlight=False)
     scripts, dispatches = len(result.applied) + len(result.unused), sum(map(len, result.applied.values()))
     lines = [f"scripts of {tuned} used: {len(result.applied)} of {scripts}; dispatches with a script: {dispatches}"]
     if not scripts:
@@ -45,7 +47,7 @@ def _print_compilation(result: TunedCompilation, tuned: Path) -> None:
     if result.rewrite:
         lines.append(f"the whole program is rewritten: {result.rewrite}")
     if result.output is None:
-        lines.append("nothing was written: with --strict the program has to use every script, as it was measured")
+        lines.append("nothing was written: with --strict the program has to use every script, and be what was measured")
     else:
         device = f", to run with --device={result.device}" if result.device else ""
         lines.append(f"wrote {result.output}{device}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir_sched.compiler import ModelCompileError, TunedDispatch, compiling, tuned_dispatches
+from mlir_sched.deployment.as_measured import differences
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
 from mlir_sched.text import changed_decisions
@@ -24,10 +25,12 @@ class TunedCompilation:
     """A model that was compiled with a tuned folder.
 
     Attributes:
-        output: The compiled program; None when it was not written because a script is not used, or was not measured.
+        output: The compiled program; None when it was not written because a script is not used, or because the code is
+            not what was measured.
         applied: By the symbol of a script, the dispatches of the model that use the script.
         unused: By the symbol of every other script of the folder, the dispatch that the script was tuned for.
         unmeasured: By the symbol of a script, those of its dispatches whose code is not the code that was measured.
+        differences: What else differs from what was measured: processor, flags, compiler; one text each.
         device: The IREE device that the program was tuned to run on; empty when the folder does not say.
         rewrite: Name of the folder's rewrite of the whole program; empty when it has none.
     """
@@ -36,6 +39,7 @@ class TunedCompilation:
     applied: Mapping[str, tuple[str, ...]]
     unused: Mapping[str, str]
     unmeasured: Mapping[str, tuple[str, ...]]
+    differences: tuple[str, ...]
     device: str
     rewrite: str
 
@@ -60,7 +64,8 @@ def compile_tuned(
         tuned: A folder that ``tune`` wrote; it may have been moved.
         output: The ``.vmfb`` file to write; a file that is there is replaced at the end.
         flags: Further flags of ``iree-compile``; they come last.
-        strict: Write nothing unless every script of the folder is used, with the code that was measured.
+        strict: Write nothing unless every script of the folder is used, and the code is what was measured: that of the
+            scripts, for the same processor, with the same flags and compiler. Where it is compiled does not matter.
 
     Raises:
         UserError: The folder cannot be used, a decision about the program was edited, its rewrite does not fit the
@@ -77,13 +82,14 @@ def compile_tuned(
     scripts = scripts_of(folder.library) if library else {}
     rewrite = rewrite_of(folder.library)
     _require_unedited_program(folder)
+    different = differences(folder, flags, scripts)
     try:
         with compiling(model, everything, library) as compiled:
             dispatches = tuned_dispatches(model, everything, library) if library else ()
             applied = _by_script(dispatches)
             unused = {symbol: origin.get("dispatch", "") for symbol, origin in scripts.items() if symbol not in applied}
             unmeasured = _by_script([dispatch for dispatch in dispatches if not _is_measured(dispatch, scripts)])
-            write = not (strict and (unused or unmeasured))
+            write = not (strict and (unused or unmeasured or different))
             if write:
                 _write(Path(output), compiled())
     except ModelCompileError as error:
@@ -94,7 +100,7 @@ def compile_tuned(
             ) from error
         raise
     device = str(folder.summary.get("program", {}).get("device") or "")
-    return TunedCompilation(str(output) if write else None, applied, unused, unmeasured, device, rewrite)
+    return TunedCompilation(str(output) if write else None, applied, unused, unmeasured, different, device, rewrite)
 
 
 def _require_unedited_program(folder: TunedFolder) -> None:

@@ -69,6 +69,7 @@ def result_of(
         model_accuracy=_accuracy(best.searches),
         versions={"mlir-sched": __version__, "iree-compiler": run.target.compiler, "numpy": np.__version__},
         emission=emission.files.emission,
+        flags=emission.files.flags,
         curves=tuple(program.curve() for program in (best, *found.others) if program.estimates),
         widest_variant=widest,
         widest_share=widest_share,

@@ -32,7 +32,8 @@ from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
-from mlir_sched.targets import available_cpus, described_by, detect_target
+from mlir_sched.targets import available_cpus, described_by, detect_target, target_kind
+from mlir_sched.targets.processor import CPU, HOST, flag_values, processor_difference
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.model import require_program
@@ -41,7 +42,13 @@ from mlir_sched.text import speedup
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_each_trace, replace_sequence
 from mlir_sched.tuned_folder.claim import Claim
-from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder, require_target, target_name
+from mlir_sched.tuned_folder.folder import (
+    TunedFolder,
+    on_processor_of,
+    read_tuned_folder,
+    require_target,
+    target_name,
+)
 from mlir_sched.tuned_folder.names import LIBRARY
 from mlir_sched.tuned_folder.summary_check import require_usable_fields
 from mlir_sched.tuning.folder_claim import claim_of
@@ -99,7 +106,10 @@ def replay(
     named = described_by(target or _target_name(folder, provenance), target_description)
     here = detect_target(named, threads)
     claim = None if output is None else _claim(Path(output), folder, Path(model), weights, named, modules)
-    require_target(folder, here, provenance)
+    processor = target_kind(here.name).processor
+    require_target(folder, here, provenance, processor)
+    elsewhere = _other_processor(folder, here)
+    folder = on_processor_of(folder, here, processor)
     require_own_flags(folder, here)
     progress(Progress("checking the decisions about the program"))
     judged = judge_program(folder, Path(model), here)
@@ -109,7 +119,7 @@ def replay(
     space = Space.default(here).led_by(modules, here)
     local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
     own = replace(here, cores=1) if local_sync else here
-    run = _Replay(judged, provenance, Path(model), extracted, own, space, threads, local_sync, progress)
+    run = _Replay(judged, provenance, Path(model), extracted, own, space, threads, local_sync, progress, elsewhere)
     result = run.run()
     if output is not None and claim is not None and result.is_right:
         measured = {"untuned": result.untuned, "tuned": result.program}
@@ -117,6 +127,18 @@ def replay(
         scripts = {s.symbol: s.timing for s in result.sequences if s.timing is not None}
         write_replayed(Path(output), folder, run.library(), claim, timings, scripts)
     return result
+
+
+def _other_processor(folder: TunedFolder, here: Target) -> str:
+    """Return that a folder's flags name another processor than this machine's; empty where they name no other one."""
+    flags = flag_values(folder.flags)
+    difference = "" if flags.get(CPU) == HOST else processor_difference(flags, flag_values(here.flags))
+    if not difference:
+        return ""
+    return (
+        f"{folder.path / 'flags.txt'} is for the processor {difference}; all figures are of code for this machine, "
+        f"and replay {folder.path} MODEL -o FOLDER writes a folder for it"
+    )
 
 
 def _claim(
@@ -156,6 +178,7 @@ class _Replay:
     threads: int
     local_sync: bool
     progress: ProgressCallback
+    elsewhere: str
 
     @property
     def folder(self) -> TunedFolder:
@@ -230,8 +253,8 @@ class _Replay:
 
     def _with_program(self, sequences: Sequence[ReplayedSequence], library: str, runner: Runner) -> ReplayResult:
         """Compile the program with the library, count the dispatches that scripts are applied to, and measure it."""
-        problems, verdict = [self.folder.problem] if self.folder.problem else [], Verdict.NOT_CHECKED
-        timings: ProgramTimings | None = None
+        problems = [problem for problem in (self.folder.problem, self.elsewhere) if problem]
+        verdict, timings = Verdict.NOT_CHECKED, None
         if self.judged.state is ScriptState.REFUSED:
             problems.append(f"a decision about the whole program is refused: {self.judged.note}")
         elif any(sequence.state is ScriptState.REFUSED for sequence in sequences):

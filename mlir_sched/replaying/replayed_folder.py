@@ -54,6 +54,7 @@ def write_replayed(
         "summary_version": SUMMARY_VERSION,
         **{name: folder.summary[name] for name in _KEPT if name in folder.summary},
         "emission": own.emission,
+        "flags": own.flags,
         "program": {
             **{name: before[name] for name in ("device", "gained") if name in before},
             **{name: asdict(timing) for name, timing in program.items()},

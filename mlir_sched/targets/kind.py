@@ -44,6 +44,8 @@ class TargetKind:
             none.
         absent: Describes a device that need not be there, by its name, for programs that are compiled and not run.
             Raises a UserError when no such device is known. None where only devices of this machine are targets.
+        processor: Compiler options that name the processor, where a folder that was tuned on one can be replayed on
+            another: its scripts are checked with the flags of the other.
     """
 
     detect: Callable[[int, str], Target]
@@ -52,3 +54,4 @@ class TargetKind:
     threads: Callable[[], int] = device_decides
     rewrites: str = ""
     absent: Callable[[str], Target] | None = None
+    processor: tuple[str, ...] = ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from mlir_sched.compiler.program_flags import FUSED_PADDING
@@ -11,16 +13,15 @@ from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.targets.kind import DATA_TILING, DEFAULT, TargetKind
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
+from mlir_sched.targets.processor import CPU, CPU_FEATURES, HOST, flag_values
 from mlir_sched.targets.resolved import integer, resolve
 from mlir_sched.targets.runtime_tools import local_task_workers
 from mlir_sched.targets.target import LOCAL, Target
 
 NAME = "llvm-cpu"
-FLAGS = (
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-)
+_DEVICE = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
+FLAGS = (*_DEVICE, f"{CPU}={HOST}")
+"""The flags for the CPU that the compiler runs on. A detected target has flags that name this CPU."""
 FEATURES = ("avx512f", "avx512bf16", "avx512vnni", "amx-tile", "avx2", "fma", "f16c", "neon", "sve", "dotprod", "v")
 """CPU features that decide which vector code is generated."""
 _CPU_SYSFS = Path("/sys/devices/system/cpu")
@@ -39,17 +40,45 @@ def detect(threads: int, device: str = "") -> Target:
     available = available_cpus()
     if not 1 <= threads <= available:
         raise UserError(f"threads must be from 1 to {available} on this machine, got {threads}")
-    return describe(resolve(NAME, FLAGS), threads)
+    return target_of(naming_flags(FLAGS), threads)
 
 
-def describe(resolved: str, threads: int) -> Target:
-    """Return the target from the text of its ``#hal.executable.target``."""
+def target_of(flags: Sequence[str], threads: int = 1) -> Target:
+    """Return the CPU that compiler flags name as a target; flags that do not select it have no effect.
+
+    Raises:
+        UserError: IREE cannot resolve the target.
+    """
+    values = flag_values(flags)
+    own = tuple(f"{name}={values[name]}" for name in (*flag_values(FLAGS), CPU_FEATURES) if name in values)
+    return describe(resolve(NAME, own), threads, own)
+
+
+@cache
+def naming_flags(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Return flags that name the CPU which flags such as :data:`FLAGS` stand for, so that IREE resolves both alike.
+
+    IREE resolves ``host`` to a name, the features of the name, and those that the CPU has and lacks. The last are
+    needed, too: virtual machines hide features.
+
+    Raises:
+        UserError: IREE cannot resolve the target.
+    """
+    resolved = resolve(NAME, flags)
+    named = (*_DEVICE, f"{CPU}={_text(resolved, 'cpu') or 'generic'}")
+    known, features = _text(resolve(NAME, named), "cpu_features"), _text(resolved, "cpu_features")
+    more = features.removeprefix(known).lstrip(",")
+    return (*named, f"{CPU_FEATURES}={more}") if more else named
+
+
+def describe(resolved: str, threads: int, flags: tuple[str, ...] = FLAGS) -> Target:
+    """Return the target from the text of its ``#hal.executable.target`` and its flags."""
     caches = data_cache_bytes(1), data_cache_bytes(2), data_cache_bytes(3)
     return Target(
         name=NAME,
         backend="llvm-cpu",
         driver=LOCAL,
-        flags=FLAGS,
+        flags=flags,
         description=resolved,
         compiler=compiler_version(),
         processor=_text(resolved, "cpu") or "unknown CPU",
@@ -131,4 +160,5 @@ KIND = TargetKind(
     facts,
     threads=local_task_workers,
     rewrites="cpu",
+    processor=(CPU, CPU_FEATURES),
 )

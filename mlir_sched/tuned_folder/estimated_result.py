@@ -74,6 +74,7 @@ class EstimatedResult:
         store: Where the records are.
         versions: Versions of everything that decides the result.
         emission: Name of the emission, which the library states; empty when there is no library.
+        flags: Compiler flags of the emitted program, without those that name the library.
     """
 
     model: str
@@ -93,6 +94,7 @@ class EstimatedResult:
     store: str
     versions: Mapping[str, str]
     emission: str = ""
+    flags: tuple[str, ...] = ()
 
     @property
     def failures(self) -> dict[str, int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,12 @@ class TunedFolder:
                 f"the folder was moved; run mlir-sched relocate {self.path}"
             )
         return ""
+
+    @property
+    def measured_flags(self) -> tuple[str, ...]:
+        """The flags that the folder's figures were measured with, as the summary has them, else those it has."""
+        found = self.summary.get("flags")
+        return tuple(map(str, found)) if isinstance(found, list) else self.flags
 
     @property
     def emitted_decisions(self) -> Mapping[str, Value] | None:
@@ -103,13 +109,16 @@ def target_name(origin: Mapping[str, str]) -> str:
     return origin.get("target", "").partition(" ")[0]
 
 
-def require_target(folder: TunedFolder, target: Target, sequences: Mapping[str, Mapping[str, str]]) -> None:
+def require_target(
+    folder: TunedFolder, target: Target, sequences: Mapping[str, Mapping[str, str]], processor: Sequence[str] = ()
+) -> None:
     """Refuse a folder that was tuned for another target.
 
     Args:
         folder: The folder.
         target: The target that the folder is to be used for.
         sequences: The provenance of its library's sequences, by symbol.
+        processor: Options whose values may differ.
 
     Raises:
         UserError: Its flags or its library are for another target.
@@ -123,12 +132,26 @@ def require_target(folder: TunedFolder, target: Target, sequences: Mapping[str, 
             )
     own = {flag.partition("=")[0]: flag for flag in folder.flags}
     for flag in target.flags:
-        found = own.get(flag.partition("=")[0], "nothing")
-        if found != flag:
+        name = flag.partition("=")[0]
+        found = own.get(name, "nothing")
+        if found != flag and not (name in processor and processor[0] in own):
             raise UserError(
                 f"{folder.path / 'flags.txt'} has {found} where the target {target.name} of this machine needs {flag}: "
                 "the folder is for another target; tune again for this one"
             )
+
+
+def on_processor_of(folder: TunedFolder, target: Target, processor: Sequence[str]) -> TunedFolder:
+    """Return a folder with the flags of a target in place of those that select the folder's own one.
+
+    Args:
+        folder: The folder.
+        target: The target, which differs from the folder's own at most in its processor.
+        processor: Options that name the processor.
+    """
+    names = {flag.partition("=")[0] for flag in target.flags} | {*processor}
+    others = (flag for flag in folder.flags if flag.partition("=")[0] not in names)
+    return replace(folder, flags=(*target.flags, *others))
 
 
 def read_text(path: Path) -> str:

@@ -148,6 +148,7 @@ class TuneResult:
         curves: Estimated time of every program that was tuned, against the time of the run; first the one that the
             search ended with.
         not_run: Why public functions are neither run nor timed, by name.
+        flags: Compiler flags of the emitted program, as it was measured, without those that name the library.
     """
 
     model: str
@@ -175,6 +176,7 @@ class TuneResult:
     not_run: Mapping[str, str] = field(default_factory=dict)
     widest_variant: str = ""
     widest_share: float | None = None
+    flags: tuple[str, ...] = ()
 
     @property
     def coverage(self) -> str:

@@ -11,6 +11,7 @@ _KINDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
     ("target",): str,
     ("threads",): int,
     ("parameters",): list,
+    ("flags",): list,
     ("dispatches",): list,
     ("program",): dict,
     ("program", "decisions"): dict,

@@ -4,11 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from iree_cases import MATMUL
 
+from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import UserError
 from mlir_sched.targets import detect_target, llvm_cpu
 from mlir_sched.targets.llvm_cpu import data_cache_bytes
 from mlir_sched.targets.machine import cpu_identity, cpu_model
+from mlir_sched.targets.processor import CPU, HOST, flag_values
+from mlir_sched.targets.resolved import resolve
 
 
 def test_this_machine_is_described_for_llvm_cpu() -> None:
@@ -89,3 +93,31 @@ def test_cache_sizes_are_read_from_sysfs(tmp_path: Path) -> None:
     assert data_cache_bytes(1, tmp_path) == 48 << 10
     assert data_cache_bytes(2, tmp_path) == 2 << 20
     assert data_cache_bytes(3, tmp_path) == 0
+
+
+def test_the_flags_of_this_machine_name_its_processor_and_make_the_code_of_host(tmp_path: Path) -> None:
+    target = detect_target("llvm-cpu", 1)
+    assert flag_values(target.flags)[CPU] == target.processor != HOST
+    assert target.description == resolve("llvm-cpu", llvm_cpu.FLAGS)
+    model = tmp_path / "model.mlir"
+    model.write_text(MATMUL)
+    assert compile_to_bytes(model, target.flags) == compile_to_bytes(model, llvm_cpu.FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("of_name", "of_host", "flags"),
+    [
+        ("+avx,+sse", "+avx,+sse,+avx,-sse", ("cpu=a", "cpu-features=+avx,-sse")),
+        ("+avx,+sse", "+avx,+sse", ("cpu=a",)),
+        ("+avx,+sse", "+sse", ("cpu=a", "cpu-features=+sse")),
+        ("", "+neon", ("cpu=a", "cpu-features=+neon")),
+    ],
+)
+def test_the_features_that_a_processor_has_beside_those_of_its_name_are_given(
+    monkeypatch: pytest.MonkeyPatch, of_name: str, of_host: str, flags: tuple[str, ...]
+) -> None:
+    def resolved(_: str, given: tuple[str, ...]) -> str:
+        return f'cpu = "a", cpu_features = "{of_host if given == ("planted",) else of_name}"'
+
+    monkeypatch.setattr(llvm_cpu, "resolve", resolved)
+    assert llvm_cpu.naming_flags.__wrapped__(("planted",))[2:] == tuple(f"--iree-llvmcpu-target-{f}" for f in flags)
