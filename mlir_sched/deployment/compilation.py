@@ -17,6 +17,7 @@ from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
 from mlir_sched.text import changed_decisions
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
+from mlir_sched.tuned_folder.names import FLAGS, SUMMARY
 from mlir_sched.tuned_folder.replaced_file import replace_file
 
 
@@ -78,6 +79,7 @@ def compile_tuned(
             raise UserError(f"{flag}: not a flag of iree-compile; flags begin with -")
     folder = read_tuned_folder(Path(tuned))
     library = folder.library_to_use()
+    _require_no_input(Path(output), (Path(model), folder.path / FLAGS, folder.path / SUMMARY, folder.library_file))
     everything = (*folder.flags, *flags)
     scripts = scripts_of(folder.library) if library else {}
     rewrite = rewrite_of(folder.library)
@@ -101,6 +103,16 @@ def compile_tuned(
         raise
     device = str(folder.summary.get("program", {}).get("device") or "")
     return TunedCompilation(str(output) if write else None, applied, unused, unmeasured, different, device, rewrite)
+
+
+def _require_no_input(output: Path, inputs: Sequence[Path]) -> None:
+    """Refuse an output that is one of the files that are read.
+
+    Raises:
+        UserError: See above.
+    """
+    if any(path.exists() and output.exists() and output.samefile(path) for path in inputs):
+        raise UserError(f"{output} is read for this; name another file with -o")
 
 
 def _require_unedited_program(folder: TunedFolder) -> None:

@@ -108,7 +108,7 @@ def replay(
     claim = None if output is None else _claim(Path(output), folder, Path(model), weights, named, modules)
     processor = target_kind(here.name).processor
     require_target(folder, here, provenance, processor)
-    elsewhere = _other_processor(folder, here)
+    elsewhere = other_processor(folder, here)
     folder = on_processor_of(folder, here, processor)
     require_own_flags(folder, here)
     progress(Progress("checking the decisions about the program"))
@@ -129,7 +129,7 @@ def replay(
     return result
 
 
-def _other_processor(folder: TunedFolder, here: Target) -> str:
+def other_processor(folder: TunedFolder, here: Target) -> str:
     """Return that a folder's flags name another processor than this machine's; empty where they name no other one."""
     flags = flag_values(folder.flags)
     difference = "" if flags.get(CPU) == HOST else processor_difference(flags, flag_values(here.flags))

@@ -80,6 +80,36 @@ def test_compile_names_dispatches_whose_code_was_not_measured(cli: Cli, moved: P
     assert not (cli.folder / "strict.vmfb").exists()
 
 
+def test_strict_writes_only_what_was_measured(cli: Cli, moved: Path) -> None:
+    strict = ("compile", "model.mlir", "--tuned", moved, "--strict", "-o", "out.vmfb")
+    assert "=host" not in (moved / "flags.txt").read_text()
+    ended = cli(*strict, "--json", "--", "--iree-llvmcpu-target-cpu=x86-64-v3", "--iree-opt-level=O2")
+    document = json.loads(ended.out)
+    assert (ended.code, document["output"]) == (1, None)
+    assert [text.partition(",")[0] for text in document["differences"]] == [
+        "the code is for the processor x86-64-v3",
+        "--iree-opt-level is O2",
+    ]
+    library = moved / "library.mlir"
+    text = library.read_text()
+    library.write_text(re.sub(r"iree-compiler 3\.13\.\d+", "iree-compiler 3.12.0", text))
+    ended = cli(*strict)
+    assert ended.code == 1
+    assert "not measured: the compiler is iree-compiler 3.13" in ended.out
+    assert "nothing was written" in ended.out
+    assert not (cli.folder / "out.vmfb").exists()
+    library.write_text(text)
+    assert cli(*strict, "--", "--iree-vm-bytecode-module-strip-source-map").code == 0
+    assert (cli.folder / "out.vmfb").exists()
+
+
+def test_what_a_compilation_reads_is_not_written_over(cli: Cli, moved: Path) -> None:
+    for output in ("model.mlir", moved / "library.mlir", moved / "flags.txt"):
+        before = (cli.folder / output).read_text()
+        assert "is read for this" in cli.refused("compile", "model.mlir", "--tuned", moved, "-o", output)
+        assert (cli.folder / output).read_text() == before
+
+
 def test_a_rewrite_of_another_program_is_refused(cli: Cli, moved: Path) -> None:
     model = write(cli.folder, network())
     flags = library_for(ChannelsLast(), model, moved)
