@@ -47,7 +47,6 @@ SMALLEST_LOSS_S = 100e-9
 it was compared with, was once measured 54 ns slower."""
 MISSED = 0.6
 """Share of the roofline below which a shape without a gain counts as a missed gain."""
-NOTHING_TO_TUNE = "no dispatch can be tuned"
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Found:
     def verdict(self) -> str:
         """Why the shape fails the benchmark; empty when it passes."""
         if self.problem:
-            return "" if NOTHING_TO_TUNE in self.problem else "error"
+            return "error"
         wrong = ["failures"] if self.failed > MOST_FAILING * self.tried else []
         return ", ".join([*wrong, *(["loss"] if self.lost else [])])
 

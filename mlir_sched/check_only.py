@@ -19,19 +19,18 @@ from mlir_sched.emission.export import tuned_sequence
 from mlir_sched.emission.finalists import Finalists, take_finalists
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.parameters import parameter_files
-from mlir_sched.pipeline import default_store, nothing_to_tune
+from mlir_sched.pipeline import default_store
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import fastest
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.estimated_variants import estimate_variants
-from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.task import Task
-from mlir_sched.tasks.unscheduled import why_unscheduled
+from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
@@ -104,8 +103,6 @@ def tune_without_device(
             choice.keep()
             for text in variants.tracebacks:
                 errors.add(text)
-            if not worth_tuning(variants.built, space, target):
-                raise nothing_to_tune(path, variants.built[0], space)
             run = TuningRun.of(options, target, space, records, variants.built, start=start, generation=generation)
             monitor = Monitor(run, PhaseClock(start), progress, errors.add, STAGES_WITHOUT_DEVICE)
             search = VariantSearch.of(run, variants.built, monitor, _expected, settled=variants.settled)
@@ -135,6 +132,7 @@ def tune_without_device(
                 versions={"mlir-sched": __version__, "iree-compiler": target.compiler},
                 emission=proven.files.emission,
                 flags=proven.files.flags,
+                notes=() if found.best.tasks else (NOTHING_TO_SCHEDULE,),
             )
             install(folder, claim, proven.files, json.dumps(result.to_json(), indent=2) + "\n")
             return result

@@ -16,12 +16,10 @@ from mlir_sched.emission.finalists import choose_finalists
 from mlir_sched.emission.interim import interim_times
 from mlir_sched.emission.run_result import result_of
 from mlir_sched.emission.time_left import TimeLeft
-from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.program.algorithms import Algorithms
 from mlir_sched.program.building import fastest
 from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.tunability import worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.search.preselection import DRAWN
@@ -29,7 +27,6 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks.model import require_program
-from mlir_sched.tasks.unscheduled import why_unscheduled
 from mlir_sched.text import threads
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule
@@ -125,8 +122,6 @@ def tune(
             choice.keep()
             for text in variants.tracebacks:
                 errors.add(text)
-            if not worth_tuning(variants.built, space, target):
-                raise nothing_to_tune(path, variants.built[0], space)
             run = TuningRun.of(
                 options,
                 target,
@@ -177,11 +172,3 @@ def first_stage(target: Target, options: TuneOptions) -> str:
 def default_store(folder: Path | None) -> Path:
     """Return the path of the record store when the user names none."""
     return (folder or Path.cwd()) / "records.sqlite"
-
-
-def nothing_to_tune(path: Path, variant: BuiltVariant, space: Space) -> UserError:
-    """Return the error for a model that has no dispatch which the modules of a space schedule."""
-    reasons = [f"{task.name}: {why_unscheduled(task)}" for task in variant.model.tasks]
-    names = ", ".join(module.name for module in space.modules)
-    shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
-    return UserError(f"{path}: no dispatch can be tuned ({shown}); the transform modules are {names}")

@@ -68,10 +68,13 @@ def test_a_second_run_goes_on_from_the_first(cli: Cli) -> None:
     assert first["dispatches"] == again["dispatches"]
 
 
-def test_a_model_with_dispatches_that_no_module_schedules(cli: Cli) -> None:
+def test_a_model_with_dispatches_that_no_module_schedules_is_compiled_with_the_best_flags(cli: Cli) -> None:
     (cli.folder / "model.mlir").write_text(SORT)
-    message = cli.refused("tune", "model.mlir", "--check-only", "--target", "cuda")
-    assert "no dispatch can be tuned" in message
+    out, summary = check_only(cli, "--target", "cuda")
+    assert "nothing to schedule" in out
+    assert summary["trials"] == 0
+    assert summary["dispatches"][0]["note"] == "it sorts (iree_linalg_ext.sort), for which there is no transform module"
+    assert (cli.folder / "tuned" / "flags.txt").exists()
 
 
 SORT = """

@@ -76,6 +76,7 @@ def estimates_lines(result: EstimatedResult) -> list[str]:
         f"whole program, est.: untuned {seconds(result.untuned_s)}, tuned {seconds(result.tuned_s)}, "
         f"{result.untuned_s / result.tuned_s:.2f}; flags: {result.variant}",
         *left_out_lines(result.left_out),
+        *(f"note: {note}" for note in result.notes),
         f"NOT MEASURED: nothing was run. Times are estimates for {result.processor}; numbers were not checked",
         f"written: {result.output}; dispatches with a script, which is proven applied: {scripts}",
         f"use it: iree-compile {shlex.quote(f'@{result.output}/flags.txt')} {shlex.quote(result.model)} -o model.vmfb",

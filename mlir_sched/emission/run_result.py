@@ -19,7 +19,7 @@ from mlir_sched.program.tunability import tunable_share
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import EvolutionarySearch
 from mlir_sched.tasks.task import Task
-from mlir_sched.tasks.unscheduled import why_unscheduled
+from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
@@ -57,6 +57,7 @@ def result_of(
         left_out=dict(variants.left_out),
         not_run=dict(best.built.model.not_run),
         notes=(
+            *(() if best.tasks else (NOTHING_TO_SCHEDULE,)),
             *best.built.model.notes,
             *map(_checked_little, emission.program.constant_outputs),
             *_of_other_machines(run, best),

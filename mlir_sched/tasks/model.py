@@ -109,8 +109,8 @@ def extract(
         known: Tasks of other programs for this target: equal tasks of this program are not read again.
 
     Raises:
-        UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes or no dispatch, or
-            reads parameters for which no file is given.
+        UserError: The file is missing, is not a program, is rejected by IREE, has dynamic shapes, or reads parameters
+            for which no file is given.
         JobError: mlir-sched itself has an error; the message holds the traceback.
     """
     path = require_program(model_path)

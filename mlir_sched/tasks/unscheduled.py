@@ -1,10 +1,16 @@
-"""The reason why no transform module schedules a task, in one short line for a person."""
+"""The reason why no transform module schedules a task, and what a run without any such task says, for a person."""
 
 from __future__ import annotations
 
 from mlir_sched.payload import OpKind
 from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
+
+NOTHING_TO_SCHEDULE = (
+    "nothing to schedule: no dispatch can have a script, each for the reason given with it; the program's variants, "
+    "by compiler flags and rewrites, competed without scripts"
+)
+"""What is said of a program whose dispatches no transform module schedules."""
 
 
 def why_unscheduled(task: Task) -> str:

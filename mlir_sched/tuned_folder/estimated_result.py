@@ -75,6 +75,7 @@ class EstimatedResult:
         versions: Versions of everything that decides the result.
         emission: Name of the emission, which the library states; empty when there is no library.
         flags: Compiler flags of the emitted program, without those that name the library.
+        notes: What is to be known of the run, one sentence each.
     """
 
     model: str
@@ -95,6 +96,7 @@ class EstimatedResult:
     versions: Mapping[str, str]
     emission: str = ""
     flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def failures(self) -> dict[str, int]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from mlir_sched.program.building import profiled
+from mlir_sched.program.building import fastest, profiled
 from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
@@ -95,7 +95,7 @@ class VariantSearch:
         algorithms: AlgorithmChoice | None = None,
         settled: Collection[str] = (),
     ) -> VariantSearch:
-        """Return the search over the variants of a model, of which at least one has a dispatch that can be tuned.
+        """Return the search over the variants of a model; where none can have scripts, the fastest one has no work.
 
         Args:
             run, time_programs, algorithms: As the attributes.
@@ -104,7 +104,8 @@ class VariantSearch:
             settled: Names of the variants that leave the others no chance.
         """
         by_name, space, target = {b.variant.name: b for b in built}, run.space, run.target
-        names = run.decide("tuned", lambda: [b.variant.name for b in worth_tuning(built, space, target, settled)])
+        chosen = worth_tuning(built, space, target, settled) or [fastest(built)]
+        names = run.decide("tuned", lambda: [b.variant.name for b in chosen])
         if run.budget.by_time:  # by time, the dispatches that matter most come first
             by_name |= {name: profiled(by_name[name], run.target) for name in names}
             of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]
@@ -118,6 +119,8 @@ class VariantSearch:
         Yields:
             Programs with work, which is to be run before the search goes on.
         """
+        if not any(program.tasks for program in self.programs):
+            return
         for number, (program, part) in enumerate(self._turns()):
             ended = self.run.decided(f"search-{number}")
             for work in program.work(replace(part, ended=ended), self._finds(program)):

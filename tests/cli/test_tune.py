@@ -7,7 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from command_line import COMMAND, TRIALS, Ended
+import pytest
+from command_line import COMMAND, TRIALS, Cli, Ended
 
 from mlir_sched.database import RecordStore
 
@@ -107,3 +108,38 @@ def records_in(folder: Path) -> int:
     """Return the number of records in the folder's store."""
     with RecordStore.open(folder / "tuned" / "records.sqlite", read_only=True) as store:
         return sum(len(store.records(t.key, context)) for t in store.tasks() for context in store.contexts(t.key))
+
+
+SORT = """
+func.func @main(%x: tensor<4x256xf32>) -> tensor<4x256xf32> {
+  %sorted = iree_linalg_ext.sort dimension(1) outs(%x : tensor<4x256xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %less = arith.cmpf olt, %a, %b : f32
+    iree_linalg_ext.yield %less : i1
+  } -> tensor<4x256xf32>
+  return %sorted : tensor<4x256xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        (SORT, ["it sorts (iree_linalg_ext.sort), for which there is no transform module"]),
+        ("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }", []),
+    ],
+    ids=("sort", "no dispatch"),
+)
+def test_a_program_in_which_nothing_can_have_a_script_is_no_error_and_its_folder_is_written(
+    cli: Cli, text: str, reasons: list[str]
+) -> None:
+    (cli.folder / "plain.mlir").write_text(text)
+    ended = cli("tune", "plain.mlir", "--trials", "64", "--threads", "1", "--json")
+    assert ended.code == 0, ended.err
+    result = json.loads(ended.out)
+    assert [dispatch["note"] for dispatch in result["dispatches"]] == reasons
+    assert (result["trials"], result["program"]["verified"]) == (0, True)
+    assert "nothing to schedule" in result["notes"][0]
+    assert (cli.folder / "tuned" / "flags.txt").exists()
+    assert "nothing to schedule" in (cli.folder / "tuned" / "report.html").read_text()
+    assert cli("replay", "tuned", "plain.mlir").code == 0

@@ -27,7 +27,6 @@ def test_a_folder_that_iree_cannot_be_told_is_refused_at_once(cli: Cli) -> None:
         ("empty.mlir", "", "the file is empty"),
         ("text.mlir", "hello, world", "text.mlir:1:"),
         ("type.mlir", "func.func @f(%a: i32) -> i64 { return %a : i32 }", "type.mlir:1:"),
-        ("copy.mlir", "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }", "no dispatch"),
         (
             "dynamic.mlir",
             "func.func @f(%a: tensor<4x?xf32>) -> tensor<4x?xf32> "

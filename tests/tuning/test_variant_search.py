@@ -89,6 +89,22 @@ def test_a_variant_that_is_slower_untuned_wins_when_its_scripts_gain_more(
     assert evaluator.measured == ["default"] * 8 + ["rewritten"] * 56
 
 
+def without_scripts(name: str, seconds: float) -> BuiltVariant:
+    variant = built(name, SMALL, seconds)
+    (task,) = variant.model.tasks
+    untunable = replace(task, dispatch=None, not_tunable="it sorts")
+    return replace(variant, model=replace(variant.model, tasks=(untunable,)))
+
+
+def test_where_no_variant_can_have_scripts_the_fastest_one_is_the_result_and_nothing_is_tried(
+    search: Callable[..., SearchResult],
+) -> None:
+    evaluator = Speedups({})
+    found = search([without_scripts("default", 1.0), without_scripts("O3", 0.8)], evaluator)
+    assert (found.best.name, found.tried, evaluator.measured) == ("O3", 0, [])
+    assert found.best.unsearched() == {}
+
+
 def in_calling_thread(built: BuiltVariant, seconds: float) -> BuiltVariant:
     variant = replace(built.variant, name=f"{built.variant.name} on local-sync", local_sync=True)
     return replace(built, variant=variant, timing=timing(seconds * 1e-3, 1 / seconds))

@@ -25,6 +25,19 @@ from mlir_sched.tasks.worker.linear_maps import linear_results
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
 _STORES = ("iree_tensor_ext.dispatch.tensor.store", "iree_codegen.store_to_buffer")
+_NOT_LINALG = {
+    "iree_linalg_ext.sort": "it sorts",
+    "iree_linalg_ext.topk": "it finds the largest elements",
+    "iree_linalg_ext.topk_v2": "it finds the largest elements",
+    "iree_linalg_ext.arg_compare": "it finds the place of an extreme element",
+    "iree_linalg_ext.scan": "it computes running totals",
+    "iree_linalg_ext.fft": "it computes a Fourier transform",
+    "iree_linalg_ext.scatter": "it scatters: it writes elements at computed places",
+    "iree_linalg_ext.gather": "it gathers: it reads elements at computed places",
+    "iree_linalg_ext.attention": "it computes attention",
+    "iree_linalg_ext.online_attention": "it computes attention",
+}
+"""What a dispatch without a linalg op does, by the op that does it; the first one found counts."""
 _QUIET = frozenset({"tensor.empty", "arith.constant", "func.return", "memref.subview"})
 """Ops that need no schedule; a view is the part of a buffer that a dispatch loads or stores, on CUDA."""
 
@@ -204,5 +217,10 @@ def _is_other(op: Any) -> bool:
 
 
 def _without_linalg(operations: list[Any]) -> str:
-    others = [op.name for op in operations if _is_other(op)]
-    return f"it has no linalg op, only {', '.join(sorted(set(others)))}" if others else "it has no linalg op (a copy)"
+    others = sorted({op.name for op in operations if _is_other(op)})
+    if not others:
+        return "it has no linalg op (a copy)"
+    known = [what for name, what in _NOT_LINALG.items() if name in others]
+    if not known:
+        return f"it has no linalg op, only {', '.join(others)}"
+    return f"{known[0]} ({', '.join(others)}), for which there is no transform module"

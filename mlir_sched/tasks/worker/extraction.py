@@ -54,7 +54,7 @@ def extract_model(
         entries, left_out = entries_to_run(entry_points(path, module), not_run)
         calls, notes = count_calls(module, [entry.name for entry in entries])
         if not calls:
-            raise UserError(f"{path}: the program has no dispatch to tune: IREE compiles it to copies or constants")
+            notes = (*notes, "the program has no dispatch: IREE compiles it to copies or constants")
         reader = TaskReader(
             task_flags(flags), target_key, reused if on_cpu else 0, known, skipped=skipped, at_work=Path(at_work)
         )

@@ -249,6 +249,17 @@ def test_a_dispatch_without_linalg_is_not_tunable() -> None:
         )
 
 
+def test_a_dispatch_that_sorts_says_so() -> None:
+    text = (
+        "func.func @f(%a: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "%r = iree_linalg_ext.sort dimension(0) outs(%a : tensor<8xf32>) {\n^bb0(%x: f32, %y: f32):\n"
+        "%l = arith.cmpf olt, %x, %y : f32\niree_linalg_ext.yield %l : i1\n} -> tensor<8xf32>\n"
+        "return %r : tensor<8xf32> }"
+    )
+    with pytest.raises(NotTunableError, match=r"it sorts \(iree_linalg_ext\.sort\)"):
+        analyse_text(text)
+
+
 def test_a_linalg_op_on_buffers_is_a_copy() -> None:
     with pytest.raises(NotTunableError, match="only copies"):
         analyse_text(
