@@ -102,7 +102,7 @@ def _row(runner: Runner, task: Task, cold: Program) -> Row:
 
 def _seconds(runner: Runner, task: Task, program: Program) -> float:
     assert task.dispatch is not None
-    timing, _ = runner.measure(program, [program], checks_for_dispatch(task.dispatch))
+    timing, _ = runner.measure(program, [program], checks_for_dispatch(task.dispatch, task.numbers))
     return timing.median_s
 
 

@@ -143,7 +143,7 @@ def _check(
         raise UserError(f"{task.name}: IREE cannot compile this dispatch alone: {untuned.failure}")
     programs = {r.binary_hash: program_of_task(task, r.vmfb) for r in results.values() if r.vmfb is not None}
     baseline = program_of_task(task, untuned.vmfb)
-    checked = runner.check(baseline, list(programs.values()), checks_for_dispatch(task.dispatch))
+    checked = runner.check(baseline, list(programs.values()), checks_for_dispatch(task.dispatch, task.numbers))
     wrong = dict(zip(programs, checked, strict=True))
     outcomes = [results[i].failure or wrong[results[i].binary_hash] for i in sorted(results)]
     return [failure for failure in outcomes if failure is not None], len(programs)

@@ -188,7 +188,7 @@ def check_candidates(
     untuned = compiled.pop(0)
     assert untuned.vmfb is not None, untuned.failure
     programs = {i: program_of_task(task, vmfb) for i, r in sorted(compiled.items()) if (vmfb := r.vmfb) is not None}
-    checks = checks_for_dispatch(task.dispatch)
+    checks = checks_for_dispatch(task.dispatch, task.numbers)
     checked = runner.check(program_of_task(task, untuned.vmfb), list(programs.values()), checks)
     failures = {index: result.failure for index, result in compiled.items()} | dict(zip(programs, checked, strict=True))
     return [failures[index] for index in range(1, len(traces) + 1)]

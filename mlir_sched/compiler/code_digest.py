@@ -1,7 +1,8 @@
 """A digest of one dispatch's code as IREE is about to lower it, equal for the stand-alone program and the whole model.
 
 The digest leaves out what differs between these two programs without being code: names, the numbers, order, offsets and
-layouts of the bindings, the order of constants, and the attributes that this package adds.
+layouts of the bindings, the numbers and layouts of the constants that are loaded, the order of other constants, and the
+attributes that this package adds.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from mlir_sched.attributes import APPLIED, SEQUENCE_CHOSEN
 from mlir_sched.compiler.operations import dispatch_configs, named_attributes, producer, symbol_of, walk
 
 BINDING = "hal.interface.binding.subspan"
+LOADED = "hal.interface.constant.load"
 _CONSTANT = "arith.constant"
 _ALIGNMENT = "memref.assume_alignment"
 _NAMES = frozenset({"sym_name", "function_ref", APPLIED, SEQUENCE_CHOSEN})
+_PLACES = frozenset({"layout", "ordinal"})
+"""Attributes of a loaded constant that say where it lies among those of all bindings and offsets of a program."""
 _STRIDED = re.compile(r"memref<((?:(?:\d+|\?)x)*)([^<>,]+), strided<\[([\d, ]*)\](?:, offset: (?:\d+|\?))?>")
 
 _MAPPED = re.compile(r"memref<((?:(?:\d+|\?)x)*)([^<>,]+), affine_map<\([d\d, ]*\)(?:\[s0\])? -> \(([^()]*)\)>")
@@ -129,7 +133,8 @@ def _addresses(root: Any) -> set[Any]:
 
 def _attributes(op: Any) -> str:
     """Return an op's attributes as text, without false ones: the printer drops these where false is the default."""
-    found = sorted((a.name, plain_type(str(a.attr))) for a in named_attributes(op) if a.name not in _NAMES)
+    left_out = _NAMES | _PLACES if op.name == LOADED else _NAMES
+    found = sorted((a.name, plain_type(str(a.attr))) for a in named_attributes(op) if a.name not in left_out)
     return ", ".join(f"{name} = {text}" for name, text in found if text != "false")
 
 

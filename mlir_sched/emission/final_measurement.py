@@ -103,7 +103,7 @@ def measure_compiled(
     if untuned.vmfb is None:
         raise BaselineError(f"the untuned code of {task.name} cannot be compiled alone: {untuned.failure}")
     programs = {i: program_of_task(task, vmfb) for i in chosen if (vmfb := scripts[i].vmfb) is not None}
-    checks = checks_for_dispatch(task.dispatch)
+    checks = checks_for_dispatch(task.dispatch, task.numbers)
     timing, measured = runner.measure(program_of_task(task, untuned.vmfb), list(programs.values()), checks)
     by_index = dict(zip(programs, measured, strict=True))
     return timing, [by_index.get(i) or RunResult(None, scripts[i].failure) for i in chosen]

@@ -68,7 +68,8 @@ def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | 
     if built.profile is None:
         return None
     shares = built.profile.shares(task.name for task in built.model.tasks)
-    return sum(shares[task.name] for task in built.model.tasks if can_tune(task, space, target))
+    tunable = dict.fromkeys(task.name for task in built.model.tasks if can_tune(task, space, target))
+    return sum(shares[name] for name in tunable)
 
 
 def promising(built: Sequence[BuiltVariant], space: Space, target: Target) -> list[BuiltVariant]:

@@ -36,7 +36,8 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     """Return one array per tensor, filled as the check says; equal arguments give equal arrays on any machine.
 
     Raises:
-        ValueError: The check has more or fewer integer ranges than inputs, or an element type cannot hold its range.
+        ValueError: The check has more or fewer integer ranges than inputs or numbers than inputs passed by value, or an
+            element type cannot hold its range.
     """
     rng = np.random.default_rng(check.seed)
     ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
@@ -46,6 +47,10 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     for position in _sparse_inputs(specs, check):
         divided = np.random.default_rng([_PARTS_SEED, position]).integers(0, check.parts, specs[position].shape)
         arrays[position][divided != check.part] = 0
+    if check.numbers:
+        passed = [position for position, spec in enumerate(specs) if spec.by_value]
+        for position, number in zip(passed, check.numbers, strict=True):
+            arrays[position] = np.array(number, dtype_of(specs[position]))
     return tuple(arrays)
 
 

@@ -8,6 +8,7 @@ rounding of the ops after the sums. On other inputs results differ by rounding, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind, IntegerRange, Tolerance
@@ -20,8 +21,13 @@ _PARTIAL = frozenset(
 )
 
 
-def checks_for_dispatch(dispatch: Dispatch) -> Checks:
+def checks_for_dispatch(dispatch: Dispatch, numbers: Sequence[tuple[int | float, ...]] = ()) -> Checks:
     """Return the checks for one dispatch: on integers, on random floats and, for roots and the like, on positive ones.
+
+    Args:
+        dispatch: The dispatch.
+        numbers: The combinations of values that the program passes for its inputs by value (``Task.numbers``). All
+            checks have the first; each of the others has a check on random floats of its own.
 
     On integers results must be equal where all ops are exact, else as near as the rounding of the other ops allows. The
     check is repeated with other parts of a sparse operand where one part leaves out some terms of the sums.
@@ -49,7 +55,9 @@ def checks_for_dispatch(dispatch: Dispatch) -> Checks:
         Check(kind, 2 + 2 * index, bound=exact.bound, signed_integers=signed, tolerances=tolerances)
         for index, kind in enumerate(kinds)
     ]
-    return tuple(checks)
+    first, *others = numbers or ((),)
+    on_floats = next(check for check in checks if check.kind is InputKind.RANDOM)
+    return (*(replace(check, numbers=first) for check in checks), *(replace(on_floats, numbers=n) for n in others))
 
 
 def checks_for_model(

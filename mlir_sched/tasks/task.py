@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from mlir_sched.payload import Dispatch, TensorSpec
+
+Number: TypeAlias = int | float
+"""A scalar that a program passes to a dispatch."""
 
 
 @dataclass(frozen=True)
@@ -13,12 +17,13 @@ class Task:
 
     Attributes:
         key: Structural hash of the dispatch's code, without its name, together with target, compiler version, compiler
-            flags, ``constants`` and ``reuse_bytes``: measurements of tasks with equal keys are interchangeable.
+            flags, ``constants``, ``reuse_bytes`` and ``numbers``: measurements of tasks with equal keys are
+            interchangeable.
         name: The dispatch's symbol in the model, e.g. ``main_dispatch_0_matmul_1024x1024x1024_f32``.
         weight: Calls of the dispatch in one run of the model, >= 1.
         source: The task's stand-alone program at IREE's executable-sources phase, as MLIR text. Its entry is
             ``task``; it takes the inputs, then one buffer per output, into which it writes the results.
-        inputs: Tensors that the dispatch reads.
+        inputs: Tensors that the dispatch reads, then the numbers that differ between its calls (``by_value``).
         outputs: Tensors that the dispatch writes; a tensor that is updated in place is also an input.
         dispatch: The dispatch's ops; None when it cannot be tuned.
         not_tunable: Why the dispatch cannot be tuned; empty when it can.
@@ -29,6 +34,8 @@ class Task:
             (``tasks/worker/constants.py``); 0 without ``constants``.
         may_not_run: Whether a run of the model may not call the dispatch at all, as all of its calls depend on values
             that are computed at run time.
+        numbers: The combinations of values that the model passes for the numbers among the inputs, in their order;
+            empty where there are no such numbers.
     """
 
     key: str
@@ -43,6 +50,7 @@ class Task:
     constants: tuple[int, ...] = ()
     reuse_bytes: int = 0
     may_not_run: bool = False
+    numbers: tuple[tuple[Number, ...], ...] = ()
 
     @property
     def footprint_bytes(self) -> int:

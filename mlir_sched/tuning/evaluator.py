@@ -218,7 +218,7 @@ class CompileAndRun:
         """Check and time programs of a task; their ratios are relative to the untuned code."""
         assert task.dispatch is not None
         assert baseline.outcome.timing is not None
-        checks, yardstick = checks_for_dispatch(task.dispatch), self._yardsticks.of(task)
+        checks, yardstick = checks_for_dispatch(task.dispatch, task.numbers), self._yardsticks.of(task)
         if yardstick is not None:
             with suppress(BaselineError):
                 _, runs = self._runner.measure(yardstick.program, programs, checks)
@@ -271,7 +271,7 @@ class CompileAndRun:
         ahead = self._compiling_ahead
         try:
             with ahead.beside(lambda _: self._untuned_code.compile(following, ahead.workers)):
-                timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch))
+                timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch, task.numbers))
         except MlirSchedError as error:
             raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
         self._kept.keep_untuned(task, result)

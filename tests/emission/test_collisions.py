@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from scaled_layers import scaled_layers
 
 from mlir_sched.compiler import CompilerPool, TunedDispatch, tuned_dispatches
 from mlir_sched.compiler.code_digest import plain_type
@@ -22,6 +23,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model, extract
+from mlir_sched.tasks.model import TASK_FLAGS
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.emitter import Emitter
@@ -285,3 +287,15 @@ def untuned(model: Model) -> BuiltVariant:
 )  # fmt: skip
 def test_where_a_buffer_begins_is_no_code(type_: str, plain: str) -> None:
     assert plain_type(type_) == plain
+
+
+def test_layers_that_differ_in_a_number_all_have_the_sequence_of_their_task(here: Target, tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text(scaled_layers((0.5, 0.25, 0.75)))
+    target = replace(here, flags=(*here.flags, *TASK_FLAGS))
+    model = extract(tmp_path / "model.mlir", target)
+    sequences = sequences_for(model.tasks, target)
+    ((key, own),) = sequences.items()
+    assert not Prover(tmp_path / "model.mlir", tmp_path).prove(untuned(model), sequences).dropped
+    found = dispatches(model, target, tmp_path, [own])
+    assert [(d.sequence, d.code) for d in found] == [(own.symbol, own.code)]
+    assert not faults_in({key: own}, found, {own.dispatch})

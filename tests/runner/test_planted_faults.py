@@ -12,9 +12,9 @@ from functools import cache
 import numpy as np
 import pytest
 from array_device import ArrayDevice, Function
-from rule_ops import dispatch, epilogue, matmul
+from rule_ops import dispatch, epilogue, matmul, operand
 
-from mlir_sched.payload import Dispatch, TensorSpec
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
 from mlir_sched.runner.element_types import DTYPES, Array
 from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
@@ -245,3 +245,28 @@ def test_a_fault_in_one_output_is_rejected_there(position: int, fault: str) -> N
     found = [verdict for verdict in verdicts_of_two(f"{fault} {position}") if verdict]
     assert found
     assert all(f"output {position}" in verdict for verdict in found)
+
+
+# A number that differs between the calls of a program
+
+FIRST, SECOND = 0.5, 0.25
+READ = operand("f32", (M, N), (0, 1), 2)
+SCALED = LinalgOp(0, "linalg.generic", OpKind.ELEMENTWISE, ("parallel",) * 2, (M, N), (READ,), (READ,), ("arith.mulf",))
+TAKEN = (TensorSpec((M, N), "f32"), TensorSpec((), "f32", by_value=True))
+
+
+def _scaled(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    np.multiply(inputs[0], inputs[1], out=outputs[0])
+
+
+def _scaled_by_the_first(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    np.multiply(inputs[0], np.float32(FIRST), out=outputs[0])
+
+
+@pytest.mark.parametrize("entry", ["right", "always the first number"])
+def test_a_kernel_that_is_right_for_the_first_number_alone_is_rejected(entry: str) -> None:
+    device = ArrayDevice({"right": _scaled, "always the first number": _scaled_by_the_first})
+    untuned, judged = (Program(b"", name, TAKEN, TAKEN[:1], True) for name in ("right", entry))
+    checks = checks_for_dispatch(Dispatch((SCALED,), (0,)), [(FIRST,), (SECOND,)])
+    found = verdicts_on(Workspace(device, untuned, checks), device, judged)  # type: ignore[arg-type]
+    assert any(found) == (entry != "right")

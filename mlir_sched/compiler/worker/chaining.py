@@ -51,7 +51,8 @@ def _makes_one_dispatch(function: Any) -> bool:
     """Say whether all that a function has a device do is one dispatch, on arguments that are imported once each."""
     executes = _executes(function)
     bodies = [tuple(op.operation.name for op in execute.regions[0].blocks[0]) for execute in executes]
-    users = [[use.owner.operation.name for use in each.uses] for each in function.regions[0].blocks[0].arguments]
+    buffers = [each for each in function.regions[0].blocks[0].arguments if str(each.type) == "!hal.buffer_view"]
+    users = [[use.owner.operation.name for use in each.uses] for each in buffers]
     return bodies == [BODY] and all(names.count(IMPORT) == 1 for names in users)
 
 

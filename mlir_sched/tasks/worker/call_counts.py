@@ -14,20 +14,20 @@ from mlir_sched.tasks.worker.constants import is_constant
 
 @dataclass(frozen=True)
 class DispatchCall:
-    """The calls of one dispatch with the same constant operands.
+    """The calls of one dispatch for the same workload.
 
     Attributes:
         entry: The dispatch's symbol.
-        op: The first ``flow.dispatch`` op among these calls.
+        ops: The ``flow.dispatch`` ops of these calls, in program order.
         weight: Calls per run of the model, >= 1.
-        text: The entry point and the constants: differs from that of calls with other constants.
+        text: The entry point and the workload: differs from that of calls with another workload.
         constants: Positions, among the tensors that the dispatch takes, of those that are constants of the program in
             all these calls; each call may have constants of its own.
         may_not_run: Whether a run of the model may make none of these calls, as with one inside of ``scf.if``.
     """
 
     entry: str
-    op: Any
+    ops: tuple[Any, ...]
     weight: int
     text: str
     constants: frozenset[int]
@@ -127,14 +127,15 @@ def _count(
 
 def _add(op: Any, times: _Times, found: dict[tuple[str, str], DispatchCall]) -> None:
     entry = str(ir.SymbolRefAttr(op.attributes["entry_points"][0]).value[-1])
-    numbers = ",".join(text for value in op.operands if (text := constant_value(value)) is not None)
-    key = (str(op.attributes["entry_points"][0]), numbers)
+    workload = list(op.operands)[: workload_size(op)]
+    key = (str(op.attributes["entry_points"][0]), ",".join(str(constant_value(value)) for value in workload))
     constants = frozenset(position for position, value in enumerate(tensor_operands(op)) if is_constant(value))
     if (known := found.get(key)) is None:
-        found[key] = DispatchCall(entry, op, times.number, str(key), constants, times.may_be_none)
+        found[key] = DispatchCall(entry, (op,), times.number, str(key), constants, times.may_be_none)
     else:
         found[key] = replace(
             known,
+            ops=(*known.ops, op),
             weight=known.weight + times.number,
             constants=known.constants & constants,
             may_not_run=known.may_not_run and times.may_be_none,

@@ -1,9 +1,10 @@
 """One dispatch of a model as a stand-alone program.
 
-The program's entry ``task`` takes the dispatch's tensors and one buffer per result, into which it writes the results::
+The program's entry ``task`` takes the dispatch's tensors, the numbers that differ between the dispatch's calls, and one
+buffer per result, into which it writes the results::
 
     %0 = hal.tensor.import %arg0 ...            (one per tensor)
-    %1 = flow.dispatch @dispatch::@dispatch(%0) : ...
+    %1 = flow.dispatch @dispatch::@dispatch(%0, %number0) : ...
     %2 = hal.tensor.alias %1 ... to %out0       (one per result)
     util.return (hal.tensor.export %2 ...)
 
@@ -14,6 +15,7 @@ Every such program uses the same names, so that equal dispatches give equal prog
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +29,9 @@ from mlir_sched.tasks.worker.call_counts import constant_value, tensor_operands,
 
 SYMBOL = "dispatch"
 """Name of the executable, of its export and of its function."""
+_VIEW = "!hal.buffer_view"
+_PASSED = ("f32", "f64", "i32", "i64")
+"""Types of numbers that functions take as they are, in IREE's virtual machine."""
 _RESOURCES = "\n{-#"
 """Start of the section of an MLIR file that holds the elements of ``dense_resource`` attributes."""
 
@@ -37,7 +42,7 @@ class TaskProgram:
 
     Attributes:
         text: MLIR text.
-        inputs: Tensors that the program takes.
+        inputs: Tensors that the program takes, then numbers.
         outputs: Tensors that the program makes, each in a buffer that is passed after the inputs.
     """
 
@@ -46,26 +51,35 @@ class TaskProgram:
     outputs: tuple[TensorSpec, ...]
 
 
-def build_task_program(module: Any, dispatch: Any) -> TaskProgram:
+def build_task_program(module: Any, dispatch: Any, numbers: Sequence[Sequence[int]] = ()) -> TaskProgram:
     """Return the program of one ``flow.dispatch`` of a module at the flow phase.
+
+    Args:
+        module: The module.
+        dispatch: The op.
+        numbers: Per number that the program takes, the positions of the operands that are this number.
 
     Raises:
         NotTunableError: The dispatch takes values that are neither tensors nor constants, or has dynamic shapes.
     """
     workload = workload_size(dispatch)
     operands = list(dispatch.operands)
-    inputs = tuple(tensor_spec(value.type) for value in tensor_operands(dispatch))
+    tensors = tuple(tensor_spec(value.type) for value in tensor_operands(dispatch))
+    taken = [operands[group[0]].type for group in numbers]
     outputs = tuple(tensor_spec(value.type) for value in dispatch.results)
-    lines = _body(dispatch, operands, workload)
-    parameters = [f"%arg{i}" for i in range(len(inputs))] + [f"%out{i}" for i in range(len(outputs))]
+    lines = _body(dispatch, operands, workload, {position: i for i, group in enumerate(numbers) for position in group})
+    parameters = [f"%arg{i}: {_VIEW}" for i in range(len(tensors))]
+    parameters += [f"%number{i}: {_passed_as(type_)}" for i, type_ in enumerate(taken)]
+    parameters += [f"%out{i}: {_VIEW}" for i in range(len(outputs))]
     function = "\n".join(
         [
-            f"  util.func public @{TASK}({', '.join(f'{name}: !hal.buffer_view' for name in parameters)}) -> "
-            f"({', '.join(['!hal.buffer_view'] * len(outputs))}) attributes {{iree.abi.stub}} {{",
+            f"  util.func public @{TASK}({', '.join(parameters)}) -> "
+            f"({', '.join([_VIEW] * len(outputs))}) attributes {{iree.abi.stub}} {{",
             *(f"    {line}" for line in lines),
             "  }",
         ]
     )
+    inputs = (*tensors, *(TensorSpec((), _passed_as(type_), by_value=True) for type_ in taken))
     return TaskProgram(_with_function(str(_frame(module, dispatch)), function), inputs, outputs)
 
 
@@ -75,27 +89,45 @@ def _with_function(module: str, function: str) -> str:
     return f"{body.rstrip().removesuffix('}')}{function}\n}}\n{opening}{resources}"
 
 
-def _body(dispatch: Any, operands: list[Any], workload: int) -> list[str]:
+def _passed_as(type_: Any) -> str:
+    """Return the type in which a number is passed to a program.
+
+    Raises:
+        NotTunableError: The number has a type that is not passed.
+    """
+    name = str(type_)
+    if name not in _PASSED:
+        raise NotTunableError(f"it takes numbers of type {name} that differ between its calls")
+    return name
+
+
+def _body(dispatch: Any, operands: list[Any], workload: int, numbers: Mapping[int, int]) -> list[str]:
     names = [f"%v{position}" for position in range(len(operands))]
     tied = _tied_operands(dispatch)
-    lines = _operand_lines(operands, tied)
+    names = [f"%number{numbers[position]}" if position in numbers else name for position, name in enumerate(names)]
+    lines = _operand_lines(operands, tied, numbers)
     lines.append(_dispatch_line(dispatch, names, workload, tied))
     for i, value in enumerate(dispatch.results):
         result = f"%r{i}"
         if tied[i] < 0:
             lines.append(f"%a{i} = hal.tensor.alias {result} : {value.type} to %out{i} : !hal.buffer_view")
             result = f"%a{i}"
-        lines.append(f'%e{i} = hal.tensor.export {result} "output{i}" : {value.type} -> !hal.buffer_view')
+        lines.append(f'%e{i} = hal.tensor.export {result} "output{i}" : {value.type} -> {_VIEW}')
     count = len(dispatch.results)
     exported = ", ".join(f"%e{i}" for i in range(count))
-    return [*lines, f"util.return {exported} : {', '.join(['!hal.buffer_view'] * count)}"]
+    return [*lines, f"util.return {exported} : {', '.join([_VIEW] * count)}"]
 
 
-def _operand_lines(operands: list[Any], tied: list[int]) -> list[str]:
-    """Return the ops that make the operands; an operand updated in place is first copied into its result's buffer."""
+def _operand_lines(operands: list[Any], tied: list[int], numbers: Collection[int]) -> list[str]:
+    """Return the ops that make the operands; an operand updated in place is first copied into its result's buffer.
+
+    The numbers that the program takes, given by their positions, need none.
+    """
     lines: list[str] = []
     imported = 0
     for position, value in enumerate(operands):
+        if position in numbers:
+            continue
         if not isinstance(value.type, ir.ShapedType):
             lines.append(f"%v{position} = arith.constant {_constant(value)}")
             continue

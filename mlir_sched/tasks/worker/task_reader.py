@@ -18,6 +18,7 @@ from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
 from mlir_sched.tasks.worker.call_counts import DispatchCall
+from mlir_sched.tasks.worker.passed_numbers import dispatches_by_entry, passed_numbers
 from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
 from mlir_sched.tasks.worker.task_sources import compiled_alone, compiled_together
 
@@ -48,9 +49,11 @@ class TaskReader:
     errors: list[str] = field(default_factory=list)
     _programs: dict[str, TaskProgram] = field(default_factory=dict)  # by the key of their code alone
     _modules: dict[str, Any] = field(default_factory=dict)  # of these programs, at the executable-sources phase
+    _calls: dict[str, list[Any]] = field(default_factory=dict)  # all calls in the program, by entry point
 
     def tasks(self, module: Any, calls: Iterable[DispatchCall]) -> tuple[Task, ...]:
         """Return the tasks of the calls in a program, those of equal code merged, in the order of their first call."""
+        self._calls = dispatches_by_entry(module)
         cut = merge_equal(self._cut(module, call) for call in calls)
         self._compile_together([each.key for each in cut if with_reuse(each, self.reused).key not in self.known])
         found = tuple(map(self._read, cut))
@@ -89,14 +92,15 @@ class TaskReader:
         if call.entry in self.skipped:
             return replace(task, not_tunable=self.skipped[call.entry])
         try:
-            program = build_task_program(module, call.op)
+            numbers = passed_numbers(call.ops, self._calls[str(call.ops[0].attributes["entry_points"][0])])
+            program = build_task_program(module, call.ops[0], numbers.groups)
         except NotTunableError as error:
             return replace(task, not_tunable=reason(str(error)))
         except Exception as error:
             return self._broken(task, error)
-        key = self._key(program.text)
+        key = self._key(program.text, *(repr(numbers.values) for _ in numbers.groups[:1]))
         self._programs[key] = program
-        return replace(task, key=key, inputs=program.inputs, outputs=program.outputs)
+        return replace(task, key=key, inputs=program.inputs, outputs=program.outputs, numbers=numbers.values)
 
     def _read(self, cut: Task) -> Task:
         """Return a task with its source and its dispatch, and with how cold its constants are."""
@@ -124,8 +128,8 @@ class TaskReader:
         self.errors.append(f"{task.name}: {''.join(traceback.format_exception(error))}")
         return replace(task, not_tunable=f"internal error: {reason(f'{type(error).__name__}: {error}')}")
 
-    def _key(self, text: str) -> str:
-        return _digest(text, self.target_key, *self.flags)
+    def _key(self, text: str, *further: str) -> str:
+        return _digest(text, self.target_key, *self.flags, *further)
 
 
 def merge_equal(tasks: Iterator[Task]) -> tuple[Task, ...]:
