@@ -18,6 +18,7 @@ from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.export import tuned_sequence
 from mlir_sched.emission.finalists import Finalists, take_finalists
 from mlir_sched.emission.proof import Proven, Prover
+from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.pipeline import default_store
 from mlir_sched.processes.temporary import temporary_folder
@@ -81,6 +82,8 @@ def tune_without_device(
         UserError: The input is at fault, the assembler is missing, or the target has to be a device of this machine.
         ModelCompileError: IREE does not compile the program.
     """
+    if options.values:
+        raise UserError("without a device nothing is run: --input and --reference have no use with --check-only")
     path, weights, start = require_program(model), parameter_files(parameters), time.monotonic()
     claim = claim_of(path, weights, options, options.target, store=store, modules=modules)
     with open_folder(Path(output), claim) as folder:

@@ -118,7 +118,8 @@ def tune(
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)
             with Runner(measuring.roughly) as runner:
                 local_sync = options.device is None
-                variants = build_variants(path, target, runner, weights, choice, local_sync=local_sync)
+                values = options.values
+                variants = build_variants(path, target, runner, weights, choice, local_sync=local_sync, values=values)
             choice.keep()
             for text in variants.tracebacks:
                 errors.add(text)

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 from folders import ROOT
 
-PLAIN = ("attributes", "version", "errors", "payload", "sampling", "trace", "outcome", "parameters", "reasons", "text")
+PLAIN = (
+    "attributes",
+    "version",
+    "errors",
+    "payload",
+    "sampling",
+    "trace",
+    "outcome",
+    "parameters",
+    "reasons",
+    "text",
+    "values",
+)
 """Modules of plain data, which need neither MLIR nor IREE."""
 LAYERS = (
     PLAIN,

@@ -44,6 +44,21 @@ Parameters = Annotated[
         help="File with weights that the program reads, as for iree-run-module; repeatable.", metavar="SCOPE=FILE"
     ),
 ]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        help="Input that the whole program is checked and timed with, as for iree-run-module; repeatable, in order.",
+        metavar="[FUNCTION:]VALUE",
+    ),
+]
+Reference = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What an output has to be for these inputs, e.g. a framework's result; repeatable, in order.",
+        metavar="[FUNCTION:]FILE.npy",
+    ),
+]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -155,6 +170,8 @@ def tune(
     ] = False,
     module: Modules = None,
     parameters: Parameters = None,
+    inputs: Inputs = None,
+    reference: Reference = None,
     as_json: Json = False,
 ) -> None:
     """Tune a program for this machine.
@@ -170,7 +187,7 @@ def tune(
         options = TuneOptions(
             target=described_by(target, target_description),
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
-            fresh=fresh, replace=replace,
+            fresh=fresh, replace=replace, inputs=inputs or (), reference=reference or (),
         )  # fmt: skip
         run = run_check_only if check_only else run_tune
         code = run(model, output, options, store, module or (), parameters or (), out)
@@ -206,6 +223,8 @@ def replay(
     target_description: Description = None,
     module: Modules = None,
     parameters: Parameters = None,
+    inputs: Inputs = None,
+    reference: Reference = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -226,7 +245,10 @@ def replay(
     with command(as_json=as_json) as out:
         from mlir_sched.cli.replay import run_replay
 
-        code = run_replay(tuned, model, module or (), parameters or (), target, target_description, output, out)
+        values = inputs or (), reference or ()
+        code = run_replay(
+            tuned, model, module or (), parameters or (), target, target_description, output, *values, out
+        )
     raise typer.Exit(code)
 
 

@@ -23,6 +23,8 @@ def run_replay(
     target: str,
     target_description: Path | None,
     folder: Path | None,
+    inputs: Sequence[str],
+    reference: Sequence[str],
     output: Output,
 ) -> int:
     """Replay a tuned folder, write a folder with it if one is named, and print the result; return the exit code."""
@@ -36,6 +38,8 @@ def run_replay(
             target=target,
             target_description=target_description,
             output=folder,
+            inputs=inputs,
+            reference=reference,
             progress=progress,
         )
     if output.as_json:

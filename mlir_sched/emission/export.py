@@ -228,8 +228,13 @@ class _Emitter:
         return Emission(self._result(self._untuned(proven), ratios, proven), {}, reasons, proven.files)
 
     def _untuned(self, proven: Proven) -> ProgramTimings:
-        """Return the figures of the default without scripts: those of the beginning where no time is left."""
+        """Return the figures of the default without scripts: those of the beginning where no time is left.
+
+        A default that is wrong by the user's reference is timed, and said to be wrong.
+        """
         default = self.variants[0]
+        if default.model.untuned_wrong:
+            return ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.WRONG)
         seconds = session_s(self.options, call_s(default), [call_s(default)])
         if self.time_left.affords(seconds):
             return self._measure_again(proven)

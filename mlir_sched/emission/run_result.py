@@ -16,6 +16,7 @@ from mlir_sched.emission.finalists import Winner
 from mlir_sched.program.building import profiled
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.tunability import tunable_share
+from mlir_sched.program.user_values import untuned_wrong_notes
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import EvolutionarySearch
 from mlir_sched.tasks.task import Task
@@ -25,6 +26,7 @@ from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult
+from mlir_sched.values import digests_of
 from mlir_sched.version import __version__
 
 
@@ -58,6 +60,7 @@ def result_of(
         not_run=dict(best.built.model.not_run),
         notes=(
             *(() if best.tasks else (NOTHING_TO_SCHEDULE,)),
+            *untuned_wrong_notes(best.built.model),
             *best.built.model.notes,
             *map(_checked_little, emission.program.constant_outputs),
             *_of_other_machines(run, best),
@@ -74,6 +77,7 @@ def result_of(
         curves=tuple(program.curve() for program in (best, *found.others) if program.estimates),
         widest_variant=widest,
         widest_share=widest_share,
+        values=digests_of(best.built.model.values),
     )
 
 

@@ -117,8 +117,9 @@ class Algorithms:
             MlirSchedError: IREE does not compile the program.
         """
         variant = decided_variant(self.path, self.target, built.variant.base, parts)
-        not_run, known = self.reference.model.not_run, built.model.tasks
-        composed = build_variant(self.path, self.target, variant, self.parameters, not_run, known)
+        reference, known = self.reference.model, built.model.tasks
+        composed = build_variant(self.path, self.target, variant, self.parameters, reference.not_run, known)
+        composed = replace(composed, model=composed.model.judged_as(reference))
         with Runner(self.options) as runner:
             (_, timed), _ = time_variants([self.reference, composed], runner)
         return timed

@@ -14,6 +14,7 @@ from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
+from mlir_sched.program.user_values import against_reference, with_values
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
 from mlir_sched.reasons import reason
@@ -22,6 +23,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.names import LIBRARY
+from mlir_sched.values import FunctionValues
 
 _FEWEST_CALLS_S = PROFILED_S / CALLS[0]
 """Seconds per call for which a profile makes its fewest calls."""
@@ -46,14 +48,29 @@ def profiled_first(built: BuiltVariant, target: Target) -> BuiltVariant:
 
 
 def first_variant(
-    path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...], runner: Runner
+    path: Path,
+    target: Target,
+    variant: Variant,
+    parameters: tuple[ParameterFile, ...],
+    runner: Runner,
+    values: Sequence[FunctionValues] = (),
 ) -> BuiltVariant:
-    """Return the default variant, without the public functions that cannot be run or checked if others can."""
+    """Return the default variant, without the public functions that cannot be run or checked if others can.
+
+    Args:
+        path, target, variant, parameters: As in :func:`build_variant`.
+        runner: Runs the functions.
+        values: What the user gives for inputs and outputs.
+
+    Raises:
+        UserError: The file is no program that can be tuned, or the values do not fit its functions.
+    """
     built = build_variant(path, target, variant, parameters)
-    run = without_failing_functions(runner, built.model, built.compiled())
-    if run.entries == built.model.entries:
-        return built
-    return replace(built, model=_model_of(path, target, variant, parameters, run.not_run))
+    model = with_values(built.model, values)
+    run = without_failing_functions(runner, model, built.compiled())
+    if run.entries != model.entries:
+        model = _model_of(path, target, variant, parameters, run.not_run).judged_as(model)
+    return replace(built, model=against_reference(runner, model, built.compiled()))
 
 
 def build_variant(
@@ -113,10 +130,11 @@ def try_variant(
     """Build a variant beside the default; arguments as in :func:`build_variant`.
 
     Args:
-        default: The default variant's dispatches, which are not read again.
+        default: The default variant: its dispatches are not read again, and its values are those of all variants.
     """
     try:
-        return Attempt(build_variant(path, target, variant, parameters, default.not_run, default.tasks))
+        built = build_variant(path, target, variant, parameters, default.not_run, default.tasks)
+        return Attempt(replace(built, model=built.model.judged_as(default)))
     except (UserError, ModelCompileError) as error:
         return Attempt(None, f"IREE does not compile it: {reason(str(error))}")
     except JobError as error:

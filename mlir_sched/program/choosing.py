@@ -21,6 +21,7 @@ from mlir_sched.sampling import Value
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
+from mlir_sched.values import FunctionValues
 
 SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
@@ -65,6 +66,7 @@ def build_variants(
     choice: Choice | None = None,
     *,
     local_sync: bool = True,
+    values: Sequence[FunctionValues] = (),
 ) -> BuiltVariants:
     """Compile the model under every variant of the target and time all of them, interleaved with the default.
 
@@ -80,6 +82,7 @@ def build_variants(
         parameters: Files with the model's weights.
         choice: Says which variants are compiled; all of them by default, unless one of them settles it.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
+        values: What the user gives for the inputs and outputs of the program's functions.
 
     Raises:
         ModelCompileError: IREE does not compile the default variant.
@@ -88,7 +91,7 @@ def build_variants(
     choice = choice or Choice()
     default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
     with rewriting(path, target) as found:
-        first = first_variant(path, target, default, parameters, runner)
+        first = first_variant(path, target, default, parameters, runner, values)
         rewritten = found()
     choosing = _Choosing(path, target, runner, parameters, choice, (*flagged, *rewritten.variants), (first,))
     choosing.run(rewritten)

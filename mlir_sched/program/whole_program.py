@@ -10,7 +10,7 @@ from mlir_sched.outcome import Timing, of_all
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunResult
-from mlir_sched.runner.check import Checks
+from mlir_sched.runner.check import Check, Checks, InputKind
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target, records_dispatches
@@ -79,7 +79,7 @@ def without_failing_functions(runner: Runner, model: Model, compiled: CompiledMo
 def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
     """Return why a function cannot serve as a reference; empty when it can."""
     try:
-        runner.check(_program(model, entry, compiled), [], _checks(model, entry))
+        runner.check(program_of(model, entry, compiled), [], checks_of(model, entry))
     except BaselineError as error:
         return reason(str(error))
     return ""
@@ -100,8 +100,8 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
         return together(
             [
                 profile_program(
-                    _program(model, entry, CompiledModel(vmfb)),
-                    _checks(model, entry)[0],
+                    program_of(model, entry, CompiledModel(vmfb)),
+                    timed_inputs(checks_of(model, entry)),
                     driver=target.driver,
                     threads=target.cores,
                     call_s=call_s,
@@ -145,14 +145,15 @@ def in_sequence(timings: Sequence[Timing]) -> Timing:
 def _measure_entry(
     runner: Runner, model: Model, entry: EntryPoint, baseline: CompiledModel, others: Sequence[CompiledModel]
 ) -> tuple[Timing, tuple[RunResult, ...]]:
-    programs = [_program(model, entry, compiled) for compiled in others]
+    programs = [program_of(model, entry, compiled) for compiled in others]
     try:
-        return runner.measure(_program(model, entry, baseline), programs, _checks(model, entry))
+        return runner.measure(program_of(model, entry, baseline), programs, checks_of(model, entry))
     except BaselineError as error:
         raise type(error)(f"@{entry.name}: {error}" if len(model.entries) > 1 else str(error)) from error
 
 
-def _program(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Program:
+def program_of(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Program:
+    """Return a function of a compiled model as a program to run."""
     return Program(
         compiled.vmfb,
         entry.name,
@@ -164,9 +165,19 @@ def _program(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Progra
     )
 
 
-def _checks(model: Model, entry: EntryPoint) -> Checks:
-    dispatches = [task.dispatch for task in model.tasks if task.dispatch]
-    return checks_for_model(entry.outputs, dispatches, integer_ranges=entry.integer_ranges or None)
+def checks_of(model: Model, entry: EntryPoint) -> Checks:
+    """Return the checks of a function; only what the user gives counts where the untuned code is wrong."""
+    dispatches, given = [task.dispatch for task in model.tasks if task.dispatch], model.given(entry.name)
+    ranges = entry.integer_ranges or None
+    checks = checks_for_model(entry.outputs, dispatches, integer_ranges=ranges, given=given)
+    if entry.name not in model.untuned_wrong:
+        return checks
+    return tuple(check for check in checks if check.kind == InputKind.GIVEN)
+
+
+def timed_inputs(checks: Checks) -> Check:
+    """Return the check with the inputs that a program is profiled on: what the user gives, or else the first one."""
+    return next((check for check in checks if check.kind == InputKind.GIVEN), checks[0])
 
 
 def _combined(names: Sequence[str], results: Sequence[RunResult]) -> RunResult:

@@ -22,6 +22,7 @@ from mlir_sched.library.library import provenance_of
 from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.parameters import ParameterFile, parameter_files
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
 from mlir_sched.program.whole_program import CompiledModel, without_failing_functions
 from mlir_sched.replaying.accepted_flags import require_own_flags
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
@@ -29,6 +30,7 @@ from mlir_sched.replaying.replay_result import NOT_IN_EDITED, ReplayedSequence, 
 from mlir_sched.replaying.replayed_folder import require_output, write_replayed
 from mlir_sched.replaying.script_state import Judgement, ScriptState, judge
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
+from mlir_sched.runner.given_values import Values, function_values
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -54,6 +56,7 @@ from mlir_sched.tuned_folder.summary_check import require_usable_fields
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
+from mlir_sched.values import digests_of
 
 
 def replay(
@@ -65,6 +68,8 @@ def replay(
     target: str = "",
     target_description: Path | None = None,
     output: str | Path | None = None,
+    inputs: Values = (),
+    reference: Values = (),
     progress: ProgressCallback = silent,
 ) -> ReplayResult:
     """Check a tuned folder against a model on this machine, with this compiler. The folder is not changed.
@@ -84,12 +89,14 @@ def replay(
         target_description: A file that says more of the device, as for ``tune``.
         output: Folder to write, if all numbers are right: a tuned folder with what follows from edited decisions. Not
             the one that is replayed, nor one that holds the result of a search: their reports and figures stay.
+        inputs, reference: Values that the whole program is checked and timed with, as in ``TuneOptions``.
         progress: Called before each step.
 
     Raises:
-        UserError: The folder or the model cannot be used, or the folder has flags that ``tune`` does not write.
+        UserError: The folder, the model or the values cannot be used, or ``tune`` does not write flags of the folder.
         ScriptError: The library is not MLIR.
     """
+    values = function_values(inputs, reference)
     folder = read_tuned_folder(Path(tuned))
     require_usable_fields(folder.summary)
     weights = parameter_files(parameters or folder.summary.get("parameters", ()))
@@ -115,7 +122,7 @@ def replay(
     judged = judge_program(folder, Path(model), here)
     folder = judged.folder
     extra = tuple(flag for flag in folder.flags if flag not in here.flags)
-    extracted = extract(model, here, extra, folder.library, parameters=weights)
+    extracted = with_values(extract(model, here, extra, folder.library, parameters=weights), values)
     space = Space.default(here).led_by(modules, here)
     local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
     own = replace(here, cores=1) if local_sync else here
@@ -272,7 +279,7 @@ class _Replay:
         return ReplayResult(
             str(self.path), str(self.folder.path), tuple(sequences), untuned, program, tuned.get("ratio"),
             tuple(problems), tuple(self._notes()), self.judged.state, self.judged.note,
-            timings.verdict if timings else verdict,
+            timings.verdict if timings else verdict, digests_of(self.model.values),
         )  # fmt: skip
 
     def _measure_program(
@@ -287,12 +294,16 @@ class _Replay:
             emitted = compile_to_bytes(self.path, self.model.flags, file)
         plain = compile_to_bytes(self.path, self.target.flags)
         tuned = CompiledModel(emitted, self.local_sync)
-        self.model = without_failing_functions(runner, self.model, CompiledModel(plain))
+        run = without_failing_functions(runner, self.model, CompiledModel(plain))
+        self.model = against_reference(runner, run, CompiledModel(plain))
         timings = measure_program(runner, self.model, CompiledModel(plain), {}, tuned)
         return [_with_dispatches(s, applied) for s in sequences], timings
 
     def _notes(self) -> list[str]:
         notes = [f"@{name} is neither run nor timed: {why}" for name, why in self.model.not_run.items()]
+        notes += untuned_wrong_notes(self.model)
+        if self.folder.summary and digests_of(self.model.values) != self.folder.summary.get("values", {}):
+            notes.append("the program was tuned with other values of --input and --reference, or without any")
         for origin in self.provenance.values():
             if origin.get("target_key") not in (None, self.target.key):
                 notes.append(

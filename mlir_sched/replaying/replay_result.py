@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mlir_sched.outcome import Timing, Verdict, of_all
@@ -62,6 +63,7 @@ class ReplayResult:
         state: How library and flags relate to the decisions about the program; None when the library states none.
         note: What was changed in these decisions by hand, or why they are refused.
         verdict: What the numeric checks say of the program now.
+        values: Digests of the inputs that the user gave and of the reference for them, by function.
     """
 
     model: str
@@ -75,6 +77,7 @@ class ReplayResult:
     state: ScriptState | None = None
     note: str = ""
     verdict: Verdict = Verdict.NOT_CHECKED
+    values: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     @property
     def all_problems(self) -> tuple[str, ...]:

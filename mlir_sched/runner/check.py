@@ -11,6 +11,7 @@ import numpy as np
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.blocks import blocks
 from mlir_sched.runner.element_types import Array
+from mlir_sched.values import FunctionValues
 
 IntegerRange: TypeAlias = tuple[int, int]
 """Lowest and highest value of an integer input, both included."""
@@ -22,6 +23,7 @@ class InputKind(StrEnum):
     EXACT = "exact"
     RANDOM = "random"
     POSITIVE = "positive"
+    GIVEN = "given"
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Check:
 
     Attributes:
         kind: EXACT is integers of magnitude 1 to ``bound``, in floats too; RANDOM is floats of both signs; POSITIVE is
-            floats in [0.5, 1.5], for programs that take roots or logarithms.
+            floats in [0.5, 1.5], for programs that take roots or logarithms; GIVEN is what the user gives in ``given``.
         seed: Seed of the inputs.
         bound: Largest magnitude of an EXACT value and of every integer input without a range, >= 1.
         signed_integers: Whether integer inputs without a range may be negative; False where they may be indices.
@@ -68,6 +70,7 @@ class Check:
         tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
             ``tolerances``.
         tolerances: The same by element type of the output.
+        given: The inputs of a GIVEN check, and what the outputs have to be if the user says that.
     """
 
     kind: InputKind
@@ -82,6 +85,7 @@ class Check:
     numbers: tuple[int | float, ...] = ()
     tolerance: float = 0.0
     tolerances: tuple[tuple[str, Tolerance], ...] = ()
+    given: FunctionValues | None = None
 
     def tolerance_for(self, spec: TensorSpec, reference: Array) -> float:
         """Return the relative difference that is allowed in an output."""

@@ -39,6 +39,8 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
         ValueError: The check has more or fewer integer ranges than inputs or numbers than inputs passed by value, or an
             element type cannot hold its range.
     """
+    if check.given is not None:
+        return tuple(value.array for value in check.given.inputs)
     rng = np.random.default_rng(check.seed)
     ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
     if len(ranges) != len(specs):
@@ -58,14 +60,14 @@ def alternatives(check: Check) -> Iterator[Check]:
     """Yield the check, and then the checks to try in its place while references are not finite, or are all 0.
 
     Random numbers come first as they are, then scaled down like weights by the fan of the input's shape, so that values
-    keep their magnitude through many layers, then positive, for roots and logarithms. Exact inputs have no substitute.
+    keep their magnitude through many layers, then positive, for roots and logarithms. Exact and given inputs stay.
     """
     yield check
     if check.kind == InputKind.RANDOM:
         yield replace(check, gain=1.0)
         yield replace(check, gain=RELU_GAIN)
         yield replace(check, kind=InputKind.POSITIVE)
-    if check.kind != InputKind.EXACT:
+    if check.kind in (InputKind.RANDOM, InputKind.POSITIVE):
         yield replace(check, kind=InputKind.POSITIVE, gain=1.0)
 
 

@@ -14,6 +14,7 @@ from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind, IntegerRange, Tolerance
 from mlir_sched.runner.exactness import ExactInputs, checks_to_cover, exact_inputs, short
 from mlir_sched.runner.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
+from mlir_sched.values import FunctionValues
 
 _INDIRECT = frozenset({"extract", "load", "gather"})
 _PARTIAL = frozenset(
@@ -65,8 +66,11 @@ def checks_for_model(
     dispatches: Iterable[Dispatch] = (),
     *,
     integer_ranges: tuple[IntegerRange | None, ...] | None = None,
+    given: FunctionValues | None = None,
 ) -> Checks:
-    """Return the checks for a whole program: one on integers, one on random floats; tolerances are by output type.
+    """Return the checks for a whole program: on integers, on random floats, and last on what the user gives, if so.
+
+    Tolerances are by output type.
 
     Outputs narrower than f32 must be equal on integers where the whole program is exact. Other outputs need not be: a
     rewrite of a convolution in f32 (``winograd``) rounds where the sums of products do not.
@@ -76,6 +80,7 @@ def checks_for_model(
         dispatches: Dispatches of the program; empty if they are not known.
         integer_ranges: Ranges of the values of integer inputs, by position of the input, see :class:`Check`. Without
             them the values are 0 or 1, as any integer input may be an index.
+        given: The user's inputs, and what the outputs have to be for them; None without.
     """
     known = list(dispatches)
     exact = _exact_model(known)
@@ -103,6 +108,7 @@ def checks_for_model(
             integer_ranges=integer_ranges,
             tolerances=on_floats,
         ),
+        *([] if given is None else [Check(InputKind.GIVEN, 0, tolerances=on_floats, given=given)]),
     )
 
 

@@ -19,6 +19,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.reasons import reason
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.values import FunctionValues
 
 TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
 """Flags under which a program is split into tasks, and compiled once its dispatches have scripts.
@@ -68,6 +69,9 @@ class Model:
         scopes: Scopes of the parameters that the program reads, sorted.
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one dispatch.
         not_run: Why the other public functions are neither run nor timed, by name.
+        values: What the user gives for the inputs and outputs of functions that are run.
+        untuned_wrong: How the results of the untuned code differ from those that the user gives, by function; what such
+            a function computes on other inputs is no reference.
     """
 
     path: str
@@ -79,6 +83,16 @@ class Model:
     scopes: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
     not_run: Mapping[str, str] = field(default_factory=dict)
+    values: tuple[FunctionValues, ...] = ()
+    untuned_wrong: Mapping[str, str] = field(default_factory=dict)
+
+    def given(self, function: str) -> FunctionValues | None:
+        """Return what the user gives for a function, or None."""
+        return next((values for values in self.values if values.function == function), None)
+
+    def judged_as(self, other: Model) -> Model:
+        """Return this variant of a program with the values that another variant is checked with."""
+        return replace(self, values=other.values, untuned_wrong=other.untuned_wrong)
 
     @property
     def task_flags(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -149,6 +149,7 @@ class TuneResult:
             search ended with.
         not_run: Why public functions are neither run nor timed, by name.
         flags: Compiler flags of the emitted program, as it was measured, without those that name the library.
+        values: Digests of the inputs that the user gave and of the reference for them, by function.
     """
 
     model: str
@@ -177,6 +178,7 @@ class TuneResult:
     widest_variant: str = ""
     widest_share: float | None = None
     flags: tuple[str, ...] = ()
+    values: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     @property
     def coverage(self) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mlir_sched.errors import UserError
+from mlir_sched.runner.given_values import Values, function_values
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.targets.target import LOCAL_TASK
+from mlir_sched.values import FunctionValues, digests_of
 
 DEFAULT_TRIALS_PER_TASK = 64
 """Candidates per tunable task when no budget is given. Source: one round of MetaSchedule (``num_trials_per_iter``)."""
@@ -33,6 +35,11 @@ class TuneOptions:
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
         evolution: Hyper-parameters of the evolutionary search.
+        inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,
+            paths of ``.npy`` files or texts as ``iree-run-module --input`` takes them, one per input; with several
+            public functions a list per function's name. Files are read at once.
+        reference: What the outputs have to be for these inputs, in the same form; by default the untuned results.
+        values: Inputs and reference as they were read, by function.
     """
 
     target: str = "llvm-cpu"
@@ -46,6 +53,9 @@ class TuneOptions:
     fresh: bool = False
     replace: bool = False
     evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)
+    inputs: Values = field(default=(), compare=False, repr=False)
+    reference: Values = field(default=(), compare=False, repr=False)
+    values: tuple[FunctionValues, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.trials is not None and self.minutes is not None:
@@ -62,7 +72,18 @@ class TuneOptions:
             raise UserError(f"the device {self.device} needs several threads, but threads is 1")
         if not -(2**63) <= self.seed < 2**63:
             raise UserError(f"the seed must fit 64 bits, but got {self.seed}")
+        values = function_values(self.inputs, self.reference)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "inputs", {each.function: each.inputs for each in values})  # not read again
+        object.__setattr__(self, "reference", {each.function: each.reference for each in values if each.reference})
 
     def search_key(self) -> tuple[int, int, str, str]:
         """Return what tells ways to search apart: a part of the keys of runs and rounds, which stores hold."""
         return self.seed, self.round_size, self.strategy, self.evolution.key()
+
+    def values_key(self) -> list[object]:
+        """Return what tells apart the values that whole programs are judged with: a part of the keys of decisions.
+
+        Runs without given values keep the keys that they have without this part.
+        """
+        return [digests_of(self.values)] if self.values else []

@@ -124,6 +124,7 @@ def _asked(
         measuring_context(target, generation=generation),
         *options.search_key(),
         [trace.key for trace in start_from],
+        *options.values_key(),
         *([drawn] if drawn > 1 else []),  # runs without a model keep the keys that they had before there was one
     ]
 

@@ -71,7 +71,7 @@ class VariantChoice(Choice):
         """Return the choice of a run on a model file that began at ``start``, in a generation of the store."""
         file = path.stat()
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
-        run = (*model, target.key, options.minutes, options.seed, generation)
+        run = (*model, target.key, options.minutes, options.seed, generation, *options.values_key())
         key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
         context_key = measuring_context(target, generation=generation)
         until, end = start + compiling_s(options), start + searching_s(options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mlir_sched.search import EvolutionaryOptions
@@ -27,3 +28,13 @@ def test_the_key_of_the_default_search_is_the_one_that_stores_hold() -> None:
 def test_every_option_of_the_evolution_makes_another_key(name: str) -> None:
     changed: Any = {"a": 0.5} if name == "mutation_weights" else 77
     assert replace(EvolutionaryOptions(), **{name: changed}).key() != DEFAULT
+
+
+def test_values_make_another_run_but_no_other_search() -> None:
+    plain, given = TuneOptions(), TuneOptions(inputs=[np.ones(3, np.float32)])
+    changed = TuneOptions(inputs=[np.ones(3, np.float32)], reference=["3xf32=2"])
+    keys = [repr(options.values_key()) for options in (plain, given, changed)]
+    assert (keys[0], len(set(keys))) == ("[]", 3), "runs without values keep the keys that stores hold"
+    assert given.search_key() == plain.search_key()
+    assert replace(given, threads=1).values == given.values
+    assert TuneOptions(inputs=["3xf32=1"]) == given

@@ -39,7 +39,8 @@ class Case:
         check: The check as it is made: the wanted one, or an alternative where its inputs give no usable numbers.
         wanted: Kind of the wanted check.
         inputs: The inputs.
-        references: The right results.
+        results: The results of the baseline.
+        references: The right results: those of the baseline, unless the user gives them.
         explained: How far each element of each result may be off beyond its tolerance, because rounding of the inputs
             moves it (``conditioning.py``); None until it is asked for.
     """
@@ -47,6 +48,7 @@ class Case:
     check: Check
     wanted: InputKind
     inputs: tuple[Array, ...]
+    results: list[Array] = field(default_factory=list)
     references: list[Array] = field(default_factory=list)
     explained: list[Array] | None = None
 
@@ -137,7 +139,7 @@ class Workspace:
         self.check_s = self.call_s = 0.0
         for index in dict.fromkeys((*self.telling.checks, *range(len(self._cases)))):
             start = time.perf_counter()
-            if error := self.verify(loaded, index):
+            if error := self.verify(loaded, index, again=True):
                 raise RuntimeError(f"the baseline does not reproduce its own result: {error}")
             self.check_s = max(self.check_s, time.perf_counter() - start)
             if self.check_s >= LONG_CALL_S:
@@ -153,7 +155,7 @@ class Workspace:
     @property
     def bytes(self) -> int:
         """Size in bytes of the inputs and references, which stay while the workspace is closed."""
-        return sum(array.nbytes for case in self._cases for array in (*case.inputs, *case.references))
+        return sum(array.nbytes for case in self._cases for array in (*case.inputs, *case.results))
 
     def on(self, device: Device) -> Workspace:
         """Return a workspace for the same checks, with the same references, and with buffers on another device."""
@@ -177,8 +179,14 @@ class Workspace:
         """Release the buffers; inputs and references stay."""
         self._buffers = None
 
-    def verify(self, loaded: LoadedProgram, index: int) -> str | None:
-        """Run check ``index`` on a program and say what is wrong, or None."""
+    def verify(self, loaded: LoadedProgram, index: int, *, again: bool = False) -> str | None:
+        """Run check ``index`` on a program and say what is wrong, or None.
+
+        Args:
+            loaded: The program.
+            index: Number of the check.
+            again: Whether the program is the baseline, which has to give its own results once more.
+        """
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
         message, far = self._written_behind(index), list[_Far]()
@@ -189,7 +197,8 @@ class Workspace:
             if view.byte_length != spec.bytes:
                 message = message or f"output {position} has {view.byte_length} bytes instead of {spec.bytes}"
             elif message is None:
-                reference, actual = case.references[position], device.read(view, spec)
+                reference = (case.results if again else case.references)[position]
+                actual = device.read(view, spec)
                 tolerance = case.check.tolerance_for(spec, reference)
                 if error := compare(reference, actual, spec, tolerance):
                     far.append(_Far(position, tolerance, deviations(reference, actual), error))
@@ -252,7 +261,7 @@ class Workspace:
         return self._on_device.device.buffer(rows.reshape(-1), TensorSpec((rows.size,), "i8"))
 
     def timed_inputs(self) -> tuple[Array, ...]:
-        """Return the inputs that programs are timed on: floats where there are any."""
+        """Return the inputs that programs are timed on: those that the user gives, or else random ones."""
         return self._cases[self._timed].inputs
 
     def _choose_inputs(self, loaded: LoadedProgram, index: int) -> None:
@@ -280,7 +289,7 @@ class Workspace:
         case = self._cases[index]
         if case.explained is None:
             program = self._on_device.device.load(self._specs)
-            case.explained = explained_by_rounding(partial(self._moved, index, program), case.references)
+            case.explained = explained_by_rounding(partial(self._moved, index, program), case.results)
         return bool((far.deviations <= np.maximum(far.tolerance, case.explained[far.position])).all())
 
     def _moved(self, index: int, program: LoadedProgram, number: int) -> list[Array]:
@@ -303,16 +312,20 @@ class Workspace:
     def _compute_references(self, loaded: LoadedProgram, index: int) -> None:
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
-        case.references = [device.read(view, spec, keep=True) for view, spec in results]
+        case.results = [device.read(view, spec, keep=True) for view, spec in results]
+        given = case.check.given.reference if case.check.given else ()
+        case.references = [value.array for value in given] or case.results
         if not self._specs.writes_into_arguments:
             self._poison(results)
             self._overwritten |= self._changed_inputs(index).keys()
-        if any(holds_poison(r, s) for r, s in zip(case.references, self._specs.outputs, strict=True)):
+        if any(holds_poison(r, s) for r, s in zip(case.results, self._specs.outputs, strict=True)):
             raise RuntimeError("the baseline leaves elements of its output unwritten")
 
     @property
     def _timed(self) -> int:
-        return next((i for i, c in enumerate(self._cases) if c.wanted == InputKind.RANDOM), 0)
+        """Number of the case that programs are timed on: what the user gives, else random inputs."""
+        kinds = [case.wanted for case in self._cases]
+        return next((kinds.index(kind) for kind in (InputKind.GIVEN, InputKind.RANDOM) if kind in kinds), 0)
 
     @property
     def _on_device(self) -> DeviceBuffers:
