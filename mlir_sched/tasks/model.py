@@ -46,12 +46,14 @@ class EntryPoint:
         inputs, outputs: Tensors it takes and returns; a scalar has the shape ``()``.
         integer_ranges: Smallest and largest integer that each input may hold, by position; None for an input that may
             hold any integer or holds none. Indices have to stay inside the tables that they read.
+        notes: Which inputs hold few of the integers that they could hold, and why, one sentence each.
     """
 
     name: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     integer_ranges: tuple[tuple[int, int] | None, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

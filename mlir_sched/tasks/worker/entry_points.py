@@ -13,7 +13,7 @@ from mlir_sched.tasks.model import EntryPoint
 from mlir_sched.tasks.worker.analysis import dynamic_dim
 from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
 from mlir_sched.tasks.worker.declared_types import declared_tensors
-from mlir_sched.tasks.worker.integer_ranges import IntegerRanges
+from mlir_sched.tasks.worker.integer_ranges import IntegerRanges, Integers
 
 _UNUSED = TensorSpec((), "f32")
 """The tensor passed for an argument that its function does not use, and whose type cannot be made: any will do."""
@@ -41,11 +41,10 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
             returned = enumerate(_outputs(function, functions))
             results = [declared.get(("output", i), type_) if _is_untyped(type_) else type_ for i, type_ in returned]
             outputs = _specs(path, name, "result", results)
-            limits = (
-                ranges.of(argument) if spec.element_type[0] == "i" and spec.element_type != "i1" else None
-                for argument, spec in zip(arguments, inputs, strict=True)
-            )
-            entries.append(EntryPoint(name, inputs, outputs, tuple(limits)))
+            integers = [Integers(a, _integer_bits(spec)) for a, spec in zip(arguments, inputs, strict=True)]
+            limits, notes = ranges.of(function, integers)
+            said = tuple(f"@{name}: {note}" for note in notes)
+            entries.append(EntryPoint(name, inputs, outputs, limits, said))
     return tuple(entries)
 
 
@@ -74,6 +73,12 @@ def _why_not_run(entry: EntryPoint) -> str:
             if spec.element_type not in ELEMENT_BYTES:
                 return f"it {verb} {spec.element_type}, of which no values can be made or compared"
     return ""
+
+
+def _integer_bits(spec: TensorSpec) -> int | None:
+    """Return the width of a tensor's integers; None for floats and for ``i1``, of which any value will do."""
+    width = spec.element_type.removeprefix("i")
+    return int(width) if width != spec.element_type and width.isdigit() and width != "1" else None
 
 
 def _specs(path: str, name: str, role: str, types: list[Any]) -> tuple[TensorSpec, ...]:

@@ -60,6 +60,7 @@ def extract_model(
         )
         tasks, scopes = reader.tasks(module, calls), parameter_scopes(module)
     errors = tuple(reader.errors)
+    notes = (*notes, *(note for entry in entries for note in entry.notes))
     return Model(path, entries, tasks, flags, notes, scopes=scopes, internal_errors=errors, not_run=left_out)
 
 
