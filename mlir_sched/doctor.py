@@ -18,7 +18,6 @@ import psutil
 
 from mlir_sched.assembly.ptxas import find_assembler
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
-from mlir_sched.errors import MlirSchedError
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import TARGETS, available_cpus, detect_target, target_kind
@@ -82,7 +81,7 @@ def diagnose(noise_s: float = NOISE_S) -> Diagnosis:
     Args:
         noise_s: Seconds for which the machine's noise is measured.
     """
-    findings = [*_versions(), *_machine()]
+    findings = [*_versions(), *_attempt("machine", lambda: list(_machine()))]
     for name in TARGETS:
         findings += _target(name)
     findings += _assembler()
@@ -175,7 +174,7 @@ def _noise(seconds: float) -> list[Finding]:
 def _attempt(name: str, look: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return look()
-    except (MlirSchedError, OSError, ValueError) as error:
+    except Exception as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         found, _, advice = text.partition("; ")
         return [Finding(name, found, Status.PROBLEM, advice or "see the message")]

@@ -23,6 +23,14 @@ class ScriptError(MlirSchedError):
     """A transform script cannot be parsed, is not the one its decisions produce, or does not apply."""
 
 
+class EnvironmentFailureError(MlirSchedError):
+    """The machine fails at present: a process does not start or stalls, memory or space is short."""
+
+
+class EnvironmentStopError(MlirSchedError):
+    """The machine failed so often in a row that a search has to stop; what was measured is kept (exit code 1)."""
+
+
 class ScheduleError(Exception):
     """A schedule program calls a verb that cannot follow the verbs before it: a mistake of the module's author.
 
@@ -74,12 +82,30 @@ LASTING = (
 """The classes of failures that are properties of a script (:attr:`FailureClass.is_lasting`)."""
 
 
+class FailureOrigin(StrEnum):
+    """What is to blame for a failure; only the failures of candidates are outcomes, and are stored."""
+
+    ENVIRONMENT = "environment"
+    """The machine at that moment."""
+    UNTUNED = "untuned"
+    """The untuned code that candidates are compared with."""
+    CANDIDATE = "candidate"
+    """The candidate itself."""
+
+
 @dataclass(frozen=True)
 class Failure:
-    """One candidate's failure: its class and the text that explains it."""
+    """One candidate's failure.
+
+    Attributes:
+        kind: Its class.
+        message: The text that explains it.
+        origin: What is to blame.
+    """
 
     kind: FailureClass
     message: str
+    origin: FailureOrigin = FailureOrigin.CANDIDATE
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.errors import Failure, FailureClass, MlirSchedError
+from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.child import Child, ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildLimits, ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
@@ -17,7 +19,7 @@ START_TIMEOUT_S = 120.0
 """Seconds that the process may take to start; it takes about 0.3 s on a quiet machine."""
 
 
-class RunnerStartError(MlirSchedError):
+class RunnerStartError(EnvironmentFailureError):
     """The runner process does not start; the message holds its output."""
 
 
@@ -61,20 +63,50 @@ class RunnerClient:
         """Folder of its temporary files while it runs."""
         return self._child.folder if self._child is not None else None
 
-    def ask_again(self, request: object, timeout_s: float) -> Any:
-        """Return the reply to a request, asked once more in a new process if the process crashes.
+    def prepare(self, request: protocol.Prepare, first_call_s: float, following_s: Callable[[float], float]) -> Any:
+        """Return the reply to a Prepare, asked once more in a new process if the process crashes.
 
-        For requests that do not cause crashes: a program that ran before may have damaged the process's memory.
+        Preparing causes no crash: a program that ran before may have damaged the process's memory.
+
+        Args:
+            request: The request.
+            first_call_s: Seconds until the first call of the baseline has ended.
+            following_s: Returns the seconds from the end of a call to that of the next, given the seconds of the call.
+        """
+        try:
+            return self.ask(request, first_call_s, following_s)
+        except RequestFailed as failed:
+            if failed.failure.kind != FailureClass.RUN_CRASH:
+                raise
+            return self.ask(request, first_call_s, following_s)
+
+    def keep_books(self, request: object, timeout_s: float) -> Any:
+        """Return the reply to a request that runs no program: where it takes too long, the machine is to blame.
+
+        Raises:
+            RequestFailed, RunnerStartError: As :meth:`ask`; the origin of a timeout is the environment.
         """
         try:
             return self.ask(request, timeout_s)
         except RequestFailed as failed:
-            if failed.failure.kind != FailureClass.RUN_CRASH:
-                raise
-            return self.ask(request, timeout_s)
+            failure = failed.failure
+            if failure.kind is FailureClass.RUN_TIMEOUT:
+                failure = Failure(failure.kind, failure.message, FailureOrigin.ENVIRONMENT)
+            raise RequestFailed(failure) from None
 
-    def ask(self, request: object, timeout_s: float) -> Any:
+    def tell(self, request: object, timeout_s: float) -> None:
+        """Send a request whose reply says nothing, if a process runs; losing the process means nothing either."""
+        if self._child is not None and self._child.is_alive():
+            with suppress(RequestFailed):
+                self._exchange(self._child, request, timeout_s)
+
+    def ask(self, request: object, timeout_s: float, following_s: Callable[[float], float] | None = None) -> Any:
         """Return the reply to a request.
+
+        Args:
+            request: The request.
+            timeout_s: Seconds until the reply.
+            following_s: As in :meth:`prepare`, for requests that are answered by signs of life first.
 
         Raises:
             RequestFailed: The request raised an exception (RUN_ERROR, INTERNAL_ERROR, or the failure that was raised).
@@ -82,7 +114,7 @@ class RunnerClient:
                 (RUN_MEMORY), or it died (RUN_CRASH).
             RunnerStartError: The process does not start.
         """
-        reply = self._exchange(self._running(), request, timeout_s)
+        reply = self._exchange(self._running(), request, timeout_s, following_s)
         if isinstance(self._setup, protocol.CallsSetup) and _may_have_lost_device(reply):
             self.kill()
         if isinstance(reply, protocol.Raised):
@@ -116,11 +148,15 @@ class RunnerClient:
             raise RunnerStartError(f"the runner process did not start: {failed}") from failed
         return child
 
-    def _exchange(self, child: Child, request: object, timeout_s: float) -> Any:
+    def _exchange(
+        self, child: Child, request: object, timeout_s: float, following_s: Callable[[float], float] | None = None
+    ) -> Any:
         limits, since_s = ChildLimits(timeout_s, self._memory_bytes), time.monotonic()
         try:
             child.send(request, limits)
-            reply = child.receive(limits, since_s)
+            while isinstance(reply := child.receive(limits, since_s), protocol.Called):
+                assert following_s is not None
+                limits, since_s = ChildLimits(following_s(reply.seconds), self._memory_bytes), time.monotonic()
             child.enforce(limits, since_s)
         except ChildError as lost:
             self.kill()

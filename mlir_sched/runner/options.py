@@ -124,12 +124,23 @@ class TimeoutOptions:
     Attributes:
         call_s: Seconds that one call may always take; a slow baseline raises the limit.
         factor: Multiple of the baseline's seconds per call that a call of a candidate may take.
-        baseline_s: Seconds that preparing a task may take: inputs, the baseline's results and their repetition.
+        first_call_s: Seconds until the baseline's first call of a task has ended: programs whose calls take minutes are
+            tuned, and code that hangs is given up after half an hour.
+        baseline_s: Seconds that each further step of preparing a task may take besides its calls: inputs, copies of the
+            results and their comparison.
+        bookkeeping_s: Seconds for a request that runs no program: a stalled machine (a paused container, swapping) gets
+            minutes, as the process is lost otherwise.
     """
 
     call_s: float = 1.0
     factor: float = 20.0
+    first_call_s: float = 1800.0
     baseline_s: float = 120.0
+    bookkeeping_s: float = 180.0
+
+    def of_preparing(self, call_s: float) -> float:
+        """Return how many seconds preparing may take from the end of one call of the baseline to that of the next."""
+        return self.baseline_s + self.factor * call_s
 
     def of_call(self, baseline_call_s: float) -> float:
         """Return how many seconds one call of a candidate may take."""

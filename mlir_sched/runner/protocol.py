@@ -76,10 +76,20 @@ class Start:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Forget all programs, load the baseline and compute the references of each check. Reply: Prepared."""
+    """Forget all programs, load the baseline and compute the references of each check.
+
+    Replies: a Called for every call whose results become references, then Prepared.
+    """
 
     baseline: Program
     checks: Checks
+
+
+@dataclass(frozen=True)
+class Called:
+    """A sign of life before the reply to a Prepare: a call of the baseline took so many seconds."""
+
+    seconds: float
 
 
 @dataclass(frozen=True)

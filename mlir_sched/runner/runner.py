@@ -6,11 +6,12 @@ import os
 import statistics
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle, islice
 from types import TracebackType
 
-from mlir_sched.errors import Failure, FailureClass, MlirSchedError
+from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
 from mlir_sched.outcome import Judged, Timing, Verdict
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
@@ -100,20 +101,14 @@ class Runner:
         On the CPU this is tried, which takes about twice :data:`LOOKS` times :data:`LOOK_S`. The lower quartiles are
         compared: hardware threads of one core slow down every run of the kernel, other machines only some. A GPU whose
         dispatches nothing but the host's clock can time needs one core for the calls. Other devices may be software,
-        which takes all cores.
+        which takes all cores. Where the process is lost meanwhile, no core is.
         """
         if not self.options.is_local:
             return () if records_dispatches(self.options.driver) else other_cores(choose_cores(1))
         cores = other_cores(self.cores)
-        if not cores:
-            return ()
-        quiet, beside = list[float](), list[float]()
-        for _ in range(LOOKS):
-            quiet += self._kernel_times(LOOK_S)
-            with busy(cores):
-                beside += self._kernel_times(LOOK_S)
-        quiet_s, beside_s = (statistics.quantiles(times, n=4)[0] for times in (quiet, beside))
-        return cores if beside_s <= (1 + self.options.samples.calibration_tolerance) * quiet_s else ()
+        with suppress(EnvironmentFailureError):
+            return cores if cores and self._leaves_undisturbed(cores) else ()
+        return ()
 
     def measure(
         self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, decide: bool = True
@@ -169,6 +164,7 @@ class Runner:
 
         Raises:
             ValueError: Programs do not run on the CPU.
+            EnvironmentFailureError: The process is lost meanwhile, or does not start.
         """
         if not self.options.is_local:
             raise ValueError(f"noise is measured on the CPU; this runner's driver is {self.options.driver}")
@@ -192,9 +188,22 @@ class Runner:
 
     def _kernel_times(self, seconds: float) -> Sequence[float]:
         """Return the seconds of every run of the calibration kernel, which is run for ``seconds``."""
-        request = protocol.MeasureNoise(seconds)
-        times: Sequence[float] = self._client.ask(request, seconds + self.options.timeouts.call_s)
+        request, limit_s = protocol.MeasureNoise(seconds), seconds + self.options.timeouts.bookkeeping_s
+        try:
+            times: Sequence[float] = self._client.keep_books(request, limit_s)
+        except RequestFailed as failed:
+            raise EnvironmentFailureError(f"the machine's noise cannot be measured: {failed}") from failed
         return times
+
+    def _leaves_undisturbed(self, cores: Sequence[int]) -> bool:
+        """Say whether the calibration kernel takes no longer beside work on other cores."""
+        quiet, beside = list[float](), list[float]()
+        for _ in range(LOOKS):
+            quiet += self._kernel_times(LOOK_S)
+            with busy(cores):
+                beside += self._kernel_times(LOOK_S)
+        quiet_s, beside_s = (statistics.quantiles(times, n=4)[0] for times in (quiet, beside))
+        return beside_s <= (1 + self.options.samples.calibration_tolerance) * quiet_s
 
     def _race(self, options: RunnerOptions) -> Race:
         """Return a race against the current baseline."""
@@ -211,12 +220,20 @@ class Runner:
         return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program, whole=whole))}
 
     def _prepare(self) -> None:
-        """Prepare the baseline and its references in the process that runs now."""
+        """Prepare the baseline and its references in the process that runs now.
+
+        Raises:
+            BaselineError: The baseline cannot serve as a reference.
+            EnvironmentFailureError: The machine fails.
+        """
         assert self._task is not None
         start = time.monotonic()
         try:
-            self._prepared = self._client.ask_again(self._task, self.options.timeouts.baseline_s)
+            limits = self.options.timeouts
+            self._prepared = self._client.prepare(self._task, limits.first_call_s, limits.of_preparing)
         except RequestFailed as failed:
+            if failed.failure.origin is FailureOrigin.ENVIRONMENT:
+                raise EnvironmentFailureError(f"a program cannot be prepared: {failed}") from failed
             raise BaselineError(f"the baseline fails ({failed.failure.kind}): {failed}") from failed
         if self._prepared.error is not None:
             if not self._prepared.verifiable:
@@ -232,12 +249,12 @@ class Runner:
         if self._prepared_in != self._client.generation:
             self._prepare()
         if self._loaded.get(handle) != self._client.generation:
-            self._client.ask(protocol.Load(handle, program), self._load_timeout_s(program))
+            self._client.keep_books(protocol.Load(handle, program), self._load_timeout_s(program))
             self._loaded[handle] = self._client.generation
 
     def _load_timeout_s(self, program: Program) -> float:
         """Return the seconds that handing a program over may take: models carry their weights with them."""
-        return self.options.timeouts.call_s + len(program.vmfb) / LOADED_BYTES_PER_S
+        return self.options.timeouts.bookkeeping_s + len(program.vmfb) / LOADED_BYTES_PER_S
 
     def _check_fairly(self, handle: int, program: Program, *, whole: bool) -> Failure | None:
         """Check a program, and again in a new process if a program that ran before may have caused its failure."""
@@ -366,10 +383,11 @@ class Runner:
         return pairs
 
     def _release(self, count: int) -> None:
-        if self._prepared_in == self._client.generation and self._client.pid is not None:
+        """Release the candidates; what was measured holds, whatever becomes of the process."""
+        if self._prepared_in == self._client.generation:
             for handle in range(1, count + 1):
                 if self._loaded.pop(handle, None) is not None:
-                    self._client.ask(protocol.Drop(handle), self.options.timeouts.call_s)
+                    self._client.tell(protocol.Drop(handle), self.options.timeouts.bookkeeping_s)
 
     def _result(self, failure: Failure | None, contender: Contender | None) -> RunResult:
         failure = failure or (contender.failure if contender else None)

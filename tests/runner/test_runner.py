@@ -437,7 +437,7 @@ def test_a_process_that_does_not_finish_its_message_is_given_up(
 
 @pytest.mark.parametrize("name", ["missing_fill", "endless_loop", "out_of_bounds", "overwritten_input"])
 def test_baseline_that_cannot_be_a_reference_is_an_error(matmul: Compiled, name: str) -> None:
-    options = RunnerOptions(timeouts=TimeoutOptions(baseline_s=2.0))
+    options = RunnerOptions(timeouts=TimeoutOptions(first_call_s=2.0))
     with Runner(options) as runner, pytest.raises(BaselineError):
         runner.measure(matmul(name), [], CHECKS)
 

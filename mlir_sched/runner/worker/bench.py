@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from mlir_sched.processes.memory import machine_memory_bytes
 from mlir_sched.runner import protocol
@@ -24,6 +25,8 @@ class Bench(ABC):
         self._workspaces: dict[protocol.Prepare, Workspace] = {}  # the current one last
         self._programs: dict[int, Program] = {}
         self._loaded: dict[int, LoadedProgram] = {}
+        self.on_call: Callable[[float], None] = lambda _: None
+        """Is told the seconds of every call whose results become references, before the task is prepared."""
 
     def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
         """Forget all programs, load the baseline and find out what the checks of candidates need.
@@ -31,6 +34,9 @@ class Bench(ABC):
         A new workspace checks the baseline when it is made. In a known workspace, which other programs may have damaged
         since, the baseline is checked again. Where a call takes :data:`LONG_CALL_S`, this waits until a candidate gives
         wrong results: in a damaged workspace, right candidates fail, too.
+
+        Raises:
+            OSError, MemoryError: The machine fails, not the baseline.
         """
         self._forget()
         known = request in self._workspaces
@@ -42,6 +48,8 @@ class Bench(ABC):
                 workspace.call_s = self.rough_s(protocol.BASELINE, 1e-3)
         except UnverifiableResults as exception:
             return protocol.Prepared(0.0, 0.0, str(exception), verifiable=False)
+        except (OSError, MemoryError):
+            raise
         except Exception as exception:
             return protocol.Prepared(0.0, 0.0, str(exception))
         found = workspace.telling
@@ -88,7 +96,9 @@ class Bench(ABC):
         if request != self._current:
             self._leave()
         self._current = None  # until its workspace is there
-        workspace = self._workspaces.pop(request, None) or Workspace(self.device(), request.baseline, request.checks)
+        workspace = self._workspaces.pop(request, None) or Workspace(
+            self.device(), request.baseline, request.checks, self.on_call
+        )
         workspace.open(self.device())
         self._workspaces[request] = workspace
         self._current = request

@@ -13,11 +13,12 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.errors import Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.frames import read_frame, write_frame
 from mlir_sched.runner import protocol
 from mlir_sched.runner.worker.bench import Bench
@@ -33,8 +34,9 @@ TRACEBACK_CHARACTERS = 2000
 class Server:
     """Answers requests with the results of the device's bench."""
 
-    def __init__(self, start: protocol.Start) -> None:
+    def __init__(self, start: protocol.Start, on_call: Callable[[float], None]) -> None:
         self._bench = _bench_for(start)
+        self._bench.on_call = on_call
 
     @singledispatchmethod
     def answer(self, request: Any) -> Any:
@@ -90,7 +92,7 @@ def main() -> None:
     start: protocol.Start = read_frame(connection)
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(connection, requests, start.folder), daemon=True).start()
-    server = Server(start)
+    server = Server(start, lambda seconds: write_frame(connection, protocol.Called(seconds)))
     write_frame(connection, None)
     while True:
         request = requests.get()
@@ -104,9 +106,15 @@ def main() -> None:
 
 
 def _failure(exception: Exception) -> Failure:
-    """Return the failure for an exception: a mistake of ours (:data:`MISTAKES`), or an error of a program."""
+    """Return the failure for an exception: a mistake of ours (:data:`MISTAKES`), or an error of a program.
+
+    Files are this process's own, and no program raises MemoryError: IREE's errors of allocation are RuntimeErrors.
+    """
     if isinstance(exception, MISTAKES):
         return Failure(FailureClass.INTERNAL_ERROR, traceback.format_exc()[-TRACEBACK_CHARACTERS:])
+    if isinstance(exception, OSError | MemoryError):
+        text = f"{type(exception).__name__}: {exception}"
+        return Failure(FailureClass.RUN_ERROR, text, FailureOrigin.ENVIRONMENT)
     return Failure(FailureClass.RUN_ERROR, f"{type(exception).__name__}: {exception}")
 
 

@@ -111,6 +111,7 @@ class Workspace:
         device: The device that holds the buffers.
         baseline: The program whose results are right.
         checks: The checks; the references of each are computed here.
+        on_call: Is told the seconds of every call whose results become references.
 
     Attributes:
         check_s: Seconds of the longest check of the baseline.
@@ -122,8 +123,15 @@ class Workspace:
         UnverifiableResults: Wrong results could not be told from those of the baseline.
     """
 
-    def __init__(self, device: Device, baseline: Program, checks: Checks) -> None:
+    def __init__(
+        self,
+        device: Device,
+        baseline: Program,
+        checks: Checks,
+        on_call: Callable[[float], None] = lambda _: None,
+    ) -> None:
         self._specs = baseline
+        self._on_call = on_call
         self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in checks]
         self._buffers: DeviceBuffers | None = None
         self._overwritten: set[int] = set()
@@ -312,6 +320,7 @@ class Workspace:
     def _compute_references(self, loaded: LoadedProgram, index: int) -> None:
         case, device = self._cases[index], self._on_device.device
         results = self._results(loaded, index)
+        self._on_call(self._called_s)
         case.results = [device.read(view, spec, keep=True) for view, spec in results]
         given = case.check.given.reference if case.check.given else ()
         case.references = [value.array for value in given] or case.results
