@@ -81,6 +81,7 @@ def tune_without_device(
     Raises:
         UserError: The input is at fault, the assembler is missing, or the target has to be a device of this machine.
         ModelCompileError: IREE does not compile the program.
+        EnvironmentFailureError, EnvironmentStopError: As for ``pipeline.tune``.
     """
     if options.values:
         raise UserError("without a device nothing is run: --input and --reference have no use with --check-only")
@@ -112,9 +113,10 @@ def tune_without_device(
             with Interruption(run.clock) as interruption:
                 for program, work in search.work():
                     work.run(evaluators.of(program.built))
-            found = search.result(interrupted=interruption.happened)
+            found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             monitor.on_phase(Phase.EMISSION, found.best.state())
-            proven, finalists = _emitted(path, variants, found.best, target)
+            with interruption.emitting():
+                proven, finalists = _emitted(path, variants, found.best, target)
             built = proven.variant
             result = EstimatedResult(
                 model=str(path),
@@ -124,6 +126,7 @@ def tune_without_device(
                 trials=found.tried,
                 seconds=time.monotonic() - start,
                 interrupted=found.interrupted,
+                stopped=found.stopped,
                 variant=built.variant.name,
                 untuned_s=variants.built[0].measured.median_s,
                 tuned_s=expected_s(built, finalists.winners.values()),

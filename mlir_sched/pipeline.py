@@ -87,6 +87,10 @@ def tune(
     Raises:
         UserError: The input is at fault, another run writes into the output folder, or the result would replace what is
             not an earlier result of this model there; nothing that was measured is lost.
+        EnvironmentStopError: The machine failed so often in a row that the search stopped, and nothing could be emitted
+            either; what was measured is kept. Where something could be emitted, ``TuneResult.stopped`` says why the
+            search stopped.
+        EnvironmentFailureError: The machine fails outside of the search.
     """
     options = options or TuneOptions()
     path = require_program(model)
@@ -143,24 +147,25 @@ def tune(
             with Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
                 for program, work in search.work():
                     work.run(evaluators.of(program.built))
-            found = search.result(interrupted=interruption.happened)
+            found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
             alone = replace(final, threads=best.target.cores)
             emission_s = run.emission_s(variants.built, best.built, best.expected_s())
             seconds = run.budget.finalists_s(run.clock.spent_s(), emission_s)
             searches = [search for search in best.searches if search.history.records]
-            finalists = choose_finalists(searches, alone, seconds, kept)
-            monitor.on_phase(Phase.EMISSION, best.state())
-            end = math.inf if interruption.happened else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
-            emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
-            result = result_of(run, found, path, emission, folder, variants, phases.seconds())
-            decisions, ratio = result.program.decisions, result.program.tuned.ratio
-            keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
-            if folder is not None:
-                install(folder, claim, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
-                curves = [Curve(search.task.name, search.history.ratios()) for search in best.searches]
-                write_report(folder, claim.source, result, curves)
+            with interruption.emitting():
+                finalists = choose_finalists(searches, alone, seconds, kept)
+                monitor.on_phase(Phase.EMISSION, best.state())
+                end = math.inf if interruption.early else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
+                emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
+                result = result_of(run, found, path, emission, folder, variants, phases.seconds())
+                decisions, ratio = result.program.decisions, result.program.tuned.ratio
+                keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
+                if folder is not None:
+                    install(folder, claim, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
+                    curves = [Curve(search.task.name, search.history.ratios()) for search in best.searches]
+                    write_report(folder, claim.source, result, curves)
             return result
 
 

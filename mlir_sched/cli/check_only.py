@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from mlir_sched.check_only import tune_without_device
-from mlir_sched.cli.exit import DONE, INTERRUPTED, Output
+from mlir_sched.cli.exit import DONE, INTERRUPTED, OUR_FAULT, Output
 from mlir_sched.cli.progress import progress_view
 from mlir_sched.cli.tune import MOST_ROWS, failure_lines, left_out_lines
 from mlir_sched.space.user_modules import load_modules
@@ -37,7 +37,9 @@ def run_check_only(
         output.document(result.to_json())
     else:
         print_estimates(result)
-    return INTERRUPTED if result.interrupted else DONE
+    if result.interrupted:
+        return INTERRUPTED
+    return OUR_FAULT if result.stopped else DONE
 
 
 def print_estimates(result: EstimatedResult) -> None:
@@ -66,12 +68,14 @@ def estimates_table(dispatches: Sequence[EstimatedDispatch]) -> Table:
 
 def estimates_lines(result: EstimatedResult) -> list[str]:
     """Return the lines below the table."""
-    what = "interrupted; best so far" if result.interrupted else "done"
+    early = "interrupted" if result.interrupted else "stopped" if result.stopped else ""
+    what = f"{early}; best so far" if early else "done"
     scripts = sum(dispatch.tuned_s is not None for dispatch in result.dispatches)
     more = len(result.dispatches) - MOST_ROWS
     return [
         *([f"and {more} dispatches; summary.json has all"] if more > 0 else []),
         f"{what}: {result.trials} candidates in {duration(result.seconds)}",
+        *([f"the search stopped: {result.stopped}"] if result.stopped else []),
         *failure_lines(result.failures),
         f"whole program, est.: untuned {seconds(result.untuned_s)}, tuned {seconds(result.tuned_s)}, "
         f"{result.untuned_s / result.tuned_s:.2f}; flags: {result.variant}",

@@ -17,12 +17,14 @@ from typing import Any, TextIO
 import typer
 
 from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
+from mlir_sched.processes.shortage import SHORT
 
 DONE, OUR_FAULT, USER_FAULT, INTERRUPTED = 0, 1, 2, 130
 """The exit codes of every command."""
 DEBUG = "MLIR_SCHED_DEBUG"
 """Set to 1, this variable shows tracebacks on the terminal."""
-_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""Errors of the system for which the user's path is to blame."""
 LOG_BEGIN, LOG_END = "mlir-sched-error-", ".log"
 """Begin and end of the name of a log; the rest is random, as the folder may be shared with other users."""
 
@@ -95,6 +97,10 @@ def _describe(error: BaseException, log_folder: Path | None) -> tuple[int, str]:
         return USER_FAULT, f"error: {error}"
     if isinstance(error, OSError) and error.errno in _REFUSED:
         return USER_FAULT, f"error: {error.filename or 'a file'}: {error.strerror}"
+    if (isinstance(error, OSError) and error.errno in SHORT) or isinstance(error, MemoryError):
+        where = getattr(error, "filename", None) or "this machine"
+        what = getattr(error, "strerror", None) or "no memory left"
+        return OUR_FAULT, f"error: {where}: {what}; what was measured is kept, and the same command goes on from there"
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("mlir_sched"):
         return OUR_FAULT, f"error: the Python package {error.name} is missing; install mlir-sched again with pip"
     if isinstance(error, MlirSchedError) and not _is_programming_error(error):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from mlir_sched.cli.exit import DONE, INTERRUPTED, Output
+from mlir_sched.cli.exit import DONE, INTERRUPTED, OUR_FAULT, Output
 from mlir_sched.cli.progress import progress_view
 from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
@@ -48,7 +48,9 @@ def run_tune(
         output.document(result.to_json())
     else:
         print_result(result, threads_chosen=options.threads is not None)
-    return INTERRUPTED if result.interrupted else DONE
+    if result.interrupted:
+        return INTERRUPTED
+    return DONE if result.is_whole else OUR_FAULT
 
 
 def print_result(result: TuneResult, *, threads_chosen: bool) -> None:
@@ -121,9 +123,11 @@ def left_out_lines(left_out: Mapping[str, str]) -> list[str]:
 def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[str]:
     """Return the lines below the table; the number of threads is explained where the user did not choose the number."""
     program = result.program
-    what = "interrupted; best so far" if result.interrupted else "done"
+    early = "interrupted" if result.interrupted else "stopped" if result.stopped else ""
+    what = f"{early}; best so far" if early else "done"
     took = durations(result.seconds, result.run_seconds)
     lines = [f"{what}: {result.trials} trials ({result.measured} measured now) in {took}"]
+    lines += [f"the search stopped: {result.stopped}"] if result.stopped else []
     lines.append(f"where the time went: {phases(result.phases)}")
     lines += failure_lines(result.failures)
     place = _place(result, threads_chosen=threads_chosen)

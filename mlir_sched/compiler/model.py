@@ -18,11 +18,12 @@ from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch, read_tuned_dispatches
 from mlir_sched.compiler.version import compiler_version
-from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
 from mlir_sched.processes.executable import running_program
 from mlir_sched.processes.exit_status import signal_name
 from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
+from mlir_sched.processes.shortage import says_shortage
 from mlir_sched.processes.temporary import temporary_folder
 
 _ERROR = re.compile(r"(?:^|\s)error:", re.MULTILINE)
@@ -62,6 +63,7 @@ def compile_model(model_path: str | Path, flags: tuple[str, ...], library: Path 
 
     Raises:
         ModelCompileError: The compiler failed or reported an error.
+        EnvironmentFailureError: This machine has no space left, for one.
     """
     try:
         _iree_compile(model_path, flags, library, "-o", str(output))
@@ -172,6 +174,8 @@ def _running_iree_compile(
             except ChildError as error:
                 raise ModelLimitError(f"iree-compile {model_path}: {error}") from None
             messages = done.errors.decode(errors="replace")
+            if done.code != 0 and says_shortage(messages):
+                raise EnvironmentFailureError(_summary(model_path, done.code, messages))
             if done.code != 0 or _ERROR.search(messages):
                 raise ModelCompileError(_summary(model_path, done.code, messages), messages)
             return done.output.decode(errors="replace")

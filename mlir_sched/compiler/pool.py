@@ -12,10 +12,11 @@ from types import TracebackType
 from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, candidate_limits
-from mlir_sched.errors import FailureClass
+from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.affinity import pin_threads
 from mlir_sched.processes.child import POLL_S, ChildCrashError
-from mlir_sched.processes.limits import ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.shortage import shortage
 
 _MESSAGE_CHARACTERS = 600
 _JOB = "mlir_sched.compiler.worker.candidate:compile_candidate"
@@ -94,14 +95,15 @@ class CompilerPool:
         Raises:
             UserError: The compiler does not know one of the flags.
             ValueError: The source of a candidate is empty.
+            OSError, EnvironmentFailureError: No process can be started, or it takes no job.
         """
         if not all(candidate.source for candidate in candidates):
             raise ValueError("there is no program to compile: the task cannot be tuned")
-        if candidates and not self._slots:
-            self._slots = [_Slot(Worker(self.flags)) for _ in range(self.workers)]
         waiting = list(range(len(candidates)))[::-1]
         done = 0
         try:
+            while candidates and len(self._slots) < self.workers:
+                self._slots.append(_Slot(Worker(self.flags)))
             while done < len(candidates):
                 for slot in self._slots:
                     if slot.index is None and waiting:
@@ -110,11 +112,11 @@ class CompilerPool:
                 for index, result in self._finished():
                     done += 1
                     yield index, result
+        except OSError:
+            self.close()
+            raise
         finally:
-            for slot in self._slots:
-                if slot.index is not None:
-                    slot.index = None
-                    self._replace(slot)
+            self._stop_jobs()
 
     @contextmanager
     def on_cores(self, cores: Sequence[int]) -> Iterator[None]:
@@ -139,13 +141,26 @@ class CompilerPool:
     ) -> None:
         self.close()
 
+    def _stop_jobs(self) -> None:
+        """Replace the workers that compile something; where no process can be started, the next call starts all."""
+        try:
+            for slot in self._slots:
+                if slot.index is not None:
+                    slot.index = None
+                    self._replace(slot)
+        except OSError:
+            self.close()
+
     def _restrict(self, cores: Sequence[int]) -> None:
         for slot in self._slots:
             pin_threads(slot.worker.pid, cores)
 
     def _submit(self, worker: Worker, candidate: Candidate) -> None:
         chain = Chain(self.chain_length, candidate.constants) if self.chain_length else None
-        worker.submit(_JOB, candidate.source, candidate.script, self.flags, chain)
+        try:
+            worker.submit(_JOB, candidate.source, candidate.script, self.flags, chain)
+        except ChildError as lost:
+            raise EnvironmentFailureError(f"the compiler process takes no job: {lost}") from None
 
     def _finished(self) -> list[tuple[int, CompileResult]]:
         """Wait a moment and return the candidates that are done."""
@@ -173,7 +188,10 @@ class CompilerPool:
             return failed(FailureClass.COMPILE_MEMORY, str(error), seconds)
         except ChildCrashError as error:
             self._replace(slot)
-            return failed(FailureClass.COMPILE_CRASH, str(error), seconds)
+            return _crashed(str(error), seconds)
+        except EnvironmentFailureError as error:
+            self._replace(slot)
+            return _crashed(str(error), seconds, FailureOrigin.ENVIRONMENT)
         except JobError as error:
             return failed(FailureClass.INTERNAL_ERROR, str(error)[-_MESSAGE_CHARACTERS:], seconds)
         if slot.worker.memory_bytes() > self.limits.recycle_bytes:
@@ -183,3 +201,10 @@ class CompilerPool:
     def _replace(self, slot: _Slot) -> None:
         slot.worker.kill()
         slot.worker = Worker(self.flags)
+
+
+def _crashed(message: str, seconds: float, origin: FailureOrigin = FailureOrigin.CANDIDATE) -> CompileResult:
+    """Return the result of a candidate whose worker died; where space is short, LLVM ends a process without a word."""
+    if short := shortage():
+        message, origin = f"{short}: {message}", FailureOrigin.ENVIRONMENT
+    return CompileResult(None, Failure(FailureClass.COMPILE_CRASH, message, origin), "", seconds)

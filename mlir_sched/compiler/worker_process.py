@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
 from mlir_sched.processes.child import POLL_S, Child, ChildCrashError
-from mlir_sched.processes.limits import ChildLimits
+from mlir_sched.processes.limits import ChildError, ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 
 LEAST_CANDIDATE_BYTES, MOST_CANDIDATE_BYTES = 1 << 30, 4 << 30
@@ -23,6 +23,10 @@ LEAST_CANDIDATE_BYTES, MOST_CANDIDATE_BYTES = 1 << 30, 4 << 30
 
 class JobError(MlirSchedError):
     """The job raised an exception that it should not raise; the message is its traceback."""
+
+
+class JobEnvironmentError(EnvironmentFailureError):
+    """A job failed for want of memory or with its files; the message is the error's."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class Worker:
         Raises:
             ChildError: The worker died, or the job went over a limit and the worker was killed.
             UserError: The compiler does not know one of the flags.
+            EnvironmentFailureError: The worker did not start.
         """
         if not self._ready and self._child.is_readable():
             self._receive_ready(limits)
@@ -102,6 +107,7 @@ class Worker:
 
         Raises:
             UserError: The job raised it.
+            JobEnvironmentError: The job had no memory, or met an error of the system.
             JobError: The job raised something else.
             ChildError: As ``is_done``.
         """
@@ -146,6 +152,8 @@ class Worker:
             error = self._child.receive(limits, self._started_s)
         except ChildCrashError as crash:
             raise self._startup_error(crash) from None
+        except ChildError as lost:
+            raise EnvironmentFailureError(f"the compiler process did not start: {lost}") from None
         if error is not None:
             raise error
         self._ready = True
@@ -156,7 +164,7 @@ class Worker:
         text = self._child.said().replace("mlir-sched: ", "")
         if self._child.exit_code() == 1 and "command line" in text:
             return UserError(f"the compiler rejects the flags {' '.join(self.flags)}: {text}")
-        return crash
+        return EnvironmentFailureError(f"the compiler process did not start: {crash}")
 
 
 def run_isolated(flags: tuple[str, ...], job: str, *arguments: Any, limits: WorkerLimits | None = None) -> Any:

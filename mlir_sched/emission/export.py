@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError
@@ -21,6 +21,7 @@ from mlir_sched.emission.final_measurement import ProgramTimings, measure_progra
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.time_left import TimeLeft
+from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
@@ -38,6 +39,8 @@ from mlir_sched.version import __version__
 
 NOT_RUN = "the program does not call it with random inputs, so its results in the program cannot be checked"
 """Why the script of a dispatch is dropped that no run of the program has called."""
+OF_UNTUNED = (BaselineError, EnvironmentFailureError)
+"""Exceptions of a session that say nothing of the program to emit: the untuned program or the machine fails."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,15 @@ class Emission:
         winners: The scripts in the emitted program, by task key.
         reasons: Why the other tasks stay as they are, by task key.
         files: The files to put into the tuned folder (``installation.install``).
+        lost_figures: Why the program's figures are those of an earlier session than the last; empty when they are of
+            the last.
     """
 
     program: ProgramResult
     winners: Mapping[str, Winner]
     reasons: Mapping[str, str]
     files: EmittedFiles
+    lost_figures: str = ""
 
 
 def emit(
@@ -107,7 +113,7 @@ class _Emitter:
                 break
             reported, rejected, ratios = self._judge(proven, winners)
             if reported is not None:
-                return Emission(self._result(reported, ratios, proven), winners, reasons, proven.files)
+                return self._emission(reported, ratios, proven, winners, reasons)
             if not self.time_left.affords(time.monotonic() - start):  # for another try with fewer scripts
                 rejected = {**dict.fromkeys(winners, next(iter(rejected.values()))), **rejected}
             reasons |= rejected
@@ -129,34 +135,40 @@ class _Emitter:
             reported = self._report(proven)
             if not isinstance(reported, str) and is_undisputed(reported.emitted, known):
                 return reported, {}, known
-        rejected, ratios = self._rejected(proven, winners)
+        decided, rejected, ratios = self._rejected(proven, winners)
         if rejected:
             return None, rejected, ratios
-        reported = self._report(proven)
+        reported = self._report(proven, decided)
         if isinstance(reported, str):
             return None, dict.fromkeys(winners, reported), ratios
         return reported, {}, ratios
 
-    def _rejected(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[dict[str, str], Mapping[str, Timing]]:
-        """Return why scripts are dropped, by task key, and the timings of all variants in the deciding session.
+    def _rejected(
+        self, proven: Proven, winners: Mapping[str, Winner]
+    ) -> tuple[ProgramTimings | None, dict[str, str], Mapping[str, Timing]]:
+        """Return the figures of the deciding session, why scripts are dropped, and the timings of all variants there.
 
         Where the whole program is slower with the scripts, the half of them that saves least is dropped: each script
-        won alone, and the time of the whole program does not say which script is at fault.
+        won alone, and the time of the whole program does not say which script is at fault. All are dropped where the
+        untuned program fails, as nothing proves the numbers then.
         """
         try:
             timings, ratios = self._decide(proven, winners)
         except ModelCompileError as error:
-            return dict.fromkeys(winners, reason(str(error))), {}
+            return None, dict.fromkeys(winners, reason(str(error))), {}
+        except BaselineError as error:
+            why = f"the untuned program failed when this was measured with it: {reason(str(error))}"
+            return None, dict.fromkeys(winners, why), {}
         own = ratios.get(self.tuned.variant.name)
         if own is not None and timings.emitted.ratio_low < NO_LOSS * own.ratio:
             text = f"the program was {speedup(timings.emitted)} with the scripts and {speedup(own)} without"
-            return dict.fromkeys(_lighter_half(winners), text), ratios
+            return timings, dict.fromkeys(_lighter_half(winners), text), ratios
         if plainest_of_fastest(ratios, timings.emitted) is None:
-            return {}, ratios
+            return timings, {}, ratios
         rival = max(ratios, key=lambda name: ratios[name].ratio_high)
         text = f"{speedup(timings.emitted)} with scripts, {speedup(ratios[rival])} without"
         why = f"it is not shown that the program with scripts is faster than the untuned variant {rival}: {text}"
-        return dict.fromkeys(winners, why), ratios
+        return timings, dict.fromkeys(winners, why), ratios
 
     def _not_run(self, proven: Proven, winners: Mapping[str, Winner]) -> list[str]:
         """Return the task keys of the scripts whose dispatches the program does not call with the inputs of checks."""
@@ -216,16 +228,18 @@ class _Emitter:
             reasons: Why no task has a script, by key.
             known: Timings of all variants in a session that decided; empty when there was none.
         """
-        default, ratios = self.variants[0], known or self._variants()
+        default = self.variants[0]
+        ratios, lost = (known, "") if known else self._variants()
         name = plainest_of_fastest(ratios, None)
         chosen = next(built for built in self.variants if built.variant.name == name)
         if chosen is not default:
             proven = self.prover.prove(chosen, {})
-            reported = self._report(proven)
+            decided = ProgramTimings(default.measured, ratios[chosen.variant.name], {}, Verdict.RIGHT, lost=lost)
+            reported = self._report(proven, decided)
             if not isinstance(reported, str):
-                return Emission(self._result(reported, ratios, proven), {}, reasons, proven.files)
+                return self._emission(reported, ratios, proven, {}, reasons)
         proven = self.prover.prove(default, {})
-        return Emission(self._result(self._untuned(proven), ratios, proven), {}, reasons, proven.files)
+        return self._emission(self._untuned(proven), ratios, proven, {}, reasons)
 
     def _untuned(self, proven: Proven) -> ProgramTimings:
         """Return the figures of the default without scripts: those of the beginning where no time is left.
@@ -235,28 +249,48 @@ class _Emitter:
         default = self.variants[0]
         if default.model.untuned_wrong:
             return ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.WRONG)
-        seconds = session_s(self.options, call_s(default), [call_s(default)])
-        if self.time_left.affords(seconds):
+        known = ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.RIGHT)
+        if not self.time_left.affords(session_s(self.options, call_s(default), [call_s(default)])):
+            return known
+        try:
             return self._measure_again(proven)
-        return ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.RIGHT)
+        except (*OF_UNTUNED, ModelCompileError) as error:
+            return replace(known, lost=_lost(error))
 
-    def _variants(self) -> Mapping[str, Timing]:
-        """Return the timings of all variants by name, in a session that decides between them."""
+    def _variants(self) -> tuple[Mapping[str, Timing], str]:
+        """Return the timings of all variants by name, in a session that decides between them.
+
+        Where the default fails in the session, those of the beginning are returned, and how it failed.
+        """
+        known = {built.variant.name: built.measured for built in self.variants}
+        if len(known) == 1:
+            return known, ""
+        try:
+            return undisturbed(self._timed_variants, lambda _: False), ""
+        except OF_UNTUNED as error:
+            return known, _lost(error)
+
+    def _timed_variants(self) -> Mapping[str, Timing]:
         default, *others = self.variants
-        if not others:
-            return {default.variant.name: default.measured}
         programs = {built.variant.name: built.compiled() for built in others}
         calls_s = list(map(call_s, self.variants))
         with Runner(self.time_left.deciding(self.options, calls_s, calls_s[0])) as runner:
             untuned, timings = measure_variants(runner, default.model, default.compiled(), programs)
         return {default.variant.name: as_untuned(untuned), **timings}
 
-    def _report(self, proven: Proven) -> ProgramTimings | str:
-        """Return the figures to report for a program, or why it is not emitted after a second measurement."""
+    def _report(self, proven: Proven, known: ProgramTimings | None = None) -> ProgramTimings | str:
+        """Return the figures to report for a program, or why it is not emitted after a second measurement.
+
+        Args:
+            proven: The program.
+            known: Its figures in the session that decided, which are reported where the untuned program fails.
+        """
         try:
             reported = self._measure_again(proven)
         except ModelCompileError as error:
             return reason(str(error))
+        except OF_UNTUNED as error:
+            return _lost(error) if known is None else replace(known, lost=_lost(error))
         if loses(reported.emitted):
             return f"the program was {speedup(reported.emitted)} when measured again"
         return reported
@@ -273,6 +307,17 @@ class _Emitter:
             session, lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)})
         )
 
+    def _emission(
+        self,
+        reported: ProgramTimings,
+        ratios: Mapping[str, Timing],
+        proven: Proven,
+        winners: Mapping[str, Winner],
+        reasons: Mapping[str, str],
+    ) -> Emission:
+        program = self._result(reported, ratios, proven)
+        return Emission(program, winners, reasons, proven.files, reported.lost)
+
     def _result(self, reported: ProgramTimings, ratios: Mapping[str, Timing], proven: Proven) -> ProgramResult:
         medians, variant = {name: timing.ratio for name, timing in ratios.items()}, proven.variant.variant
         return ProgramResult(
@@ -285,6 +330,14 @@ class _Emitter:
             reported.constant_outputs,
             proven.program.values if proven.program else {},
         )
+
+
+def _lost(error: Exception) -> str:
+    """Return what an error of the untuned program in the last session costs."""
+    return (
+        "the times of the whole program are of an earlier session: in the last one the untuned program failed "
+        f"({reason(str(error))}); the same command measures them again"
+    )
 
 
 def _compiled(proven: Proven) -> CompiledModel:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
 from mlir_sched.compiler.pool import Candidate
-from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunResult
@@ -18,6 +18,7 @@ from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.origin import is_of_environment
 
 T = TypeVar("T")
 
@@ -44,6 +45,7 @@ class ProgramTimings:
         others: Timing of every rival with its ratio to ``untuned``, by name; a rival that is wrong or fails is missing.
         verdict: What the numeric checks say of the program.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
+        lost: Why the figures are those of an earlier session than the last; empty when they are of the last.
     """
 
     untuned: Timing
@@ -51,6 +53,7 @@ class ProgramTimings:
     others: Mapping[str, Timing]
     verdict: Verdict
     constant_outputs: tuple[str, ...] = ()
+    lost: str = ""
 
     def scaled(self, factor: float) -> ProgramTimings:
         """Return the timings with all ratios multiplied by a factor: the ratio of ``untuned`` to another program."""
@@ -72,11 +75,15 @@ def compile_scripts(
 
     Returns:
         Per task, the result of the untuned code, then one result per script.
+
+    Raises:
+        EnvironmentFailureError: The machine fails.
     """
     wanted = [(task, script) for task, scripts in groups for script in (None, *scripts)]
     missing = [(task, script) for task, script in wanted if (task.key, script) not in known]
     candidates = [Candidate(task.source, script, task.constants) for task, script in missing]
     compiled = {(missing[index][0].key, missing[index][1]): result for index, result in pool.compile_all(candidates)}
+    _require_machine(result.failure for result in compiled.values())
     results = {**known, **compiled}
     return [[results[task.key, script] for script in (None, *scripts)] for task, scripts in groups]
 
@@ -97,6 +104,7 @@ def measure_compiled(
 
     Raises:
         BaselineError: The untuned code cannot be compiled or run.
+        EnvironmentFailureError: The machine fails.
     """
     assert task.dispatch is not None
     untuned, *scripts = compiled
@@ -105,6 +113,7 @@ def measure_compiled(
     programs = {i: program_of_task(task, vmfb) for i in chosen if (vmfb := scripts[i].vmfb) is not None}
     checks = checks_for_dispatch(task.dispatch, task.numbers)
     timing, measured = runner.measure(program_of_task(task, untuned.vmfb), list(programs.values()), checks)
+    _require_machine(result.failure for result in measured)
     by_index = dict(zip(programs, measured, strict=True))
     return timing, [by_index.get(i) or RunResult(None, scripts[i].failure) for i in chosen]
 
@@ -127,8 +136,10 @@ def measure_program(
 
     Raises:
         ProgramFailedError: The emitted program computes other results, or fails.
+        EnvironmentFailureError: The machine fails.
     """
     timing, (own, *rivals) = measure_programs(runner, model, untuned, [emitted, *others.values()])
+    _require_machine([own.failure])
     if own.valid is None:
         raise ProgramFailedError(own.failure or Failure(FailureClass.RUN_ERROR, own.why_not_valid))
     return ProgramTimings(timing, own.valid, _timed(others, rivals), own.verdict, own.constant_outputs)
@@ -151,7 +162,8 @@ def undisturbed(
 ) -> T:
     """Return what a session finds; where it was disturbed, what a second one finds.
 
-    A session was disturbed, too, where the program failed in a way that may be the machine's, such as a timeout.
+    A session was disturbed, too, where the program failed in a way that may be the machine's, such as a timeout, or
+    where the untuned program failed, which had run before.
 
     Args:
         session: Measures.
@@ -164,6 +176,9 @@ def undisturbed(
     except ProgramFailedError as error:
         if error.failure.kind.is_lasting or not affords(time.monotonic() - start):
             raise
+    except BaselineError:
+        if not affords(time.monotonic() - start):
+            raise
     else:
         if not disturbed(found) or not affords(time.monotonic() - start):
             return found
@@ -172,3 +187,10 @@ def undisturbed(
 
 def _timed(names: Iterable[str], results: Sequence[RunResult]) -> dict[str, Timing]:
     return {name: r.valid for name, r in zip(names, results, strict=True) if r.valid is not None}
+
+
+def _require_machine(failures: Iterable[Failure | None]) -> None:
+    """Raise EnvironmentFailureError where a failure is the machine's: no program may be left out for it."""
+    for failure in failures:
+        if failure is not None and is_of_environment(failure):
+            raise EnvironmentFailureError(str(failure))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mlir_sched.emission.finalists import sequence_symbol
 from mlir_sched.emission.proof import Prover
-from mlir_sched.errors import MlirSchedError
+from mlir_sched.errors import EnvironmentFailureError, MlirSchedError
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.variant import BuiltVariant
@@ -30,11 +30,16 @@ def interim_times(
         Times relative to the first program that can be compiled. A script that is at fault is left out of its program.
         A program is missing that fails, or that computes other results than the first program. The times are only a
         ranking: the emitted program is checked against the untuned one.
+
+    Raises:
+        EnvironmentFailureError: The machine fails.
     """
     compiled: list[tuple[BuiltVariant, bytes]] = []
     for built, searches in programs:
         try:
             compiled.append((built, _compiled(path, built, searches)))
+        except EnvironmentFailureError:
+            raise
         except MlirSchedError:
             continue
     if not compiled:

@@ -55,6 +55,8 @@ def result_of(
         run_seconds=run.clock.spent_s(),
         phases=phases,
         interrupted=found.interrupted,
+        stopped=found.stopped,
+        lost_figures=emission.lost_figures,
         program=emission.program,
         left_out=dict(variants.left_out),
         not_run=dict(best.built.model.not_run),
@@ -63,6 +65,7 @@ def result_of(
             *untuned_wrong_notes(best.built.model),
             *best.built.model.notes,
             *map(_checked_little, emission.program.constant_outputs),
+            *filter(None, (emission.lost_figures, *(search.stopped for search in best.searches))),
             *_of_other_machines(run, best),
         ),
         dispatches=_dispatches(best, emitted, emission),
@@ -131,6 +134,8 @@ def _why_untuned(task: Task, search: TaskSearch | None, unsearched: Mapping[str,
     known = emission.reasons.get(task.key) or unsearched.get(task.key)
     if known:
         return known
+    if search is not None and search.stopped:
+        return search.stopped
     if search is not None:
         return "its design space has no legal candidate" if search.exhausted else "no candidate was tried"
     return why_unscheduled(task)

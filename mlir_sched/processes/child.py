@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -64,25 +65,33 @@ class Child:
             environment: Environment variables in addition to those of this process.
             arguments: Further arguments of the program, behind the descriptors.
             python: The child's interpreter; it need not have the packages that this process needs.
+
+        Raises:
+            OSError: No process can be started; nothing is left of the attempt.
         """
         self.name = name
-        self._folder = temporary_folder()
-        self._said = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - closed by kill()
-        self._socket, theirs = socket.socketpair()
-        self._socket.setblocking(False)
-        lifeline, self._lifeline = os.pipe()
-        with termination_blocked():
-            self._process = subprocess.Popen(
-                python_command(module, str(theirs.fileno()), str(lifeline), *arguments, python=python),
-                stdin=subprocess.DEVNULL,
-                stdout=self._said,
-                stderr=self._said,
-                pass_fds=(theirs.fileno(), lifeline),
-                env=child_environment(self._folder.name, environment),
-                start_new_session=True,
-            )
-        theirs.close()
-        os.close(lifeline)
+        with ExitStack() as kept, ExitStack() as given:
+            self._folder = temporary_folder()
+            kept.callback(self._folder.cleanup)
+            self._said = kept.enter_context(tempfile.TemporaryFile("a+b"))
+            self._socket, theirs = socket.socketpair()
+            kept.callback(self._socket.close)
+            given.callback(theirs.close)
+            self._socket.setblocking(False)
+            lifeline, self._lifeline = os.pipe()
+            kept.callback(os.close, self._lifeline)
+            given.callback(os.close, lifeline)
+            with termination_blocked():
+                self._process = subprocess.Popen(
+                    python_command(module, str(theirs.fileno()), str(lifeline), *arguments, python=python),
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._said,
+                    stderr=self._said,
+                    pass_fds=(theirs.fileno(), lifeline),
+                    env=child_environment(self._folder.name, environment),
+                    start_new_session=True,
+                )
+            kept.pop_all()  # closed by kill()
 
     @property
     def pid(self) -> int:

@@ -64,6 +64,7 @@ class EstimatedResult:
         trials: Candidates tried, those known from the store included.
         seconds: Wall-clock seconds of this process.
         interrupted: Whether the user stopped the search early.
+        stopped: Why the search ended early because the machine failed; empty when it did not.
         variant: Name of the variant that is emitted.
         untuned_s: Estimated seconds of the program as plain ``iree-compile`` makes it.
         tuned_s: Estimated seconds of the program that is emitted.
@@ -97,6 +98,7 @@ class EstimatedResult:
     emission: str = ""
     flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    stopped: str = ""
 
     @property
     def failures(self) -> dict[str, int]:

@@ -130,6 +130,9 @@ class TuneResult:
             of each earlier process up to the end of its searches, or up to its last round if it was killed.
         phases: Seconds of this process by phase: program variants, untuned dispatches, search, finalists, emission.
         interrupted: Whether the user stopped it early.
+        stopped: Why the search ended early because the machine failed; empty when it did not.
+        lost_figures: Why the figures of the whole program are those of an earlier session than the last; empty when
+            they are of the last.
         program: End-to-end result.
         left_out: Why program variants were left out, by name: IREE does not compile them, they fail, or time was short.
         notes: Figures of the emitted program that could not be determined exactly, one sentence each.
@@ -179,6 +182,13 @@ class TuneResult:
     widest_share: float | None = None
     flags: tuple[str, ...] = ()
     values: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    stopped: str = ""
+    lost_figures: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the machine cost the run neither a part of the search nor the final figures."""
+        return not self.stopped and not self.lost_figures
 
     @property
     def coverage(self) -> str:

@@ -13,7 +13,7 @@ from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.reasons import reason
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.evaluator import UntunedError
+from mlir_sched.tuning.evaluator import UntunedError, not_compiled
 from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.untuned_code import UntunedCode
 
@@ -49,7 +49,7 @@ class CompileAndAssemble:
             return self._untuned[task.key]
         result = self._untuned_code.of(task, following)
         if result.failure is not None:
-            raise UntunedError(f"IREE cannot compile this dispatch alone: {reason(result.failure.message)}")
+            raise not_compiled(result.failure)
         try:
             seconds = self._model.seconds(task, result)
         except (AssemblyError, PtxError) as error:
@@ -68,6 +68,15 @@ class CompileAndAssemble:
                 yield index, Outcome(None, result.failure, result.binary_hash)
             else:
                 yield index, known.get(result.binary_hash) or self._outcome(task, result, scripts[index], untuned)
+
+    def canary(self, task: Task) -> Failure | None:
+        """Return how the untuned code of a task fails to be compiled."""
+        ((_, result),) = self._pool.compile(task.source, [None])
+        return result.failure
+
+    def renew(self) -> None:
+        """End all processes; what follows has new ones."""
+        self._pool.close()
 
     def close(self) -> None:
         """End all processes."""

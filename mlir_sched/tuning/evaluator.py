@@ -16,24 +16,33 @@ from mlir_sched.assembly.ptx import PtxError
 from mlir_sched.assembly.ptxas import AssemblyError
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import script_key
-from mlir_sched.errors import MlirSchedError
+from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, UnverifiableError
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.compiling_ahead import CompilingAhead
 from mlir_sched.tuning.kept_code import KeptCode
 from mlir_sched.tuning.lookahead import Lookahead
+from mlir_sched.tuning.origin import is_doubtful, is_of_environment
 from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.untuned_code import UntunedCode
 from mlir_sched.tuning.yardstick import Yardsticks
 
 
 class UntunedError(MlirSchedError):
-    """The untuned code of a task cannot be compiled or run by itself, so nothing can be compared with it."""
+    """The untuned code of a task cannot be compiled or run by itself, so nothing can be compared with it.
+
+    Attributes:
+        is_lasting: Whether the code is to blame, so that another try ends the same.
+    """
+
+    def __init__(self, message: str, *, is_lasting: bool = False) -> None:
+        super().__init__(message)
+        self.is_lasting = is_lasting
 
 
 class Evaluator(Protocol):
@@ -48,6 +57,7 @@ class Evaluator(Protocol):
 
         Raises:
             UntunedError: The untuned code cannot be compiled or run.
+            EnvironmentFailureError, OSError, MemoryError: The machine fails.
         """
 
     def evaluate(
@@ -59,6 +69,10 @@ class Evaluator(Protocol):
             task: The task.
             scripts: Scripts to evaluate.
             known: Outcomes by binary hash: a script that compiles to a known binary is not run again.
+
+        Raises:
+            UntunedError, BaselineError: The untuned code cannot be compiled or run.
+            EnvironmentFailureError, OSError, MemoryError: The machine fails.
         """
 
 
@@ -177,16 +191,43 @@ class CompileAndRun:
             yield index, by_hash[compiled[index].binary_hash]
 
     def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
-        """Return what the model says; the compiled code is kept for the next call of :meth:`evaluate`."""
+        """Return what the model says; the compiled code is kept for the next call of :meth:`evaluate`.
+
+        Raises:
+            EnvironmentFailureError: Neither some of the scripts nor the untuned code can be compiled at present.
+        """
         if self._model is None:
             return [None] * len(scripts)
         self._ahead = {}
         with ThreadPoolExecutor(self._pool.workers) as assembling:  # threads that wait for the assembler's processes
-            found = {}
+            found, doubtful = {}, False
             for index, result in self._pool.compile(task.source, scripts, task.constants):
-                self._ahead[task.key, scripts[index]] = result
+                self._keep_ahead(task, scripts[index], result)
+                doubtful = doubtful or (result.failure is not None and is_doubtful(result.failure))
                 found[index] = assembling.submit(self._estimated_s, task, result, scripts[index])
-            return [found[index].result() for index in range(len(scripts))]
+            estimates = [found[index].result() for index in range(len(scripts))]
+        if doubtful and (failure := self._compiled_untuned(task).failure) is not None:
+            raise EnvironmentFailureError(str(failure))
+        return estimates
+
+    def canary(self, task: Task) -> Failure | None:
+        """Return how the untuned code of a task fails, compiled, checked and limited as candidates are."""
+        assert task.dispatch is not None
+        result = self._compiled_untuned(task)
+        if result.vmfb is None:
+            return result.failure
+        program = program_of_task(task, result.vmfb)
+        try:
+            (failure,) = self._runner.check(program, [program], checks_for_dispatch(task.dispatch))
+        except BaselineError as error:
+            return Failure(FailureClass.RUN_ERROR, str(error), FailureOrigin.UNTUNED)
+        return failure
+
+    def renew(self) -> None:
+        """End all processes and forget what was compiled ahead; what follows has new processes."""
+        self._ahead = {}
+        self._pool.close()
+        self._runner.close()
 
     def anticipate(self, lookahead: Lookahead) -> None:
         """Have what follows the next call of :meth:`evaluate` compiled while that call measures."""
@@ -238,16 +279,26 @@ class CompileAndRun:
             return
         self._ahead = {}
         task, scripts = upcoming.task, upcoming.scripts
-        for index, result in self._code_of(task, scripts):
-            self._ahead[task.key, scripts[index]] = result
-            if stopped():
-                return
+        with suppress(OSError, EnvironmentFailureError):  # what is not there is compiled when it is needed
+            for index, result in self._code_of(task, scripts):
+                self._keep_ahead(task, scripts[index], result)
+                if stopped():
+                    return
+
+    def _keep_ahead(self, task: Task, script: str, result: CompileResult) -> None:
+        """Keep a result of compiling ahead, unless the machine may be to blame for it."""
+        if result.failure is None or not is_doubtful(result.failure):
+            self._ahead[task.key, script] = result
 
     def _code_of(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
         """Compile scripts of a task, and its untuned code, too, if that was measured by another process."""
         if task.key in self._baselines:
             return self._pool.compile(task.source, scripts, task.constants)
         return self._untuned_code.beside(task, scripts)
+
+    def _compiled_untuned(self, task: Task) -> CompileResult:
+        ((_, result),) = self._pool.compile(task.source, [None], task.constants)
+        return result
 
     def _estimated_s(self, task: Task, result: CompileResult, script: str) -> float | None:
         assert self._model is not None
@@ -264,18 +315,30 @@ class CompileAndRun:
     def _make_baseline(self, task: Task, following: Sequence[Task]) -> _Baseline:
         assert task.dispatch is not None
         result = self._untuned_code.of(task, following)
-        if result.vmfb is None:
-            why = reason(result.failure.message) if result.failure else "no program"
-            raise UntunedError(f"IREE cannot compile this dispatch alone: {why}")
+        if result.failure is not None:
+            raise not_compiled(result.failure)
+        assert result.vmfb is not None
         program = program_of_task(task, result.vmfb)
         ahead = self._compiling_ahead
         try:
             with ahead.beside(lambda _: self._untuned_code.compile(following, ahead.workers)):
                 timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch, task.numbers))
+        except EnvironmentFailureError:
+            raise
         except MlirSchedError as error:
-            raise UntunedError(f"its untuned code cannot be measured: {reason(str(error))}") from error
+            lasts = isinstance(error, UnverifiableError)
+            text = f"its untuned code cannot be measured: {reason(str(error))}"
+            raise UntunedError(text, is_lasting=lasts) from error
         self._kept.keep_untuned(task, result)
         return _Baseline(program, Outcome(timing, None, result.binary_hash, verdict=Verdict.RIGHT))
+
+
+def not_compiled(failure: Failure) -> MlirSchedError:
+    """Return the error for untuned code that cannot be compiled, which may be an error of the machine."""
+    if is_of_environment(failure):
+        return EnvironmentFailureError(str(failure))
+    text = f"IREE cannot compile this dispatch alone: {reason(failure.message)}"
+    return UntunedError(text, is_lasting=failure.kind.is_lasting)
 
 
 def seconds_against(timing: Timing | None, untuned: Timing) -> float | None:

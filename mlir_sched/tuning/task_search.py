@@ -48,7 +48,9 @@ class TaskSearch:
         starts: Traces, not tried yet, that come before the strategy's own.
         chosen: Traces that the strategy suggested for the next round, ahead of that round.
         drawn: Traces per candidate of the first round, which are the best of them by the estimates of a model.
-        exhausted: Whether the strategy has nothing left, or all candidates of the last round met internal errors.
+        exhausted: Whether the strategy has nothing left, all candidates of the last round met internal errors, or the
+            untuned code failed.
+        stopped: How the untuned code failed; empty when it did not.
         handed_out: The work of this process that is not done, one at most.
     """
 
@@ -61,6 +63,7 @@ class TaskSearch:
     chosen: Sequence[Trace] = ()
     drawn: int = 1
     exhausted: bool = False
+    stopped: str = ""
     handed_out: list[CandidateWork] = field(default_factory=list)
     _measured: int = 0
 
@@ -109,7 +112,7 @@ class TaskSearch:
         self.strategy.release(trace for trace in traces[limit:] if trace.key not in waiting)
         before = self.history.best_trace()
         records = yield from self._evaluated(traces[:limit], lookahead)
-        self.exhausted = all(_internal_error(record) for record in records)
+        self.exhausted = bool(self.stopped) or all(_internal_error(record) for record in records)
         self.history.end_round(len(records))
         best = self.history.best_trace()
         return Round(None if best == before else best, (*errors, *_internal_errors(records)))
@@ -121,7 +124,9 @@ class TaskSearch:
             Work, which is to be run before the round goes on.
         """
         records = yield from self._evaluated([trace])
-        self.history.extend_round()
+        self.exhausted = self.exhausted or bool(self.stopped)
+        if records:
+            self.history.extend_round()
         return Round(None, _internal_errors(records))
 
     def fitted(self, trace: Trace) -> Trace | None:
@@ -198,7 +203,8 @@ class TaskSearch:
     ) -> Generator[CandidateWork, None, list[Record]]:
         """Learn from the records of candidates and return them; those that are not in the store are handed out.
 
-        What follows is decided before, whether candidates are measured or known.
+        Candidates that could not be compared, as the untuned code failed, have no record. What follows is decided
+        before, whether candidates are measured or known.
         """
         lookahead = lookahead or Lookahead()
         candidates = [self._candidate(trace) for trace in traces]
@@ -210,8 +216,10 @@ class TaskSearch:
             yield work
             self.handed_out, self._measured = [], self._measured + len(work.records)
             found |= {record.candidate_key: record for record in work.records}
+            self.stopped = str(work.error or "")
         lookahead.settle()
-        records = [replace(found[c.key], trace=c.trace) for c in candidates]
+        known = [candidate for candidate in candidates if candidate.key in found]
+        records = [replace(found[c.key], trace=c.trace) for c in known]
         self._learn(records)
         return records
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.compiler.pool import Candidate
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.origin import is_doubtful
 
 
 @dataclass
@@ -28,6 +29,9 @@ class UntunedCode:
             task: The task.
             following: The tasks that are asked for next, in their order: what would be an idle process compiles theirs.
         """
+        known = self._ahead.get(task.key)
+        if known is not None and known.failure is not None and is_doubtful(known.failure):
+            del self._ahead[task.key]  # the machine may have failed when it was compiled
         if task.key not in self._ahead:
             self.compile([task, *following], self.pool.workers)
         return self._ahead.pop(task.key)

@@ -46,6 +46,7 @@ class SearchResult:
         best: The search of the program to emit.
         others: The searches of the other programs.
         interrupted: Whether the user stopped it.
+        stopped: Why the machine's failures stopped it; empty when they did not.
         left_out: Why other algorithms for parts of the program are not used, by name.
     """
 
@@ -53,6 +54,7 @@ class SearchResult:
     others: tuple[ProgramSearch, ...]
     interrupted: bool
     left_out: Mapping[str, str]
+    stopped: str = ""
 
     @property
     def tried(self) -> int:
@@ -127,16 +129,18 @@ class VariantSearch:
                 yield program, work
             self._keep_end(number, program, part)
 
-    def result(self, *, interrupted: bool) -> SearchResult:
+    def result(self, *, interrupted: bool, stopped: str = "") -> SearchResult:
         """Return what was found so far.
 
         Args:
             interrupted: Whether the user stopped the search.
+            stopped: Why the machine's failures stopped it.
         """
         best = min(self.left, key=ProgramSearch.expected_s)
         others = tuple(program for program in self.programs if program is not best)
         left_out = self.algorithms.left_out if self.algorithms else {}
-        return SearchResult(best.narrowed(best.built) if best.widening else best, others, interrupted, left_out)
+        kept = best.narrowed(best.built) if best.widening else best
+        return SearchResult(kept, others, interrupted, left_out, stopped)
 
     def _keep_end(self, number: int, program: ProgramSearch, part: Part) -> None:
         """Keep where a turn by time ended, so that a resumed run ends it there."""

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from mlir_sched.database.record import Record
-from mlir_sched.errors import Failure, FailureClass, UserError
+from mlir_sched.errors import EnvironmentStopError, Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
+from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
+from mlir_sched.tuning.canary import OF_UNTUNED, Judge
 from mlir_sched.tuning.evaluator import Anticipating, Estimator, Evaluator, UntunedError
 from mlir_sched.tuning.lookahead import Lookahead
+from mlir_sched.tuning.origin import is_doubtful
 from mlir_sched.tuning.task_records import Candidate, TaskRecords
 
 
@@ -22,8 +25,11 @@ class Work(Protocol):
     def run(self, evaluator: Evaluator) -> None:
         """Evaluate the code and store every outcome as soon as it is known.
 
+        What fails because of the machine is tried again, and what fails with the untuned code once.
+
         Raises:
-            UserError, OSError: No task can be evaluated. Any other exception of the evaluator becomes an outcome.
+            UserError: No task can be evaluated. Any other exception of the evaluator becomes an outcome.
+            EnvironmentStopError: The machine failed too often in a row.
         """
 
 
@@ -47,15 +53,23 @@ class UntunedWork:
 
     def run(self, evaluator: Evaluator) -> None:
         """Measure the untuned code and store its timing."""
+        judge = Judge(evaluator, self.task)
+        while self.timing is None and self.error is None:
+            try:
+                self._try(evaluator, judge)
+            except UntunedError as error:
+                self.error = error
+            except (UserError, EnvironmentStopError):
+                raise
+            except Exception as error:
+                self.error = UntunedError(f"its untuned code meets an internal error: {type(error).__name__}")
+                self.error.__cause__ = error
+
+    def _try(self, evaluator: Evaluator, judge: Judge) -> None:
         try:
             outcome = evaluator.untuned(self.task, self.following)
-        except UntunedError as error:
-            self.error = error
-        except (UserError, OSError):
-            raise
         except Exception as error:
-            self.error = UntunedError(f"its untuned code meets an internal error: {type(error).__name__}")
-            self.error.__cause__ = error
+            judge.raised(error)
         else:
             self.timing = self.stored.settle_untuned(outcome)
 
@@ -81,12 +95,23 @@ class EstimateWork:
         self.seconds = [None] * len(self.scripts)
         if not isinstance(evaluator, Estimator):
             return
+        judge = Judge(evaluator, self.task)
         try:
-            self.seconds = evaluator.estimates(self.task, self.scripts)
-        except (UserError, OSError):
+            while not self._tried(evaluator, judge):
+                pass
+        except (UserError, EnvironmentStopError):
             raise
         except Exception as error:
             self.internal_errors = ("".join(traceback.format_exception(error)),)
+
+    def _tried(self, evaluator: Estimator, judge: Judge) -> bool:
+        """Say whether there are estimates; False where the machine failed."""
+        try:
+            self.seconds = evaluator.estimates(self.task, self.scripts)
+        except Exception as error:
+            judge.raised(error)
+            return False
+        return True
 
 
 @dataclass
@@ -101,6 +126,7 @@ class CandidateWork:
         round: The round that the candidates belong to, from 0.
         lookahead: Says what follows the candidates.
         records: The records of candidates whose outcome is known by now.
+        error: Why the others have none: the untuned code failed twice.
     """
 
     task: Task
@@ -110,27 +136,61 @@ class CandidateWork:
     round: int
     lookahead: Lookahead = field(default_factory=Lookahead)
     records: list[Record] = field(default_factory=list)
+    error: UntunedError | None = None
 
     def run(self, evaluator: Evaluator) -> None:
-        """Evaluate the candidates; an exception of the evaluator is the failure of all that have no outcome yet."""
+        """Evaluate the candidates; a mistake of the evaluator is the failure of all that have no outcome yet.
+
+        Candidates without an outcome because of the untuned code get no record: another run tries them.
+        """
         for candidate in self.candidates:
             if candidate.problem:
                 self._settle([candidate], Failure(FailureClass.ILLEGAL_TRACE, candidate.problem))
         missing = dict(enumerate(candidate for candidate in self.candidates if not candidate.problem))
-        scripts = [candidate.script for candidate in missing.values()]
-        if scripts and isinstance(evaluator, Anticipating):
-            evaluator.anticipate(self.lookahead)
+        judge = Judge(evaluator, self.task)
         try:
-            for index, outcome in evaluator.evaluate(self.task, scripts, self.known) if scripts else ():
-                self.records.append(self.stored.settle(missing[index], outcome, self.round))
-                del missing[index]
-        except (UserError, OSError):
+            while missing:
+                self._try(evaluator, judge, missing)
+        except OF_UNTUNED as error:
+            self.error = UntunedError(f"the untuned code of {self.task.name} failed: {reason(str(error))}")
+        except (UserError, EnvironmentStopError):
             raise
         except Exception as error:
-            self._settle(
-                missing.values(), Failure(FailureClass.INTERNAL_ERROR, "".join(traceback.format_exception(error)))
-            )
+            text = "".join(traceback.format_exception(error))
+            self._settle(missing.values(), Failure(FailureClass.INTERNAL_ERROR, text))
+
+    def _try(self, evaluator: Evaluator, judge: Judge, missing: dict[int, Candidate]) -> None:
+        """Evaluate candidates and remove those that have an outcome; the others are to be tried again."""
+        if isinstance(evaluator, Anticipating):
+            evaluator.anticipate(self.lookahead)
+        indices, failed = list(missing), dict[int, Outcome]()
+        try:
+            scripts = [candidate.script for candidate in missing.values()]
+            for number, outcome in evaluator.evaluate(self.task, scripts, {**self.known, **self._found()}):
+                if self._is_doubtful(outcome):
+                    failed[indices[number]] = outcome
+                else:
+                    self._keep(missing.pop(indices[number]), outcome)
+                    judge.succeeded()
+        except Exception as error:
+            judge.raised(error)
+        if failed:
+            for index in judge.of_candidates({i: o.failure for i, o in failed.items() if o.failure}):
+                self._keep(missing.pop(index), failed[index])
+
+    def _is_doubtful(self, outcome: Outcome) -> bool:
+        """Say whether the machine may be to blame for an outcome that was not known before."""
+        failure = outcome.failure
+        return failure is not None and is_doubtful(failure) and outcome.binary_hash not in self.known
+
+    def _found(self) -> dict[str, Outcome]:
+        """Return the outcomes of this work by binary hash."""
+        outcomes = (record.outcome for record in self.records)
+        return {outcome.binary_hash: outcome for outcome in outcomes if outcome.binary_hash}
+
+    def _keep(self, candidate: Candidate, outcome: Outcome) -> None:
+        self.records.append(self.stored.settle(candidate, outcome, self.round))
 
     def _settle(self, candidates: Iterable[Candidate], failure: Failure) -> None:
         for candidate in candidates:
-            self.records.append(self.stored.settle(candidate, Outcome(None, failure), self.round))
+            self._keep(candidate, Outcome(None, failure))

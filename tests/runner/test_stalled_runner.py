@@ -126,7 +126,12 @@ def test_a_baseline_may_be_slow_but_not_endless(right: Program, monkeypatch: pyt
     with Runner(replace(OPTIONS, timeouts=slow)) as runner:
         assert runner.measure(right, [], CHECKS)[0].samples
     heard = list[float]()
-    monkeypatch.setattr(TimeoutOptions, "of_preparing", lambda _, seconds: heard.append(seconds) or 0.0)
+
+    def no_time(_: TimeoutOptions, seconds: float) -> float:
+        heard.append(seconds)
+        return 0.0
+
+    monkeypatch.setattr(TimeoutOptions, "of_preparing", no_time)
     with Runner(OPTIONS) as runner, pytest.raises(BaselineError, match="stopped after 0 s"):
         runner.measure(right, [], CHECKS)
     assert heard

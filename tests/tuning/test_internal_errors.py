@@ -13,7 +13,6 @@ from speedups import timing
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Outcome, Verdict
-from mlir_sched.runner import BaselineError
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
@@ -55,12 +54,9 @@ def searched_with(folder: Path, evaluator: Failing) -> tuple[ProgramSearch, list
         return searched(program_search(options, store, tasks, heard=heard), evaluator), heard.internal_errors
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("planted"), BaselineError("planted")], ids=["ours", "baseline"])
 @pytest.mark.parametrize("after", [0, 6])
-def test_a_dispatch_whose_candidates_raise_is_given_up_and_the_others_go_on(
-    error: Exception, after: int, tmp_path: Path
-) -> None:
-    evaluator = Failing(error, after=after)
+def test_a_dispatch_whose_candidates_raise_is_given_up_and_the_others_go_on(after: int, tmp_path: Path) -> None:
+    evaluator = Failing(ZeroDivisionError("planted"), after=after)
     program, texts = searched_with(tmp_path, evaluator)
     by_name = {search.task.name: search for search in program.searches}
     bad = by_name["bad"]
@@ -71,7 +67,7 @@ def test_a_dispatch_whose_candidates_raise_is_given_up_and_the_others_go_on(
     assert texts
     for text in texts:
         assert "Traceback" in text
-        assert text.endswith(f"{type(error).__name__}: planted\n")
+        assert text.endswith("ZeroDivisionError: planted\n")
     resumed, again = searched_with(tmp_path, Failing(RuntimeError("nothing is left to measure")))
     assert {s.task.name: s.history for s in resumed.searches} == {s.task.name: s.history for s in program.searches}
     assert again == texts
@@ -86,7 +82,6 @@ def test_a_dispatch_whose_untuned_code_raises_is_left_out(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("untuned", [True, False])
-@pytest.mark.parametrize("error", [UserError("no such flag"), OSError(28, "no space left")])
-def test_what_no_dispatch_can_be_evaluated_with_ends_the_run(error: Exception, untuned: bool, tmp_path: Path) -> None:
-    with pytest.raises(type(error)):
-        searched_with(tmp_path, Failing(error, untuned=untuned))
+def test_what_no_dispatch_can_be_evaluated_with_ends_the_run(untuned: bool, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such flag"):
+        searched_with(tmp_path, Failing(UserError("no such flag"), untuned=untuned))

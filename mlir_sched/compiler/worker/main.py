@@ -11,7 +11,7 @@ import sys
 import traceback
 from typing import Any
 
-from mlir_sched.compiler.worker_process import JobError
+from mlir_sched.compiler.worker_process import JobEnvironmentError, JobError
 from mlir_sched.errors import UserError
 from mlir_sched.processes.frames import read_frame, write_frame
 
@@ -40,12 +40,17 @@ def die_with_parent(lifeline: int) -> None:
 
 
 def run(job: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-    """Run a job and return (True, result) or (False, exception)."""
+    """Run a job and return (True, result) or (False, exception).
+
+    No program that is compiled raises OSError or MemoryError: the compiler tells its own errors by diagnostics.
+    """
     module, _, function = job.partition(":")
     try:
         return True, getattr(importlib.import_module(module), function)(*arguments)
     except UserError as error:
         return False, error
+    except (OSError, MemoryError) as error:
+        return False, JobEnvironmentError(f"{type(error).__name__}: {error}")
     except Exception:
         return False, JobError(traceback.format_exc())
 

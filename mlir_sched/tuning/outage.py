@@ -1,0 +1,47 @@
+"""Failures of the machine in a row: a pause after each, and the end of the search after too many."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from mlir_sched.errors import EnvironmentFailureError, EnvironmentStopError
+from mlir_sched.processes.shortage import shortage
+
+MOST_FAILURES = 8
+"""Failures in a row after which the search stops."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
+"""Seconds of the first pause, and of the longest: each pause is twice as long as the one before. All pauses before the
+search stops take half a minute, in which a short shortage of memory or space passes."""
+OF_ENVIRONMENT = (EnvironmentFailureError, OSError, MemoryError)
+"""Exceptions of an evaluator for which the machine is to blame."""
+
+
+@dataclass
+class Outage:
+    """The failures of the machine in a row, none at first.
+
+    Attributes:
+        failures: How many there were since the last success.
+    """
+
+    failures: int = 0
+
+    def failed(self, why: str) -> None:
+        """Count a failure, and wait before the next try.
+
+        Raises:
+            EnvironmentStopError: There were too many.
+        """
+        self.failures += 1
+        if self.failures >= MOST_FAILURES:
+            short = shortage()
+            raise EnvironmentStopError(
+                f"this machine failed {self.failures} times in a row ({f'{short}; ' if short else ''}{why}): what was "
+                "measured is kept, and the same command goes on from there"
+            )
+        time.sleep(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (self.failures - 1)))
+
+    def succeeded(self) -> None:
+        """End the row."""
+        self.failures = 0
