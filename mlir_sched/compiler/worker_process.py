@@ -14,7 +14,7 @@ from typing import Any
 
 from mlir_sched.errors import EnvironmentFailureError, MlirSchedError, UserError
 from mlir_sched.processes.child import POLL_S, Child, ChildCrashError
-from mlir_sched.processes.limits import ChildError, ChildLimits
+from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 
 LEAST_CANDIDATE_BYTES, MOST_CANDIDATE_BYTES = 1 << 30, 4 << 30
@@ -93,7 +93,7 @@ class Worker:
         Raises:
             ChildError: The worker died, or the job went over a limit and the worker was killed.
             UserError: The compiler does not know one of the flags.
-            EnvironmentFailureError: The worker did not start.
+            EnvironmentFailureError: The worker ended before it was ready.
         """
         if not self._ready and self._child.is_readable():
             self._receive_ready(limits)
@@ -152,8 +152,6 @@ class Worker:
             error = self._child.receive(limits, self._started_s)
         except ChildCrashError as crash:
             raise self._startup_error(crash) from None
-        except ChildError as lost:
-            raise EnvironmentFailureError(f"the compiler process did not start: {lost}") from None
         if error is not None:
             raise error
         self._ready = True
