@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ import pytest
 from emission_cases import DISPATCH, OPTIONS, SPACE, Nothing, timing
 from replayed_run import TARGET, task_of
 
+from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.emission import export
 from mlir_sched.emission.export import Emission, emit
-from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings
+from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings, compile_scripts
 from mlir_sched.emission.finalists import Finalists, Winner
 from mlir_sched.emission.proof import Proven
 from mlir_sched.emission.time_left import TimeLeft
-from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.program.choosing import BuiltVariants
@@ -93,6 +94,8 @@ class Program:
         del runner, model, untuned
         session, *self.sessions = self.sessions
         assert not isinstance(session, Failure)
+        if not session:
+            raise BaselineError("no reference")
         return timing(1.0), {name: session[name] for name in variants}
 
 
@@ -289,3 +292,64 @@ def test_fewer_scripts_are_tried_while_there_is_time(
     emission = emitted(Program([slower, *(again if kept else [])]), WINNERS)
     assert list(emission.winners) == kept
     assert kept or emission.program.tuned == as_untuned(timing(1.0)), "the untuned program is not measured once more"
+
+
+LOST = (
+    "the times of the whole program are of an earlier session: in the last one the untuned program failed "
+    "(no reference); the same command measures them again"
+)
+
+
+def test_untuned_code_that_fails_in_the_last_session_costs_the_figures_and_not_the_scripts(emitted: Any) -> None:
+    program = Program([{"a+b+c+d": timing(1.5), "O3": timing(1.1)}, {}, {}])
+    emission = emitted(program, WINNERS)
+    assert list(emission.winners) == [*WINNERS]
+    assert emission.program.tuned.ratio == 1.5
+    assert emission.program.verified
+    assert emission.lost_figures == LOST
+
+
+@pytest.mark.parametrize("sessions", [[{}, {}], [TIMEOUT, TIMEOUT]])
+def test_untuned_code_that_fails_at_the_end_leaves_the_figures_of_the_beginning(
+    sessions: list[Session], emitted: Any
+) -> None:
+    emission = emitted(Program([{"O3": timing(1.0)}, *sessions]), {})
+    assert emission.program.variant == "default"
+    assert emission.program.tuned == as_untuned(timing(1.0))
+    assert emission.files.flags == ("default",)
+    assert "of an earlier session" in emission.lost_figures
+
+
+def test_variants_that_cannot_be_compared_at_the_end_are_ranked_as_at_the_beginning(emitted: Any) -> None:
+    faster = replace(built("O3"), timing=timing(1.3))
+    emission = emitted(Program([{}, {}, {}, {}]), {}, [built("default"), faster])
+    assert (emission.program.variant, emission.program.tuned.ratio) == ("O3", 1.3)
+    assert emission.lost_figures == LOST
+
+
+def test_scripts_that_no_session_could_compare_are_not_emitted(emitted: Any) -> None:
+    emission = emitted(Program([{}, {}, {"O3": timing(1.0)}, {"default": timing(1.0)}]), WINNERS)
+    assert not emission.winners
+    assert all("the untuned program failed" in why for why in emission.reasons.values())
+    assert emission.program.variant == "default"
+    assert not emission.lost_figures
+
+
+def test_untuned_code_that_fails_once_at_the_end_costs_a_session(emitted: Any) -> None:
+    better = {"a+b+c+d": timing(1.5), "O3": timing(1.1)}
+    emission = emitted(Program([{}, better, {}, {"a+b+c+d": timing(1.4)}]), WINNERS)
+    assert list(emission.winners) == [*WINNERS]
+    assert (emission.program.tuned.ratio, emission.lost_figures) == (1.4, "")
+
+
+class FullDisk:
+    """A compiler pool without space."""
+
+    def compile_all(self, candidates: Sequence[object]) -> Iterator[tuple[int, CompileResult]]:
+        for index in range(len(candidates)):
+            yield index, failed(FailureClass.COMPILE_ERROR, "cannot write a.o: No space left on device", 0.1)
+
+
+def test_no_script_is_dropped_for_a_failure_of_the_machine() -> None:
+    with pytest.raises(EnvironmentFailureError, match="No space left"):
+        compile_scripts([(task_of("matmul", DISPATCH), ["a script"])], FullDisk())  # type: ignore[arg-type]
