@@ -305,7 +305,7 @@ def test_untuned_code_that_fails_in_the_last_session_costs_the_figures_and_not_t
     emission = emitted(program, WINNERS)
     assert list(emission.winners) == [*WINNERS]
     assert emission.program.tuned.ratio == 1.5
-    assert emission.program.verified
+    assert emission.program.verdict is Verdict.RIGHT
     assert emission.lost_figures == LOST
 
 

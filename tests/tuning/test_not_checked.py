@@ -26,7 +26,9 @@ def timed(ratio: float, samples: int = 24) -> Timing:
 
 def history(*outcomes: Outcome) -> TaskHistory:
     records = (make_record(f"{index}", outcome, trace=draw_trace(index)) for index, outcome in enumerate(outcomes))
-    return TaskHistory(UNTUNED, {record.trace.key: record for record in records if record.trace})
+    known = TaskHistory(UNTUNED)
+    known.learn(records)
+    return known
 
 
 RIGHT, UNKNOWN = Outcome(timed(1.2), None, "right", verdict=Verdict.RIGHT), Outcome(timed(3.0), None, "unknown")

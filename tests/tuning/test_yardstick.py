@@ -11,6 +11,7 @@ from emission_cases import DISPATCH, timing
 from replayed_run import task_of
 
 from mlir_sched.compiler import CompileResult
+from mlir_sched.database.record import script_key
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.runner import BaselineError, Runner, RunResult
@@ -134,8 +135,8 @@ def test_a_script_that_was_not_checked_takes_no_place_and_its_code_is_not_kept(e
     machine, kept = Machine(SLOW, unchecked=b"b"), KeptCode()
     evaluate(machine, ["a", "b"], ["c"], kept=kept)
     assert machine.baselines[1:] == [UNTUNED, b"a"]
-    assert kept.of(TASK, "a") is not None
-    assert kept.of(TASK, "b") is None
+    assert kept.of(TASK, script_key("a")) is not None
+    assert kept.of(TASK, script_key("b")) is None
 
 
 def test_a_candidate_that_was_not_checked_beside_a_fast_script_is_no_valid_one(evaluate: Any) -> None:
