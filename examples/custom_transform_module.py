@@ -59,8 +59,8 @@ def main() -> None:
         with RecordStore.open(Path(folder) / "records.sqlite") as store:
             records = [r for t in store.tasks() for c in store.contexts(t.key) for r in store.records(t.key, c)]
         for record in records:
-            if record.trace is not None and record.outcome.timing is not None:
-                ratio = record.outcome.timing.ratio
+            if record.trace is not None and record.outcome.valid is not None:
+                ratio = record.outcome.valid.ratio
                 best[record.trace.sketch] = max(best.get(record.trace.sketch, 0.0), ratio)
         for sketch, ratio in sorted(best.items(), key=lambda item: -item[1]):
             print(f"{sketch:24} {ratio:.2f}x of the untuned dispatch")

@@ -77,7 +77,17 @@ def _decision_table(title: str, decisions: Sequence[Decision]) -> Table:
 
 
 def _print_store(view: StoreView, out: Console) -> None:
-    made = table("task", "context", ">records", "failed", ">untuned", ">best", "speed-up (95 %)", "best decisions")
+    made = table(
+        "task",
+        "context",
+        ">records",
+        "failed",
+        ">not checked",
+        ">untuned",
+        ">best",
+        "speed-up (95 %)",
+        "best decisions",
+    )
     for result in view.results:
         made.add_row(*_store_row(result))
     out.print(made)
@@ -95,6 +105,7 @@ def _store_row(result: StoredResult) -> tuple[str, ...]:
         result.context,
         str(result.records),
         failures(result.failures),
+        str(result.not_checked),
         median(untuned),
         median(best),
         speedup(best),

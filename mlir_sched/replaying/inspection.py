@@ -90,14 +90,16 @@ class StoredResult:
         context: What its timings depend on beside the task.
         records: Number of records of scripts.
         failures: How many of them failed, by class.
+        not_checked: How many of them have a time, but were not checked.
         untuned: The record of the untuned code.
-        best: The fastest script's record.
+        best: The record of the fastest script that is right.
     """
 
     task: StoredTask
     context: str
     records: int
     failures: Mapping[str, int]
+    not_checked: int
     untuned: Record | None
     best: Record | None
 
@@ -114,6 +116,7 @@ class StoredResult:
             "context": self.context,
             "records": self.records,
             "failures": dict(self.failures),
+            "not_checked": self.not_checked,
             "untuned": untuned["outcome"] if untuned else None,
             "best": best,
         }
@@ -214,5 +217,7 @@ def _result(store: RecordStore, task: StoredTask, context: str) -> StoredResult:
     records = store.records(task.key, context)
     scripts = [record for record in records if record.trace is not None]
     failures = Counter(r.outcome.failure.kind.value for r in scripts if r.outcome.failure is not None)
+    not_checked = sum(r.outcome.timing is not None and r.outcome.valid is None for r in scripts)
     untuned = next((record for record in records if record.trace is None), None)
-    return StoredResult(task, context, len(scripts), dict(failures), untuned, store.best(task.key, context))
+    best = store.best(task.key, context)
+    return StoredResult(task, context, len(scripts), dict(failures), not_checked, untuned, best)

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import program_decisions, provenance_of
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script_reading import parse_each_trace
 from mlir_sched.tuned_folder.claim import Claim
@@ -58,6 +58,7 @@ def write_replayed(
         "program": {
             **{name: before[name] for name in ("device", "gained") if name in before},
             **{name: asdict(timing) for name, timing in program.items()},
+            "verdict": Verdict.RIGHT,
             "decisions": decisions or before.get("decisions", {}),
         },
         "dispatches": _dispatches(library, scripts),

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stored_records import CONTEXT, TASK, draw_trace, make_record
+from stored_records import CONTEXT, TASK, draw_trace, failed, make_record
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Judged, Outcome, Timing, Verdict, of_all
+from mlir_sched.replaying.inspection import _view_store
 from mlir_sched.search import EvolutionarySearch, Observation
 from mlir_sched.search.conformance import SPACE
 from mlir_sched.tuning.task_history import TaskHistory
@@ -72,6 +73,15 @@ def test_what_was_not_checked_is_no_best_of_a_store_and_keeps_its_verdict(tmp_pa
         store.add([right := make_record("right", RIGHT)])
         assert store.best(TASK.key, CONTEXT) == right
         assert [record.outcome for record in store.records(TASK.key, CONTEXT)] == [UNKNOWN, RIGHT]
+
+
+def test_a_store_shows_how_many_times_were_not_checked(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    with RecordStore.open(path) as store:
+        store.add_task(TASK)
+        store.add([make_record("unknown", UNKNOWN), make_record("failed", failed(FailureClass.RUN_TIMEOUT))])
+    (result,) = _view_store(str(path)).results
+    assert (result.records, result.not_checked, result.best) == (2, 1, None)
 
 
 def test_an_estimate_counts_where_nothing_is_run() -> None:
