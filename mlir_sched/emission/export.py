@@ -32,6 +32,7 @@ from mlir_sched.program.whole_program import CompiledModel, profile
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.targets.target import Target, iree_device
+from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import ProgramResult
@@ -356,18 +357,25 @@ def tuned_sequence(winner: Winner, target: Target) -> TunedSequence:
     assert task.dispatch is not None
     provenance = {
         "dispatch": task.name,
-        "task": task.key,
-        "code": winner.code,
         "ops": describe(task.dispatch),
-        "target": f"{target.name} {target.processor}",
-        "target_key": target.key,
-        "versions": f"mlir-sched {__version__}, iree-compiler {target.compiler}",
-        **_times(timing),
+        **measurement(task, target, winner.code, timing),
         "seed": str(winner.seed),
     }
     return TunedSequence(
         winner.symbol, task.source, winner.space, winner.trace, provenance, task.name, winner.script, winner.code
     )
+
+
+def measurement(task: Task, target: Target, code: str, timing: Timing) -> dict[str, str]:
+    """Return what a library says of the measurement of a script: of what code, where, and the times."""
+    return {
+        "task": task.key,
+        "code": code,
+        "target": f"{target.name} {target.processor}",
+        "target_key": target.key,
+        "versions": f"mlir-sched {__version__}, iree-compiler {target.compiler}",
+        **_times(timing),
+    }
 
 
 def _times(timing: Timing) -> dict[str, str]:

@@ -109,6 +109,20 @@ def provenance_of(library: str) -> dict[str, dict[str, str]]:
         return _provenance(_parsed(library))
 
 
+def with_provenance(library: str, provenance: Mapping[str, Mapping[str, str]]) -> str:
+    """Return a library with other provenance attributes of some sequences, given by symbol; further ones stay.
+
+    Raises:
+        ScriptError: The text does not parse.
+    """
+    with script_context(), ir.Location.unknown():
+        module = parse_module(library)
+        for op in module.body:
+            for name, text in provenance.get(symbol_of(op), {}).items():
+                op.attributes[f"mlir_sched.{name}"] = ir.StringAttr.get(text)
+        return print_module(module)
+
+
 def scripts_of(library: str) -> dict[str, dict[str, str]]:
     """Return the provenance attributes of every script of a library, by what the script marks its dispatches with.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, TunedDispatch, compile_to_bytes, tuned_dispatches
 from mlir_sched.emission.acceptance import NO_LOSS
+from mlir_sched.emission.export import measurement
 from mlir_sched.emission.final_measurement import (
     ProgramFailedError,
     ProgramTimings,
@@ -18,7 +19,7 @@ from mlir_sched.emission.final_measurement import (
     measure_program,
 )
 from mlir_sched.errors import UserError
-from mlir_sched.library.library import provenance_of
+from mlir_sched.library.library import provenance_of, with_provenance
 from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.parameters import ParameterFile, parameter_files
 from mlir_sched.processes.temporary import temporary_folder
@@ -132,7 +133,7 @@ def replay(
         measured = {"untuned": result.untuned, "tuned": result.program}
         timings = {name: timing for name, timing in measured.items() if timing is not None}
         scripts = {s.symbol: s.timing for s in result.sequences if s.timing is not None}
-        write_replayed(Path(output), folder, run.library(), claim, timings, scripts)
+        write_replayed(Path(output), folder, run.measured_library(result), here, claim, timings, scripts)
     return result
 
 
@@ -199,6 +200,16 @@ class _Replay:
             if judgement.script:
                 library = replace_sequence(library, sequence.symbol, judgement.script)
         return library
+
+    def measured_library(self, result: ReplayResult) -> str:
+        """Return the library with what this replay has measured of each sequence, in place of what it said before."""
+        tasks = {sequence.symbol: task for sequence, _, task in self._judged}
+        measured = {
+            sequence.symbol: measurement(task, self.target, sequence.code, sequence.timing)
+            for sequence in result.sequences
+            if sequence.timing is not None and (task := tasks[sequence.symbol]) is not None
+        }
+        return with_provenance(self.library(), measured) if measured else self.library()
 
     def run(self) -> ReplayResult:
         judged, library = self._judged, self.library()

@@ -12,6 +12,7 @@ from typing import Any
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import program_decisions, provenance_of
 from mlir_sched.outcome import Timing, Verdict
+from mlir_sched.targets.target import Target
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.script_reading import parse_each_trace
 from mlir_sched.tuned_folder.claim import Claim
@@ -20,8 +21,9 @@ from mlir_sched.tuned_folder.installation import EmittedFiles, install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuned_folder.names import REPORT
 from mlir_sched.tuned_folder.result import SUMMARY_VERSION
+from mlir_sched.version import __version__
 
-_KEPT = ("model", "target", "threads", "parameters", "versions")
+_KEPT = ("model", "target", "threads", "parameters")
 """The fields of a summary that a replay does not change."""
 
 
@@ -29,6 +31,7 @@ def write_replayed(
     path: Path,
     folder: TunedFolder,
     library: str,
+    target: Target,
     claim: Claim,
     program: Mapping[str, Timing],
     scripts: Mapping[str, Timing],
@@ -41,6 +44,7 @@ def write_replayed(
         path: The folder to write.
         folder: The folder that was replayed, with the flags to write.
         library: The library to write; empty for none.
+        target: The target that was replayed on.
         claim: What the folder is written for.
         program: Timings of the program, ``untuned`` and ``tuned``.
         scripts: Timings of the scripts that the program uses, by symbol.
@@ -55,6 +59,7 @@ def write_replayed(
         **{name: folder.summary[name] for name in _KEPT if name in folder.summary},
         "emission": own.emission,
         "flags": own.flags,
+        "versions": {"mlir-sched": __version__, "iree-compiler": target.compiler},
         "program": {
             **{name: before[name] for name in ("device", "gained") if name in before},
             **{name: asdict(timing) for name, timing in program.items()},

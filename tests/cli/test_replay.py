@@ -1,6 +1,7 @@
 """Whether a folder holds, honours edits and is refused when damaged."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,22 @@ def test_replay_honours_a_legal_edit(cli: Cli, copied: Path) -> None:
         assert sequence["state"] == "decisions edited"
         assert f"workgroup_0 {value} -> {other}" in sequence["note"]
         assert sequence["applied"] == 1
+
+
+def test_a_replayed_folder_states_what_was_measured_here(cli: Cli, copied: Path) -> None:
+    flags, library = copied / "flags.txt", copied / "library.mlir"
+    lines = [line for line in flags.read_text().splitlines() if "-target-cpu" not in line]
+    flags.write_text("\n".join([*lines, "--iree-llvmcpu-target-cpu=x86-64-v2"]))
+    before = library.read_text()
+    text = re.sub(r'(mlir_sched.target = "llvm-cpu) [^"]*', r"\1 x86-64-v2", before)
+    library.write_text(re.sub(r"iree-compiler 3\.13\.\d+", "iree-compiler 3.12.0", text))
+    assert library.read_text() != text != before
+    ended = cli("replay", "tuned", "model.mlir", "-o", "here")
+    assert ended.code == 1
+    assert "tuned/flags.txt is for the processor x86-64-v2, not " in ended.out
+    assert "wrote here" in ended.out
+    assert cli("compile", "model.mlir", "--tuned", "here", "--strict").code == 0
+    assert cli("compile", "model.mlir", "--tuned", "tuned", "--strict").code == 1
 
 
 def test_replay_refuses_an_illegal_edit(cli: Cli, copied: Path) -> None:
