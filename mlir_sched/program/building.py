@@ -14,6 +14,7 @@ from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
+from mlir_sched.program.state import require_resettable
 from mlir_sched.program.user_values import against_reference, with_values
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
@@ -66,6 +67,7 @@ def first_variant(
         UserError: The file is no program that can be tuned, or the values do not fit its functions.
     """
     built = build_variant(path, target, variant, parameters)
+    require_resettable(built.model, target)
     model = with_values(built.model, values)
     run = without_failing_functions(runner, model, built.compiled())
     if run.entries != model.entries:

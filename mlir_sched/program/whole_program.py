@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Timing, of_all
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
+from mlir_sched.program.state import in_two_orders, state_of
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunResult
 from mlir_sched.runner.check import Check, Checks, InputKind
@@ -162,6 +163,7 @@ def program_of(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Prog
         writes_into_arguments=False,
         parameters=model.parameters,
         local_sync=compiled.local_sync,
+        state=state_of(model, entry),
     )
 
 
@@ -169,7 +171,9 @@ def checks_of(model: Model, entry: EntryPoint) -> Checks:
     """Return the checks of a function; only what the user gives counts where the untuned code is wrong."""
     dispatches, given = [task.dispatch for task in model.tasks if task.dispatch], model.given(entry.name)
     ranges = entry.integer_ranges or None
-    checks = checks_for_model(entry.outputs, dispatches, integer_ranges=ranges, given=given)
+    checks = in_two_orders(
+        checks_for_model(entry.outputs, dispatches, integer_ranges=ranges, given=given), model, entry
+    )
     if entry.name not in model.untuned_wrong:
         return checks
     return tuple(check for check in checks if check.kind == InputKind.GIVEN)

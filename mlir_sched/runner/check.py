@@ -71,6 +71,7 @@ class Check:
             ``tolerances``.
         tolerances: The same by element type of the output.
         given: The inputs of a GIVEN check, and what the outputs have to be if the user says that.
+        before: Functions that are called before, in a fresh context, in a program with state.
     """
 
     kind: InputKind
@@ -86,6 +87,7 @@ class Check:
     tolerance: float = 0.0
     tolerances: tuple[tuple[str, Tolerance], ...] = ()
     given: FunctionValues | None = None
+    before: tuple[str, ...] = ()
 
     def tolerance_for(self, spec: TensorSpec, reference: Array) -> float:
         """Return the relative difference that is allowed in an output."""

@@ -11,6 +11,45 @@ from mlir_sched.tasks.task import Task
 
 
 @dataclass(frozen=True)
+class StateFunction:
+    """A function that changes the state of a program, or whose results show it.
+
+    Attributes:
+        name: Its name in the module.
+        inputs, outputs: Tensors it takes and makes.
+        integer_ranges: Range of the values of each integer input, see :class:`~mlir_sched.runner.check.Check`.
+    """
+
+    name: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    integer_ranges: tuple[tuple[int, int] | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProgramState:
+    """What has to be called around a function whose calls depend on each other.
+
+    Attributes:
+        functions: The functions that share state with it; a check names those that are called before.
+        shown_by: Names of the functions whose results, in calls after it, show the state that it leaves; empty where
+            it changes none.
+    """
+
+    functions: tuple[StateFunction, ...]
+    shown_by: tuple[str, ...] = ()
+
+    def function(self, name: str) -> StateFunction:
+        """Return a function by its name."""
+        return next(function for function in self.functions if function.name == name)
+
+    @property
+    def shown(self) -> tuple[TensorSpec, ...]:
+        """The tensors that the functions in ``shown_by`` make, in order."""
+        return tuple(spec for name in self.shown_by for spec in self.function(name).outputs)
+
+
+@dataclass(frozen=True)
 class Program:
     """One compiled program and how to call it.
 
@@ -26,6 +65,7 @@ class Program:
             two calls it reads ``reuse_bytes`` bytes of other constants. Timing takes copies of these inputs in turns.
         reuse_bytes: Bytes; 0 when all inputs are as warm as the call before leaves them.
         local_sync: Whether it runs in the calling thread (``local-sync``) even in a runner of several threads.
+        state: What is called around it, each time in a context of its own; None for a function without state.
     """
 
     vmfb: bytes
@@ -37,6 +77,7 @@ class Program:
     constants: tuple[int, ...] = ()
     reuse_bytes: int = 0
     local_sync: bool = False
+    state: ProgramState | None = None
 
 
 def program_of_task(task: Task, vmfb: bytes) -> Program:

@@ -47,6 +47,7 @@ class EntryPoint:
         integer_ranges: Smallest and largest integer that each input may hold, by position; None for an input that may
             hold any integer or holds none. Indices have to stay inside the tables that they read.
         notes: Which inputs hold few of the integers that they could hold, and why, one sentence each.
+        reads, writes: Globals of the program's state that it reads and changes: its calls depend on those before.
     """
 
     name: str
@@ -54,6 +55,13 @@ class EntryPoint:
     outputs: tuple[TensorSpec, ...]
     integer_ranges: tuple[tuple[int, int] | None, ...] = ()
     notes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+    @property
+    def uses_state(self) -> bool:
+        """Whether its results depend on the calls before, or the results of later calls on it."""
+        return bool(self.reads or self.writes)
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class Model:
         values: What the user gives for the inputs and outputs of functions that are run.
         untuned_wrong: How the results of the untuned code differ from those that the user gives, by function; what such
             a function computes on other inputs is no reference.
+        stateful: The public functions that read or change the program's state and can be called, run or not.
     """
 
     path: str
@@ -87,6 +96,7 @@ class Model:
     not_run: Mapping[str, str] = field(default_factory=dict)
     values: tuple[FunctionValues, ...] = ()
     untuned_wrong: Mapping[str, str] = field(default_factory=dict)
+    stateful: tuple[EntryPoint, ...] = ()
 
     def given(self, function: str) -> FunctionValues | None:
         """Return what the user gives for a function, or None."""

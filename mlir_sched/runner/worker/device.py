@@ -14,7 +14,7 @@ import numpy as np
 from mlir_sched.compiler.chain import ENTRY
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.element_types import Array, dtype_of
-from mlir_sched.runner.program import Program
+from mlir_sched.runner.program import Program, StateFunction
 from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 
@@ -119,12 +119,10 @@ class Device(ABC):
             RuntimeError: IREE refuses the module, or the module lacks the entry.
         """
         module = rt.VmModule.copy_buffer(self._instance, program.vmfb)
-        context = rt.VmContext(self._instance, [*self._parameters(program), self._hal, module])
-        function = module.lookup_function(program.entry)
-        if function is None:
+        if module.lookup_function(program.entry) is None:
             raise RuntimeError(f"the module has no function {program.entry}")
-        chain = module.lookup_function(ENTRY) if program.writes_into_arguments else None
-        return LoadedProgram(self, program, context, function, chain)
+        modules = [*self._parameters(program), self._hal, module]
+        return LoadedProgram(self, program, lambda: rt.VmContext(self._instance, modules), module)
 
     def _parameters(self, program: Program) -> list[Any]:
         """Return the module that a program reads its parameters from, if it has any."""
@@ -263,14 +261,26 @@ class RemoteDevice(Device):
 
 
 class LoadedProgram:
-    """A program loaded on a device, in an IREE context of its own."""
+    """A program loaded on a device, in an IREE context of its own.
 
-    def __init__(self, device: Device, program: Program, context: Any, function: Any, chain: Any = None) -> None:
+    Args:
+        device: The device.
+        program: The program.
+        new_context: Makes a context with the program's modules, in which no function was called.
+        module: The program's module.
+    """
+
+    def __init__(self, device: Device, program: Program, new_context: Callable[[], Any], module: Any) -> None:
         self.program = program
-        self._chain = chain
+        self._chain = module.lookup_function(ENTRY) if program.writes_into_arguments else None
         self._device = device
-        self._context = context
-        self._function = function
+        self._new_context, self._module = new_context, module
+        self._context = new_context()
+        self._function = module.lookup_function(program.entry)
+
+    def fresh(self) -> LoadedProgram:
+        """Return the program in a new context: with the state that it has before the first call."""
+        return LoadedProgram(self._device, self.program, self._new_context, self._module)
 
     @property
     def has_chain(self) -> bool:
@@ -305,17 +315,28 @@ class LoadedProgram:
             return list(destinations)
         return [self._result(results, i, spec) for i, spec in enumerate(self.program.outputs)]
 
+    def call_other(self, function: StateFunction, inputs: Sequence[Any]) -> list[Any]:
+        """Call another function of the module once and return its output buffer views."""
+        results, arguments = rt.VmVariantList(len(function.outputs)), rt.VmVariantList(len(inputs))
+        self._push(arguments, inputs, function.inputs)
+        self._context.invoke(self._module.lookup_function(function.name), arguments, results)
+        return [self._result(results, i, spec) for i, spec in enumerate(function.outputs)]
+
     def _arguments(self, inputs: Sequence[Any], destinations: Sequence[Any]) -> Any:
         arguments = rt.VmVariantList(len(inputs) + len(destinations))
-        for buffer, spec in zip(inputs, self.program.inputs, strict=True):
+        self._push(arguments, inputs, self.program.inputs)
+        for buffer in destinations if self.program.writes_into_arguments else ():
+            arguments.push_ref(buffer)
+        return arguments
+
+    def _push(self, arguments: Any, inputs: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
+        """Append inputs to a list of arguments, scalars by their value."""
+        for buffer, spec in zip(inputs, specs, strict=True):
             if spec.by_value:
                 value = self._device.read(buffer, spec).item()
                 (arguments.push_float if isinstance(value, float) else arguments.push_int)(value)
             else:
                 arguments.push_ref(buffer)
-        for buffer in destinations if self.program.writes_into_arguments else ():
-            arguments.push_ref(buffer)
-        return arguments
 
     def _result(self, results: Any, index: int, spec: TensorSpec) -> Any:
         """Return a result as a buffer view; for a scalar, a new view is made."""

@@ -14,6 +14,7 @@ from mlir_sched.runner import protocol
 from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.chained_bench import ChainedBench
 from mlir_sched.runner.worker.device import Device, LocalDevice
+from mlir_sched.runner.worker.sequences import MOST_CALLS, RestartedCalls
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, warm_call_s
 from mlir_sched.runner.worker.workspace import Workspace
@@ -92,7 +93,10 @@ class LocalBench(ChainedBench[Callee]):
         chained = threads > 1 and loaded.has_chain
         if chained and self._timed(warm_call_s, workspace.warm_runner_of(loaded)) <= longest_s:
             return Callee(workspace.chain_runner_of(loaded, THREADS_LENGTH), threads, THREADS_LENGTH)
-        return Callee(workspace.runner_of(loaded), threads)
+        run = workspace.runner_of(loaded)
+        if isinstance(run, RestartedCalls):
+            return Callee(run, threads, restart=run.restart, most_calls=MOST_CALLS)
+        return Callee(run, threads)
 
     def _is_chained(self, callee: Callee) -> bool:
         return callee.dispatches > 1

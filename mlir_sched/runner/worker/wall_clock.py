@@ -32,11 +32,15 @@ class Callee:
         run: Function that calls the program a given number of times.
         threads: Threads that it runs on; with one, it is the calling thread.
         dispatches: Dispatches of a task that one run makes; what is timed is one of them.
+        restart: Resets the state that its calls change; None for a program whose calls are alike.
+        most_calls: Most calls between two resets.
     """
 
     run: Callable[[int], None]
     threads: int = 1
     dispatches: int = 1
+    restart: Callable[[], None] | None = None
+    most_calls: int = 0
 
 
 class WallClock:
@@ -62,8 +66,12 @@ class WallClock:
         times. Where a sample is a single call, a first call of :data:`LONG_CALL_S` or more is the sample.
 
         On one thread the CPU time of an interrupted sample is returned: it does not contain the interruption itself,
-        only its effect on the caches. On several threads there is no such substitute.
+        only its effect on the caches. On several threads there is no such substitute. Every sample of a program that
+        changes its state begins in the same state, and has as many calls as that allows.
         """
+        if program.restart is not None:
+            program.restart()
+            calls = min(calls, program.most_calls - 1)
         first = self._sample(program, 1)
         if calls == 1 and first[0] >= LONG_CALL_S:
             return first

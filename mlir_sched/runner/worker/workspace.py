@@ -22,6 +22,7 @@ from mlir_sched.runner.worker.comparison import compare, deviations, holds_poiso
 from mlir_sched.runner.worker.conditioning import MOST_MOVED, explained_by_rounding
 from mlir_sched.runner.worker.device import Device, LoadedProgram
 from mlir_sched.runner.worker.references import telling, usable_share, why_unverifiable
+from mlir_sched.runner.worker.sequences import RestartedCalls, Sequences, kept
 
 MOST_COPIES = 1024
 """Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""
@@ -132,6 +133,8 @@ class Workspace:
     ) -> None:
         self._specs = baseline
         self._on_call = on_call
+        self._outputs = (*baseline.outputs, *(baseline.state.shown if baseline.state else ()))
+        self._sequences = Sequences(baseline.state) if baseline.state else None
         self._cases = [Case(check, check.kind, make_inputs(baseline.inputs, check)) for check in checks]
         self._buffers: DeviceBuffers | None = None
         self._overwritten: set[int] = set()
@@ -141,7 +144,7 @@ class Workspace:
         for index in range(len(self._cases)):
             self._choose_inputs(loaded, index)
         references = [case.references for case in self._cases]
-        self.telling = telling(baseline.outputs, self.checks, references)
+        self.telling = telling(self._outputs, self.checks, references)
         if reason := why_unverifiable(references, self.telling.constant):
             raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
@@ -215,14 +218,25 @@ class Workspace:
         for found in far:
             if message is None and not self._explains(index, found):
                 message = f"output {found.position}: {found.error}"
-        return message and f"{case.check.kind} inputs: {message}"
+        return message and f"{case.check.kind} inputs{_after(case.check)}: {message}"
 
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
-        """Return a function that calls the program a given number of times on the inputs for timing."""
-        buffers = self._on_device
+        """Return a function that calls the program a given number of times on the inputs for timing.
+
+        A program with state is called in the state that the calls before the check leave. Where the program changes its
+        state, what is returned are :class:`RestartedCalls`.
+        """
+        buffers, sequences, timed = self._on_device, self._sequences, self._timed
         if not buffers.turns:
             buffers.turns.extend(self._turns())
-        return loaded.bind(buffers.turns, buffers.destinations)
+        if sequences is None:
+            return loaded.bind(buffers.turns, buffers.destinations)
+
+        def begin() -> Callable[[int], None]:
+            begun = sequences.begun(loaded, buffers.device, self._cases[timed].check)
+            return begun.bind(buffers.turns, buffers.destinations)
+
+        return RestartedCalls(begin) if sequences.state.shown_by else begin()
 
     def warm_runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:
         """Return a function that calls the program a given number of times, always on the same inputs."""
@@ -304,9 +318,8 @@ class Workspace:
         """Return the results of the baseline on inputs of a case that are moved by rounding."""
         device = self._on_device.device
         inputs = zip(self._cases[index].inputs, self._specs.inputs, strict=True)
-        results = self._called(
-            program, [device.buffer(moved_by_rounding(array, number), spec) for array, spec in inputs]
-        )
+        moved = [device.buffer(moved_by_rounding(array, number), spec) for array, spec in inputs]
+        results = self._run(program, self._cases[index].check, moved)
         found = [device.read(view, spec, keep=True) for view, spec in results]
         self._poison(results)
         return found
@@ -323,11 +336,11 @@ class Workspace:
         self._on_call(self._called_s)
         case.results = [device.read(view, spec, keep=True) for view, spec in results]
         given = case.check.given.reference if case.check.given else ()
-        case.references = [value.array for value in given] or case.results
+        case.references = [*(value.array for value in given), *case.results[len(given) :]]
         if not self._specs.writes_into_arguments:
             self._poison(results)
             self._overwritten |= self._changed_inputs(index).keys()
-        if any(holds_poison(r, s) for r, s in zip(case.results, self._specs.outputs, strict=True)):
+        if any(holds_poison(r, s) for r, s in zip(case.results, self._outputs, strict=True)):
             raise RuntimeError("the baseline leaves elements of its output unwritten")
 
     @property
@@ -344,7 +357,15 @@ class Workspace:
     def _results(self, loaded: LoadedProgram, index: int) -> list[tuple[Any, TensorSpec]]:
         for position in self._overwritten:
             self._restore_input(index, position)
-        return self._called(loaded, self._on_device.inputs[index])
+        return self._run(loaded, self._cases[index].check, self._on_device.inputs[index])
+
+    def _run(self, loaded: LoadedProgram, check: Check, inputs: Sequence[Any]) -> list[tuple[Any, TensorSpec]]:
+        """Return the results of a call, and in a program with state of the calls that show the state it leaves."""
+        sequences, device = self._sequences, self._on_device.device
+        if sequences is None:
+            return self._called(loaded, inputs)
+        begun = sequences.begun(loaded, device, check)
+        return [*kept(device, self._called(begun, inputs)), *sequences.shown(begun, device)]
 
     def _called(self, loaded: LoadedProgram, inputs: Sequence[Any]) -> list[tuple[Any, TensorSpec]]:
         """Call a program once, note how long it took, and return its results."""
@@ -387,3 +408,7 @@ class Workspace:
     def _restore_input(self, index: int, position: int) -> None:
         buffers, array = self._on_device, self._cases[index].inputs[position]
         buffers.device.write(buffers.inputs[index][position], self._specs.inputs[position], array)
+
+
+def _after(check: Check) -> str:
+    return f" after {', '.join(f'@{name}' for name in check.before)}" if check.before else ""

@@ -9,7 +9,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import symbol_of
-from mlir_sched.tasks.worker.constants import is_constant
+from mlir_sched.tasks.worker.constants import changed_globals, is_constant
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,10 @@ def count_calls(module: Any, run: Collection[str]) -> tuple[tuple[DispatchCall, 
     functions = functions_of(module)
     found: dict[tuple[str, str], DispatchCall] = {}
     notes: list[str] = []
+    changed = changed_globals(module)
     for name in uncalled(functions):
         if name in run:
-            _count(functions[name], _Times(1), functions, found, notes)
+            _count(functions[name], _Times(1), functions, found, notes, changed)
     return tuple(call for call in found.values() if call.weight), tuple(dict.fromkeys(notes))
 
 
@@ -116,20 +117,21 @@ def _count(
     functions: dict[str, Any],
     found: dict[tuple[str, str], DispatchCall],
     notes: list[str],
+    changed: Collection[str],
 ) -> None:
     for op, each in _walk(function, times, notes):
         callee = callee_of(op)
         if callee is not None and callee in functions:
-            _count(functions[callee], each, functions, found, notes)
+            _count(functions[callee], each, functions, found, notes, changed)
         if op.name == "flow.dispatch":
-            _add(op, each, found)
+            _add(op, each, found, changed)
 
 
-def _add(op: Any, times: _Times, found: dict[tuple[str, str], DispatchCall]) -> None:
+def _add(op: Any, times: _Times, found: dict[tuple[str, str], DispatchCall], changed: Collection[str]) -> None:
     entry = str(ir.SymbolRefAttr(op.attributes["entry_points"][0]).value[-1])
     workload = list(op.operands)[: workload_size(op)]
     key = (str(op.attributes["entry_points"][0]), ",".join(str(constant_value(value)) for value in workload))
-    constants = frozenset(position for position, value in enumerate(tensor_operands(op)) if is_constant(value))
+    constants = frozenset(position for position, value in enumerate(tensor_operands(op)) if is_constant(value, changed))
     if (known := found.get(key)) is None:
         found[key] = DispatchCall(entry, (op,), times.number, str(key), constants, times.may_be_none)
     else:

@@ -7,11 +7,12 @@ timed in a loop on one set of weights finds them in the core's own cache, and ma
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.compiler.operations import producer, walk
+from mlir_sched.compiler.operations import producer, symbol_of, walk
 from mlir_sched.tasks.worker.analysis import NotTunableError, tensor_spec
 
 LEAST_BYTES = 2**21
@@ -25,6 +26,8 @@ _VIEWS = ("flow.tensor.reshape", "flow.tensor.bitcast", "tensor.collapse_shape",
 def reuse_bytes(module: Any) -> int:
     """Return how many bytes of constants a program reads between two calls with the same constants.
 
+    What the program's functions change between calls is no constant.
+
     Args:
         module: The program after IREE's abi phase: as the user wrote it, before any rewrite.
 
@@ -32,21 +35,41 @@ def reuse_bytes(module: Any) -> int:
         The bytes of all its constants, at most :data:`MOST_BYTES`, rounded up to a power of two, so that small changes
         of a model do not matter; 0 for a program with less than :data:`LEAST_BYTES`.
     """
-    size = sum(_constant_bytes(op) for op in walk(module))
+    changed = changed_globals(module)
+    size = sum(_constant_bytes(op, changed) for op in walk(module))
     return 0 if size < LEAST_BYTES else min(MOST_BYTES, 1 << (size - 1).bit_length())
 
 
-def is_constant(value: Any) -> bool:
-    """Say whether an operand of a dispatch, at the flow phase, is a constant of the program, or a view of one."""
+def changed_globals(module: Any) -> frozenset[str]:
+    """Return the names of the globals that functions may change between calls; initializers run before all calls."""
+    operations = [op.operation for op in module.regions[0].blocks[0] if op.operation.name != "util.initializer"]
+    writes = (op for each in operations for op in walk(each) if op.name in ("util.global.store", "util.global.address"))
+    return frozenset(global_of(op) for op in writes)
+
+
+def is_constant(value: Any, changed: Collection[str]) -> bool:
+    """Say whether an operand of a dispatch, at the flow phase, is a constant of the program, or a view of one.
+
+    Args:
+        value: The operand.
+        changed: What :func:`changed_globals` returns.
+    """
     op = producer(value)
     while op is not None and op.name in _VIEWS:
         op = producer(op.operands[0])
-    return op is not None and (op.name in _CONSTANTS or op.name.startswith("util.global.load"))
+    if op is None or op.name != "util.global.load":
+        return op is not None and op.name in _CONSTANTS
+    return global_of(op) not in changed
 
 
-def _constant_bytes(op: Any) -> int:
+def global_of(op: Any) -> str:
+    """Return the name of the global that an operation loads, stores or takes the address of."""
+    return str(ir.FlatSymbolRefAttr(op.attributes["global"]).value)
+
+
+def _constant_bytes(op: Any, changed: Collection[str]) -> int:
     """Return the size in bytes of the tensor that an operation defines as a constant; 0 for any other operation."""
-    if op.name == "util.global":
+    if op.name == "util.global" and symbol_of(op) not in changed:
         type_ = ir.TypeAttr(op.attributes["type"]).value
     elif op.name in _CONSTANTS and not _is_splat(op.attributes["value"]):
         type_ = op.results[0].type

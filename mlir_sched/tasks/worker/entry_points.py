@@ -14,6 +14,7 @@ from mlir_sched.tasks.worker.analysis import dynamic_dim
 from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
 from mlir_sched.tasks.worker.declared_types import declared_tensors
 from mlir_sched.tasks.worker.integer_ranges import IntegerRanges, Integers
+from mlir_sched.tasks.worker.state import state_uses
 
 _UNUSED = TensorSpec((), "f32")
 """The tensor passed for an argument that its function does not use, and whose type cannot be made: any will do."""
@@ -30,7 +31,7 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
         UserError: A function takes or returns a tensor with a dynamic dimension.
     """
     functions = functions_of(module)
-    ranges = IntegerRanges(module)
+    ranges, uses = IntegerRanges(module), state_uses(module)
     entries = []
     for name in uncalled(functions):
         function = functions[name]
@@ -44,7 +45,7 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
             integers = [Integers(a, _integer_bits(spec)) for a, spec in zip(arguments, inputs, strict=True)]
             limits, notes = ranges.of(function, integers)
             said = tuple(f"@{name}: {note}" for note in notes)
-            entries.append(EntryPoint(name, inputs, outputs, limits, said))
+            entries.append(EntryPoint(name, inputs, outputs, limits, said, uses[name].reads, uses[name].writes))
     return tuple(entries)
 
 
@@ -53,20 +54,34 @@ def entries_to_run(
 ) -> tuple[tuple[EntryPoint, ...], dict[str, str]]:
     """Return the functions that are run, and why the others are not, by name.
 
-    A function with tensors that can neither be made nor compared is not run, unless none remains then.
+    A function with tensors that can neither be made nor compared is not run, and neither is one that changes the
+    program's state; unless none remains then.
 
     Args:
         entries: The public functions of a program.
         not_run: Functions to leave out, each with the reason.
     """
-    reasons = {entry.name: not_run.get(entry.name) or _why_not_run(entry) for entry in entries}
+    given = {entry.name: not_run.get(entry.name) or _why_no_values(entry) for entry in entries}
+    all_reasons = {entry.name: given[entry.name] or _why_not_timed(entry) for entry in entries}
+    reasons = given if all(all_reasons.values()) else all_reasons
     if all(reasons.values()):
         return tuple(entries), {}
     run = tuple(entry for entry in entries if not reasons[entry.name])
     return run, {name: why for name, why in reasons.items() if why}
 
 
-def _why_not_run(entry: EntryPoint) -> str:
+def stateful(entries: Sequence[EntryPoint]) -> tuple[EntryPoint, ...]:
+    """Return the functions that read or change the program's state, and whose inputs and outputs can be made."""
+    return tuple(entry for entry in entries if entry.uses_state and not _why_no_values(entry))
+
+
+def _why_not_timed(entry: EntryPoint) -> str:
+    """Return why repeated calls of a function are not alike; empty when they are."""
+    names = ", ".join(f"@{name}" for name in entry.writes)
+    return f"it changes the program's state ({names}), so that no two calls of it are alike" if names else ""
+
+
+def _why_no_values(entry: EntryPoint) -> str:
     """Return why values of a function's tensors can neither be made nor compared; empty when they can."""
     for verb, specs in (("takes", entry.inputs), ("returns", entry.outputs)):
         for spec in specs:

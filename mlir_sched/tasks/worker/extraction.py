@@ -19,7 +19,7 @@ from mlir_sched.tasks.model import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.call_counts import count_calls
 from mlir_sched.tasks.worker.constants import reuse_bytes
-from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points
+from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points, stateful
 from mlir_sched.tasks.worker.task_reader import TaskReader
 
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
@@ -51,7 +51,8 @@ def extract_model(
     """
     with context(), ir.Location.unknown(), Compilation() as compilation:
         module, reused = flow_module(path, compilation, library)
-        entries, left_out = entries_to_run(entry_points(path, module), not_run)
+        public = entry_points(path, module)
+        entries, left_out = entries_to_run(public, not_run)
         calls, notes = count_calls(module, [entry.name for entry in entries])
         if not calls:
             notes = (*notes, "the program has no dispatch: IREE compiles it to copies or constants")
@@ -61,7 +62,10 @@ def extract_model(
         tasks, scopes = reader.tasks(module, calls), parameter_scopes(module)
     errors = tuple(reader.errors)
     notes = (*notes, *(note for entry in entries for note in entry.notes))
-    return Model(path, entries, tasks, flags, notes, scopes=scopes, internal_errors=errors, not_run=left_out)
+    return Model(
+        path, entries, tasks, flags, notes, scopes=scopes, internal_errors=errors, not_run=left_out,
+        stateful=stateful(public),
+    )  # fmt: skip
 
 
 def parameter_scopes(module: Any) -> tuple[str, ...]:

@@ -53,6 +53,12 @@ def test_what_one_call_takes_from_the_user_is_not(tmp_path: Path) -> None:
     assert (task.weight, task.constants, task.reuse_bytes) == (2, (), 0)
 
 
+def test_what_a_function_changes_between_calls_is_not(tmp_path: Path) -> None:
+    store = "    util.global.store %b, @w0 : tensor<256x2048xf32>\n    return"
+    (task,) = cases.model_of(tmp_path, program("w0", columns=2048).replace("    return %y0", f"{store} %y0")).tasks
+    assert (task.constants, task.reuse_bytes) == ((), 0)
+
+
 @pytest.mark.parametrize(("columns", "reused"), [(2048, 2**21), (2049, 2**22), (2**19, MOST_BYTES)])
 def test_the_bytes_are_those_of_the_whole_model_in_powers_of_two(tmp_path: Path, columns: int, reused: int) -> None:
     assert cases.task_of(tmp_path, program("w0", columns=columns)).reuse_bytes == reused
