@@ -66,6 +66,7 @@ class Check:
         sparse: Shapes and types of the sparse inputs; where no input has any of them, all inputs of floats are sparse.
         gain: Factor on float inputs, relative to the scale at which products with them keep their magnitude; None
             leaves them unscaled.
+        factor: Further factor on RANDOM floats.
         numbers: Values of the inputs passed by value, in their order; empty where these are filled as other inputs are.
         tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
             ``tolerances``.
@@ -83,6 +84,7 @@ class Check:
     part: int = 0
     sparse: tuple[TensorSpec, ...] = ()
     gain: float | None = None
+    factor: float = 1.0
     numbers: tuple[int | float, ...] = ()
     tolerance: float = 0.0
     tolerances: tuple[tuple[str, Tolerance], ...] = ()

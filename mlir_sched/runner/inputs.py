@@ -22,6 +22,13 @@ WIDE_RANGE: IntegerRange = (-1000, 1000)
 RELU_GAIN = math.sqrt(2.0)
 """Gain that keeps the magnitude through layers that set half of their results to 0 (He et al., ICCV 2015)."""
 
+LARGER = (1.0, 30.0, 1000.0)
+"""Factors on random numbers that are tried where results are the same whatever the inputs; f16 holds 60 times the last
+one."""
+
+_OTHER_SEED = 100
+"""Added to the seed of a check for other numbers; no check has a seed as large."""
+
 _PARTS_SEED = 20261122
 """Seed of the division of inputs into parts: the same in all checks, so that the parts of an input are disjoint."""
 
@@ -71,6 +78,18 @@ def alternatives(check: Check) -> Iterator[Check]:
         yield replace(check, kind=InputKind.POSITIVE, gain=1.0)
 
 
+def other_draws(check: Check) -> Iterator[Check]:
+    """Yield the checks to try in the place of a random one while results are the same, whatever the inputs.
+
+    They have other random numbers, and then larger ones: a network of many layers with biases hardly depends on small
+    inputs. Measured with NumPy on 12 layers of 256 with PyTorch's default weights and relu: two inputs differ in the
+    result, relative to its root mean square, by 0.003, with 30 times as large ones by 0.06, with 1000 times by 1.3.
+    """
+    if check.kind == InputKind.RANDOM:
+        for factor in LARGER:
+            yield replace(check, seed=check.seed + _OTHER_SEED, factor=factor)
+
+
 def moved_by_rounding(array: Array, number: int) -> Array:
     """Return an input of f32 or f64 whose elements are each moved by up to one rounding, at random; others as they are.
 
@@ -109,7 +128,8 @@ def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng
         values = rng.uniform(0.5, 1.5, spec.shape) * (1.0 if check.gain is None else check.gain / fan(spec.shape))
     else:
         values = rng.standard_normal(spec.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
-        values = values if check.gain is None else values * (check.gain / math.sqrt(fan(spec.shape)))
+        gain = 1.0 if check.gain is None else check.gain / math.sqrt(fan(spec.shape))
+        values = values if gain * check.factor == 1.0 else values * (gain * check.factor)
     return np.ascontiguousarray(values, dtype=dtype).reshape(spec.shape)
 
 

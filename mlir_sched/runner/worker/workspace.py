@@ -15,7 +15,7 @@ from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind
 from mlir_sched.runner.element_types import Array
-from mlir_sched.runner.inputs import alternatives, make_inputs, moved_by_rounding
+from mlir_sched.runner.inputs import alternatives, make_inputs, moved_by_rounding, other_draws
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned
@@ -95,7 +95,7 @@ class Workspace:
 
     The baseline has to give the same results twice in every check; after a check that takes :data:`LONG_CALL_S`, the
     other checks are not repeated. Inputs with results that are not finite, or all 0, are replaced by others
-    (``inputs.alternatives``).
+    (``inputs.alternatives``), and random inputs while all results are the same (``inputs.other_draws``).
 
     All programs run on the same buffers, so none is helped or hurt by where its memory happens to lie.
 
@@ -143,9 +143,7 @@ class Workspace:
         loaded = device.load(baseline)
         for index in range(len(self._cases)):
             self._choose_inputs(loaded, index)
-        references = [case.references for case in self._cases]
-        self.telling = telling(self._outputs, self.checks, references)
-        if reason := why_unverifiable(references, self.telling.constant):
+        if reason := self._why_unverifiable() and self._draw_others(loaded):
             raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
         for index in dict.fromkeys((*self.telling.checks, *range(len(self._cases)))):
@@ -303,6 +301,23 @@ class Workspace:
         if best is not case.check:
             self._replace_inputs(index, best)
             self._compute_references(loaded, index)
+
+    def _why_unverifiable(self) -> str:
+        """Return why wrong results could not be told from right ones, empty if they could; note which checks tell."""
+        references = [case.references for case in self._cases]
+        self.telling = telling(self._outputs, self.checks, references)
+        return why_unverifiable(references, self.telling.constant)
+
+    def _draw_others(self, loaded: LoadedProgram) -> str:
+        """Draw other random inputs until a wrong result can be told from a right one; return why none can, if so."""
+        random = next((i for i, case in enumerate(self._cases) if case.wanted == InputKind.RANDOM), 0)
+        reason = self._why_unverifiable()
+        for check in other_draws(self._cases[random].check):
+            self._replace_inputs(random, check)
+            self._compute_references(loaded, random)
+            if not (reason := self._why_unverifiable()):
+                break
+        return reason
 
     def _explains(self, index: int, far: _Far) -> bool:
         """Say whether rounding of the inputs explains every element that is beyond its tolerance."""

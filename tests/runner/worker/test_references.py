@@ -280,3 +280,22 @@ def test_a_result_of_a_well_conditioned_program_has_to_be_within_the_tolerance()
     made, device = workspace(double, (spec,), (spec,), nearly=nearly)
     loaded = device.load(Program(b"", "nearly", (spec,), (spec,), writes_into_arguments=False))
     assert "too far off" in (made.verify(loaded, 0) or "")
+
+
+def test_results_that_hardly_depend_on_small_inputs_are_told_by_larger_ones() -> None:
+    def bias(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = 5 + 1e-6 * inputs[0]
+
+    spec = TensorSpec(VECTOR, "f32")
+    made, _ = workspace(bias, (spec,), (spec,))
+    assert [check.factor for check in made.checks] == [1.0, 1000.0]
+    assert made.telling.constant == ()
+
+
+def test_a_class_that_two_draws_share_is_told_by_a_third() -> None:
+    def classify(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        outputs[0][...] = 1 + (0.9 < inputs[0][0] < 0.999)
+
+    spec, label = TensorSpec(VECTOR, "f32"), TensorSpec((), "i64")
+    made, _ = workspace(classify, (spec,), (label,))
+    assert made.telling.constant == ()
