@@ -20,7 +20,7 @@ from mlir_sched.emission.finalists import Finalists, take_finalists
 from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
-from mlir_sched.pipeline import default_store
+from mlir_sched.pipeline import STORE_PATIENCE_S, default_store
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import fastest
 from mlir_sched.program.choosing import BuiltVariants
@@ -100,6 +100,7 @@ def tune_without_device(
             return with_estimate(built, default, evaluators.of(built), device)
 
         with RecordStore.open(store or default_store(folder)) as records, evaluators:
+            records.wait_for_locks(STORE_PATIENCE_S, lambda text: progress(Progress(text)))
             progress(Progress("compiling the untuned program and estimating its time"))
             generation = generation_of(records, fresh=options.fresh)
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)

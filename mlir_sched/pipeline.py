@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
+from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import choose_finalists
 from mlir_sched.emission.interim import interim_times
@@ -52,6 +53,9 @@ from mlir_sched.tuning.time_model import TimeModel
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
+
+STORE_PATIENCE_S = 600.0
+"""Seconds that a run waits for a record store that another process holds: a backup of a large store takes minutes."""
 
 
 def tune(
@@ -117,6 +121,7 @@ def tune(
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
 
         with RecordStore.open(store or default_store(folder)) as records:
+            records.wait_for_locks(STORE_PATIENCE_S, lambda text: progress(Progress(text)))
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)
@@ -160,8 +165,12 @@ def tune(
                 end = math.inf if interruption.early else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
                 emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
-                decisions, ratio = result.program.decisions, result.program.tuned.ratio
-                keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
+                try:
+                    decisions, ratio = result.program.decisions, result.program.tuned.ratio
+                    keep_decisions(records, choice.context_key, variants.built[0].model, decisions, ratio)
+                except StoreOutageError as error:
+                    unkept = f"later runs do not begin with this program: {error}"
+                    result = replace(result, notes=(*result.notes, unkept))
                 if folder is not None:
                     install(folder, claim, emission.files, json.dumps(result.to_json(), indent=2) + "\n")
                     curves = [Curve(search.task.name, search.history.ratios()) for search in best.searches]

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,17 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
+from mlir_sched.database.patience import Patience, Waiting
 from mlir_sched.errors import UserError
 from mlir_sched.processes.held_signals import held_signals
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 """First bytes of an SQLite file."""
 _WRITE = "mlir_sched_write"
+ATTEMPT_S = 0.5
+"""Most seconds of one attempt to get a lock: Ctrl-C, which is held back meanwhile, takes effect after it."""
+_HELD = ("locked", "busy")
+_FULL = "full"
 
 _ADVICE = (
     ("locked", "another process holds it: wait until it is done, or give another store"),
@@ -30,6 +35,18 @@ _ADVICE = (
     ("unable to open", "it cannot be opened: check the permissions of the file and its directory"),
     ("full", "the disk is full: make room and run again; what was stored before is safe"),
 )
+
+
+class StoreOutageError(UserError):
+    """The store refuses at present: another process holds it, or the disk is full.
+
+    Attributes:
+        is_held: Whether another process holds it.
+    """
+
+    def __init__(self, message: str, *, is_held: bool) -> None:
+        super().__init__(message)
+        self.is_held = is_held
 
 
 def parse_url(url_or_path: str | Path) -> URL:
@@ -63,14 +80,15 @@ def is_file(url: URL) -> bool:
 def make_engine(url: URL, *, read_only: bool, timeout_s: float) -> Engine:
     """Return an engine whose transactions are explicit.
 
-    SQLite commits with a full sync, waits ``timeout_s`` for locks, and takes the write lock when a writing transaction
-    begins, so that two writers wait for each other and never deadlock.
+    SQLite commits with a full sync, and takes the write lock when a writing transaction begins, so that two writers
+    wait for each other and never deadlock. An attempt to get a lock takes ``timeout_s``, at most :data:`ATTEMPT_S`.
 
     Raises:
         UserError: The path cannot be a store, or no driver is installed for the URL.
     """
     if url.get_backend_name() != "sqlite":
         return _make_server_engine(url)
+    timeout_s = min(timeout_s, ATTEMPT_S)
     if is_file(url):
         path = Path(str(url.database))
         _check_file(path, read_only=read_only)
@@ -128,23 +146,54 @@ def _connect(address: str, timeout_s: float) -> sqlite3.Connection:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITE, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if connection.get_execution_options().get(_WRITE, False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").close()  # takes the lock of a reader
 
 
 @contextmanager
-def transaction(engine: Engine, *, write: bool = False) -> Iterator[Connection]:
+def transaction(engine: Engine, *, write: bool = False, patience: Patience | None = None) -> Iterator[Connection]:
     """Yield a connection inside one transaction, committed at the end and rolled back on an error.
 
-    Ctrl-C and SIGTERM take effect after the end of the transaction.
+    A store that another process holds is waited for. Ctrl-C and SIGTERM take effect after the end of the transaction,
+    or within :data:`ATTEMPT_S` while there is none yet.
+
+    Args:
+        engine: The store's engine.
+        write: Whether the transaction writes.
+        patience: How long to wait; None for one attempt.
 
     Raises:
-        UserError: The database refuses; the message says what to do.
+        StoreOutageError: Another process holds the store for too long, or the disk is full.
+        UserError: The database refuses for another reason; the message says what to do.
     """
-    with held_signals(), user_errors(engine.url), engine.connect() as connection:
-        prepared = connection.execution_options(**{_WRITE: write})
-        with prepared.begin():
-            yield prepared
+    waiting = Waiting(patience or Patience(0.0), store_name(engine.url))
+    while True:
+        with ExitStack() as stack:
+            stack.enter_context(held_signals())
+            stack.enter_context(user_errors(engine.url))
+            connection = _begun(engine, stack, write, waiting)
+            if connection is not None:
+                yield connection
+                return
+
+
+def _begun(engine: Engine, stack: ExitStack, write: bool, waiting: Waiting) -> Connection | None:
+    """Return a connection whose transaction ends with a stack; None where another attempt is to be made."""
+    connection = stack.enter_context(engine.connect()).execution_options(**{_WRITE: write})
+    try:
+        stack.enter_context(connection.begin())
+    except DBAPIError as error:
+        if not _is_held(error) or not waiting.goes_on():
+            raise
+        return None
+    return connection
+
+
+def _is_held(error: BaseException) -> bool:
+    return any(word in str(error) for word in _HELD)
 
 
 def enable_wal(engine: Engine, *, timeout_s: float) -> None:
@@ -163,10 +212,17 @@ def enable_wal(engine: Engine, *, timeout_s: float) -> None:
             time.sleep(0.01)
 
 
-def check_integrity(engine: Engine) -> None:
-    """Raise a UserError when the structure of an SQLite file is damaged."""
-    with user_errors(engine.url):
-        result = _driver_pragma(engine, "PRAGMA quick_check(1)")
+def check_integrity(engine: Engine, patience: Patience) -> None:
+    """Raise a UserError when the structure of an SQLite file is damaged; a file that is held is waited for."""
+    waiting = Waiting(patience, store_name(engine.url))
+    while True:
+        try:
+            with user_errors(engine.url):
+                result = _driver_pragma(engine, "PRAGMA quick_check(1)")
+            break
+        except StoreOutageError as error:
+            if not error.is_held or not waiting.goes_on():
+                raise
     if result != "ok":
         raise UserError(f"the record store {store_name(engine.url)}: {_ADVICE[3][1]} ({result})")
 
@@ -196,4 +252,7 @@ def user_errors(url: URL) -> Iterator[None]:
 def _user_error(url: URL, error: BaseException) -> UserError:
     text = str(error).strip()
     advice = next((advice for word, advice in _ADVICE if word in text), "check the store, or give another one")
-    return UserError(f"the record store {store_name(url)}: {advice} ({text})")
+    message = f"the record store {store_name(url)}: {advice} ({text})"
+    if _is_held(error) or _FULL in text:
+        return StoreOutageError(message, is_held=_is_held(error))
+    return UserError(message)

@@ -20,6 +20,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, Ta
 from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.database.engine import (
+    StoreOutageError,
     check_integrity,
     enable_wal,
     is_file,
@@ -28,6 +29,7 @@ from mlir_sched.database.engine import (
     store_name,
     transaction,
 )
+from mlir_sched.database.patience import Patience, silent
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
 from mlir_sched.database.schema import (
     CLOCKS,
@@ -61,12 +63,15 @@ T = TypeVar("T")
 class RecordStore:
     """An open record store; made by :meth:`open`, closed by :meth:`close` or at the end of a ``with`` block.
 
-    Every method may raise a UserError when the database refuses: locked for too long, damaged, disk full. A store must
-    not be used in a forked child; open another one there.
+    Every method may raise a UserError when the database refuses: locked for too long or disk full (StoreOutageError),
+    damaged. A store must not be used in a forked child; open another one there.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, timeout_s: float = 30.0) -> None:
         self._engine = engine
+        self._patience = Patience(timeout_s)
+        self._kept: list[tuple[Record, int]] = []
+        self._settled: list[Record] = []
 
     @classmethod
     def open(cls, url_or_path: str | Path, *, read_only: bool = False, timeout_s: float = 30.0) -> Self:
@@ -75,7 +80,7 @@ class RecordStore:
         Args:
             url_or_path: Path of an SQLite file, or an SQLAlchemy URL.
             read_only: Change nothing; the store must exist with this program's schema.
-            timeout_s: Seconds to wait for another process's lock.
+            timeout_s: Seconds to wait for another process's lock; see :meth:`wait_for_locks`.
 
         Raises:
             UserError: The store cannot be opened, is no record store, is damaged or has a newer schema; the file stays
@@ -88,15 +93,27 @@ class RecordStore:
         except BaseException:
             engine.dispose()
             raise
-        return cls(engine)
+        return cls(engine, timeout_s)
 
     @property
     def name(self) -> str:
         """The file, or the URL without its password."""
         return store_name(self._engine.url)
 
+    def wait_for_locks(self, seconds: float, note: Callable[[str], None] = silent) -> None:
+        """Wait so many seconds for another process's lock from now on.
+
+        Args:
+            seconds: The seconds; Ctrl-C ends a wait.
+            note: Is told, once per wait, that the store is waited for.
+        """
+        self._patience = Patience(seconds, note)
+
     def close(self) -> None:
-        """Close the connections; everything that was added is stored already."""
+        """Close the connections; everything that was added is stored, and what is kept, unless the store is held."""
+        self.wait_for_locks(0.0)
+        with contextlib.suppress(UserError):
+            self.settle_kept()
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -152,6 +169,35 @@ class RecordStore:
         """
         self._check_tasks([record])
         return self._in_turn(lambda connection: _settled(connection, record, since))
+
+    def keep(self, record: Record, *, since: int = 0) -> Record:
+        """Settle a record; where the store refuses at present, keep the record in memory and return it as it is.
+
+        Args:
+            record, since: As in :meth:`settle`.
+        """
+        self._kept.append((record, since))
+        patience, self._patience = self._patience, Patience(0.0)
+        try:
+            self._settle_kept()
+        except StoreOutageError:
+            return record
+        finally:
+            self._patience = patience
+        return self._settled[-1]
+
+    def settle_kept(self) -> tuple[Record, ...]:
+        """Settle the records that are kept in memory, in their order; a store that another process holds is waited for.
+
+        Returns:
+            What is stored of all records that were given to :meth:`keep` since the last call.
+
+        Raises:
+            StoreOutageError: The store still refuses; what could not be settled stays kept.
+        """
+        self._settle_kept()
+        settled, self._settled = self._settled, []
+        return tuple(settled)
 
     def last_record(self) -> int:
         """Return the number of the last record of the store, 0 when there is none; later records get larger numbers."""
@@ -319,10 +365,16 @@ class RecordStore:
     # Statements
 
     def _read(self) -> AbstractContextManager[Connection]:
-        return transaction(self._engine)
+        return transaction(self._engine, patience=self._patience)
 
     def _write(self) -> AbstractContextManager[Connection]:
-        return transaction(self._engine, write=True)
+        return transaction(self._engine, write=True, patience=self._patience)
+
+    def _settle_kept(self) -> None:
+        while self._kept:
+            record, since = self._kept[0]
+            self._settled.append(self.settle(record, since=since))
+            del self._kept[0]
 
     def _first_record(self, query: Select[Any]) -> Record | None:
         with self._read() as connection:
@@ -393,10 +445,10 @@ def _settled(connection: Connection, record: Record, since: int) -> Record:
 
 def _prepare(engine: Engine, *, read_only: bool, timeout_s: float) -> None:
     """Check the database and bring its schema up to date; a database that is no record store is not changed."""
-    name = store_name(engine.url)
+    name, patience = store_name(engine.url), Patience(timeout_s)
     if is_file(engine.url):
-        check_integrity(engine)
-    with transaction(engine) as connection:
+        check_integrity(engine, patience)
+    with transaction(engine, patience=patience) as connection:
         version = stored_version(connection, name)
     if read_only:
         if version != SCHEMA_VERSION:
@@ -407,5 +459,5 @@ def _prepare(engine: Engine, *, read_only: bool, timeout_s: float) -> None:
         return
     if is_file(engine.url):
         enable_wal(engine, timeout_s=timeout_s)
-    with transaction(engine, write=True) as connection:
+    with transaction(engine, write=True, patience=patience) as connection:
         create_or_migrate(connection, name)

@@ -6,10 +6,11 @@ The user ends a search by Ctrl-C, and the machine where it fails too often in a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 
+from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.errors import EnvironmentFailureError, EnvironmentStopError, MlirSchedError
 from mlir_sched.processes.shortage import SHORT
 from mlir_sched.reasons import reason
@@ -39,7 +40,9 @@ class Interruption:
         self.happened = isinstance(error, KeyboardInterrupt)
         self.stopped = _stop(error)
         if self.early:
-            self.clock.save()
+            self.clock.store.wait_for_locks(0.0)
+            with suppress(StoreOutageError):
+                self.clock.save()
         return self.early
 
     @property
@@ -67,6 +70,8 @@ def _stop(error: BaseException | None) -> str:
     """Return why an error of the machine ends a search; empty for any other error."""
     if isinstance(error, EnvironmentStopError):
         return str(error)
+    if isinstance(error, StoreOutageError):
+        return f"{error}; what was stored is kept, and the same command goes on"
     short = isinstance(error, OSError) and error.errno in SHORT
     if short or isinstance(error, EnvironmentFailureError | MemoryError):
         return f"this machine fails ({reason(str(error))}): what was measured is kept, and the same command goes on"

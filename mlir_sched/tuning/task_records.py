@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlir_sched.database import RecordStore
@@ -64,6 +65,8 @@ class TaskRecords:
     def settle(self, candidate: Candidate, outcome: Outcome, round: int) -> Record:
         """Store the outcome of a candidate just measured and return its record, or that of a process that was faster.
 
+        Where the store refuses at present, the record is kept until :meth:`settled`.
+
         Args:
             candidate: The candidate that was measured.
             outcome: Its outcome.
@@ -71,7 +74,16 @@ class TaskRecords:
         """
         key = self.task_key, self.context, candidate.key
         record = Record(*key, Origin.SCRIPT, candidate.trace, candidate.script, outcome, round, self.seed)
-        return self.store.settle(record, since=self.since)
+        return self.store.keep(record, since=self.since)
+
+    def settled(self, records: Sequence[Record]) -> list[Record]:
+        """Store what is kept and return records as they are stored; a store that another process holds is waited for.
+
+        Raises:
+            StoreOutageError: The store still refuses.
+        """
+        stored = {record.key[:3]: record for record in self.store.settle_kept()}
+        return [stored.get(record.key[:3], record) for record in records]
 
     def untuned(self) -> Timing | None:
         """Return the timing of the untuned code, which is measured once per context; None while it is not known."""

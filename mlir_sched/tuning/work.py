@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.database.record import Record
 from mlir_sched.errors import EnvironmentStopError, Failure, FailureClass, UserError
 from mlir_sched.outcome import Outcome, Timing
@@ -16,6 +17,7 @@ from mlir_sched.tuning.canary import OF_UNTUNED, Judge
 from mlir_sched.tuning.evaluator import Anticipating, Estimator, Evaluator, UntunedError
 from mlir_sched.tuning.lookahead import Lookahead
 from mlir_sched.tuning.origin import is_doubtful
+from mlir_sched.tuning.outage import Outage
 from mlir_sched.tuning.task_records import Candidate, TaskRecords
 
 
@@ -158,6 +160,7 @@ class CandidateWork:
         except Exception as error:
             text = "".join(traceback.format_exception(error))
             self._settle(missing.values(), Failure(FailureClass.INTERNAL_ERROR, text))
+        self._settle_kept()
 
     def _try(self, evaluator: Evaluator, judge: Judge, missing: dict[int, Candidate]) -> None:
         """Evaluate candidates and remove those that have an outcome; the others are to be tried again."""
@@ -182,6 +185,18 @@ class CandidateWork:
         """Say whether the machine may be to blame for an outcome that was not known before."""
         failure = outcome.failure
         return failure is not None and is_doubtful(failure) and outcome.binary_hash not in self.known
+
+    def _settle_kept(self) -> None:
+        """Store the records that the store did not take when they were known; a full disk is waited for, too."""
+        outage = Outage()
+        while True:
+            try:
+                self.records = self.stored.settled(self.records)
+                return
+            except StoreOutageError as error:
+                if error.is_held:
+                    raise
+                outage.failed(str(error))
 
     def _found(self) -> dict[str, Outcome]:
         """Return the outcomes of this work by binary hash."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,7 @@ from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 
 TRIALS = 24
+OPTIONS = TuneOptions(trials=TRIALS, round_size=8, seed=3, evolution=QUICK)
 SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 STALLED = Failure(FailureClass.RUN_TIMEOUT, "stopped after 180 s", FailureOrigin.ENVIRONMENT)
@@ -48,10 +51,13 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def run(folder: Path, evaluator: Evaluator, *, strategy: str = "evolutionary") -> ProgramSearch:
     """Return a search over two tasks, which goes on from the folder's store and learns by a model."""
-    tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(trials=TRIALS, round_size=8, seed=3, evolution=QUICK, strategy=strategy)
-        return searched(program_search(options, store, tasks), evaluator)
+        return searched(search_in(store, strategy), evaluator)
+
+
+def search_in(store: RecordStore, strategy: str = OPTIONS.strategy) -> ProgramSearch:
+    tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
+    return program_search(replace(OPTIONS, strategy=strategy), store, tasks)
 
 
 def records_of(folder: Path) -> list[Record]:
@@ -205,9 +211,12 @@ def test_untuned_code_is_tried_again_unless_it_is_to_blame(error: Exception, aga
 
 
 def test_a_stopped_search_keeps_its_clock_and_says_where_nothing_could_be_emitted() -> None:
-    saved: list[bool] = []
+    saved, waits = list[bool](), list[float]()
 
     class Clock:
+        class store:  # noqa: N801
+            wait_for_locks = staticmethod(waits.append)
+
         def save(self) -> None:
             saved.append(True)
 
@@ -216,6 +225,7 @@ def test_a_stopped_search_keeps_its_clock_and_says_where_nothing_could_be_emitte
     assert interruption.stopped == "this machine failed 8 times in a row"
     assert (interruption.happened, interruption.early) == (False, True)
     assert saved
+    assert waits == [0.0], "from then on the run waits for nobody"
     nothing = pytest.raises(EnvironmentStopError, match="8 times in a row; nothing could be emitted: no process")
     with nothing, interruption.emitting():
         raise EnvironmentFailureError("no process")
@@ -226,3 +236,60 @@ def test_a_stopped_search_keeps_its_clock_and_says_where_nothing_could_be_emitte
     assert "No space left" in short.stopped
     with pytest.raises(FileNotFoundError), Interruption(Clock()):  # type: ignore[arg-type]
         raise FileNotFoundError(errno.ENOENT, "a mistake of ours")
+
+
+class Holding(Planted):
+    """Another connection takes the lock of the store before the n-th candidate is measured."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        super().__init__(self._hold)
+        self.path, self.number = path, number
+        self.holder: sqlite3.Connection | None = None
+        self.asked_at_release: int | None = None
+
+    def _hold(self, number: int, task: Task) -> None:
+        del task
+        if number == self.number:
+            self.holder = sqlite3.connect(self.path, isolation_level=None)
+            self.holder.execute("BEGIN IMMEDIATE")
+
+    def release(self, text: str) -> None:
+        assert "waiting for the record store" in text
+        assert self.holder is not None
+        self.holder.execute("ROLLBACK")
+        self.asked_at_release = len(self.asked)
+
+
+def test_a_round_is_measured_whole_while_another_process_holds_the_store(
+    undisturbed: tuple[list[str], set[tuple[object, ...]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlir_sched.database.patience.NOTE_S", 0.0)
+    monkeypatch.setattr("mlir_sched.database.engine.ATTEMPT_S", 0.02)
+    evaluator = Holding(tmp_path / "records.sqlite", 10)
+    with RecordStore.open(evaluator.path) as store:
+        store.wait_for_locks(60.0, evaluator.release)
+        searched(search_in(store), evaluator)
+    assert evaluator.asked == undisturbed[0]
+    assert evaluator.asked_at_release is not None
+    assert evaluator.asked_at_release > 10
+    assert essence(tmp_path) == undisturbed[1]
+
+
+def test_a_store_that_is_held_for_too_long_stops_the_search_and_gets_the_outcomes_at_the_end(
+    undisturbed: tuple[list[str], set[tuple[object, ...]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlir_sched.database.engine.ATTEMPT_S", 0.02)
+    evaluator = Holding(tmp_path / "records.sqlite", 10)
+    with RecordStore.open(evaluator.path) as store:
+        store.wait_for_locks(0.0)
+        search = search_in(store)
+        with Interruption(search.run.clock) as interruption:
+            searched(search, evaluator)
+        assert "another process holds it" in interruption.stopped
+        assert evaluator.holder is not None
+        evaluator.holder.execute("ROLLBACK")
+    assert len(records_of(tmp_path)) == len(evaluator.asked) + len(SHAPES)
+    assert essence(tmp_path) < undisturbed[1]
+    resumed = Planted()
+    run(tmp_path, resumed)
+    assert [*evaluator.asked, *resumed.asked] == undisturbed[0]
