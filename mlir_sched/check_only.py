@@ -21,6 +21,7 @@ from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import parameter_files
 from mlir_sched.pipeline import STORE_PATIENCE_S, default_store
+from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import fastest
 from mlir_sched.program.choosing import BuiltVariants
@@ -101,6 +102,7 @@ def tune_without_device(
 
         with RecordStore.open(store or default_store(folder)) as records, evaluators:
             records.wait_for_locks(STORE_PATIENCE_S, lambda text: progress(Progress(text)))
+            require_what_is_needed(path, folder, records, options)
             progress(Progress("compiling the untuned program and estimating its time"))
             generation = generation_of(records, fresh=options.fresh)
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)

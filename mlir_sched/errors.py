@@ -3,6 +3,8 @@
 A caller's mistake is an exception; a candidate that fails is a value (:class:`Failure`) and never ends a run.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,6 +15,21 @@ class MlirSchedError(Exception):
 
 class UserError(MlirSchedError):
     """The caller's input is at fault: the message says what, where and what to do next (exit code 2)."""
+
+
+class UnusablePathError(UserError):
+    """IREE cannot be told a path that the user chose, so that nothing which needs the path can work.
+
+    Attributes:
+        why: What IREE does not take.
+    """
+
+    def __init__(self, folder: object, why: str) -> None:
+        super().__init__(f"{folder}: {why}; choose another folder")
+        self.folder, self.why = folder, why
+
+    def __reduce__(self) -> tuple[type[UnusablePathError], tuple[object, str]]:
+        return UnusablePathError, (self.folder, self.why)
 
 
 class IllegalTraceError(MlirSchedError):

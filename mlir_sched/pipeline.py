@@ -18,6 +18,7 @@ from mlir_sched.emission.interim import interim_times
 from mlir_sched.emission.run_result import result_of
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.parameters import parameter_files
+from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.algorithms import Algorithms
 from mlir_sched.program.building import fastest
 from mlir_sched.program.choosing import build_variants
@@ -122,6 +123,7 @@ def tune(
 
         with RecordStore.open(store or default_store(folder)) as records:
             records.wait_for_locks(STORE_PATIENCE_S, lambda text: progress(Progress(text)))
+            require_what_is_needed(path, folder, records, options)
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)

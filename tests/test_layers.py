@@ -22,6 +22,7 @@ PLAIN = (
     "reasons",
     "text",
     "values",
+    "paths",
 )
 """Modules of plain data, which need neither MLIR nor IREE."""
 LAYERS = (
@@ -35,6 +36,7 @@ LAYERS = (
     ("library", "runner.worker"),
     ("program.rewrites", "program"),
     ("tuning",),
+    ("preflight",),
     ("emission", "doctor", "testing"),
     ("pipeline", "replaying", "deployment"),
     ("check_only",),

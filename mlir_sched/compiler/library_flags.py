@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlir_sched.errors import UserError
+from mlir_sched.errors import UnusablePathError
+from mlir_sched.paths import is_utf8
 
 PROGRAM_ENTRY = "__transform_main"
 """The sequence of a library that rewrites the whole program; the interpreter pass's default entry point."""
@@ -33,8 +34,10 @@ def library_flags(library: Path) -> tuple[str, ...]:
     """Return the flags that make ``iree-compile`` use a library; both name the library by the same path, as they must.
 
     Raises:
-        UserError: The library's path cannot be written in the flags.
+        UnusablePathError: The library's path cannot be written in the flags.
     """
+    if not is_utf8(str(library)):
+        raise _unusable(library, "bytes that are not UTF-8")
     if "@" in str(library):  # IREE takes the text after an @ for the name of an entry (IREECodegenLibraryManager.cpp)
         raise _unusable(library, "an @")
     return f"{_PROGRAM_FLAG}{_option_value(library)}{_PROGRAM_END}", f"{_DISPATCH_FLAG}{library}"
@@ -57,10 +60,8 @@ def _option_value(library: Path) -> str:
     raise _unusable(library, "spaces and both kinds of quotes")
 
 
-def _unusable(library: Path, why: str) -> UserError:
-    return UserError(
-        f"{library.parent}: IREE finds no library in a folder with {why} in its path; choose another folder"
-    )
+def _unusable(library: Path, why: str) -> UnusablePathError:
+    return UnusablePathError(library.parent, f"IREE finds no library in a folder with {why} in its path")
 
 
 def _braces_match(path: str) -> bool:

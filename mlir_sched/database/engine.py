@@ -16,6 +16,7 @@ from sqlalchemy.pool import StaticPool
 
 from mlir_sched.database.patience import Patience, Waiting
 from mlir_sched.errors import UserError
+from mlir_sched.paths import is_utf8
 from mlir_sched.processes.held_signals import held_signals
 
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -56,6 +57,10 @@ def parse_url(url_or_path: str | Path) -> URL:
         UserError: The text is neither a path nor a database URL.
     """
     text = str(url_or_path)
+    if text in (":memory:", "sqlite:///:memory:"):
+        raise UserError(f"{text}: a store is a file or a server, so that records are kept; give the path of a file")
+    if not is_utf8(text):
+        raise UserError("the store's path has bytes that are not UTF-8; give another file")
     if isinstance(url_or_path, Path) or "://" not in text:
         return URL.create("sqlite", database=str(Path(text).expanduser().absolute()))
     try:

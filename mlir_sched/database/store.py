@@ -100,6 +100,21 @@ class RecordStore:
         """The file, or the URL without its password."""
         return store_name(self._engine.url)
 
+    @property
+    def file(self) -> Path | None:
+        """The file; None for a store in memory or on a server."""
+        return Path(str(self._engine.url.database)) if is_file(self._engine.url) else None
+
+    def require_writable(self) -> None:
+        """Check that records can be added; the store stays as it is.
+
+        Raises:
+            UserError: The database cannot be written.
+        """
+        with transaction(self._engine, write=True) as connection:
+            connection.exec_driver_sql("CREATE TABLE mlir_sched_tried (tried INTEGER)")
+            connection.rollback()
+
     def wait_for_locks(self, seconds: float, note: Callable[[str], None] = silent) -> None:
         """Wait so many seconds for another process's lock from now on.
 

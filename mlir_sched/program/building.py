@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.worker_process import JobError
-from mlir_sched.errors import UserError
+from mlir_sched.errors import UnusablePathError, UserError
 from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
@@ -133,10 +133,15 @@ def try_variant(
 
     Args:
         default: The default variant: its dispatches are not read again, and its values are those of all variants.
+
+    Raises:
+        UnusablePathError: IREE cannot be told where the variant's library is, which is no fault of the variant.
     """
     try:
         built = build_variant(path, target, variant, parameters, default.not_run, default.tasks)
         return Attempt(replace(built, model=built.model.judged_as(default)))
+    except UnusablePathError:
+        raise
     except (UserError, ModelCompileError) as error:
         return Attempt(None, f"IREE does not compile it: {reason(str(error))}")
     except JobError as error:

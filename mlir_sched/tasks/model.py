@@ -11,6 +11,7 @@ from mlir_sched.compiler.program_flags import task_flags
 from mlir_sched.compiler.worker_process import WorkerLimits, run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.parameters import ParameterFile, require_scopes
+from mlir_sched.paths import is_utf8
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeoutError
@@ -175,11 +176,13 @@ def require_program(model_path: str | Path) -> Path:
     """Return the path of a model that exists and is not empty.
 
     Raises:
-        UserError: The file does not exist, is not a regular file or is empty.
+        UserError: The file does not exist, is not a regular file, is empty, or has a path that is not UTF-8.
     """
     path = Path(model_path)
     if not path.is_file():
         raise UserError(f"{path}: not a file" if path.exists() else f"{path}: no such file")
     if path.stat().st_size == 0:
         raise UserError(f"{path}: the file is empty")
+    if not is_utf8(str(path.absolute())):
+        raise UserError(f"{path}: the path has bytes that are not UTF-8, which IREE does not read; rename the file")
     return path

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from mlir_sched.tuned_folder.drawing_library import default_style, new_figure
 from mlir_sched.tuned_folder.program_curve import CurvePoint
 from mlir_sched.tuned_folder.result import TuneResult
 
@@ -39,6 +38,7 @@ class Curve:
         return np.maximum.accumulate(known)
 
 
+@default_style
 def draw_dispatches(curves: Sequence[Curve]) -> bytes:
     """Return a PNG: best speed-up so far against trials, one line per dispatch, a dot per valid candidate."""
     figure, axes = _figure()
@@ -55,6 +55,7 @@ def draw_dispatches(curves: Sequence[Curve]) -> bytes:
     return _png(figure)
 
 
+@default_style
 def draw_program(result: TuneResult) -> bytes:
     """Return a PNG: the estimated time of every program that was tuned against minutes, and the measured times.
 
@@ -91,8 +92,7 @@ def _points(estimates: Sequence[CurvePoint]) -> tuple[list[float], list[float]]:
 
 def _figure() -> tuple[Any, Any]:
     """Return an empty figure, which can be read on a phone, and its axes."""
-    figure = Figure(figsize=(6.4, 4), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(width_in=6.4, height_in=4, dpi=150)
     return figure, figure.add_subplot()
 
 

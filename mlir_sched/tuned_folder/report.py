@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlir_sched.text import durations, failures, median, phases, seconds, speedup
@@ -34,15 +34,24 @@ details { margin: .6em 0 } details .wide { margin-bottom: .8em } summary { curso
 
 
 def write_report(folder: Path, source: Source, result: TuneResult, curves: Sequence[Curve]) -> None:
-    """Write the picture and the page of a run into the folder that holds its result."""
-    picture, own = draw_dispatches(curves), OwnFiles.of(folder, source)
-    own.write(CURVE, picture)
+    """Write the picture and the page of a run into the folder that holds its result; no picture where none is drawn."""
+    picture, own = _drawn(lambda: draw_dispatches(curves)), OwnFiles.of(folder, source)
+    if picture:
+        own.write(CURVE, picture)
     own.write(REPORT, page(result, picture).encode())
     own.settle()
 
 
+def _drawn(draw: Callable[[], bytes]) -> bytes:
+    """Return a picture; nothing where the drawing fails, which must not cost what was found."""
+    try:
+        return draw()
+    except Exception:  # whatever a drawing library raises
+        return b""
+
+
 def page(result: TuneResult, picture: bytes) -> str:
-    """Return the report as HTML, with the picture of the dispatches."""
+    """Return the report as HTML, with the picture of the dispatches; empty for none."""
     program = result.program
     ordered = sorted(result.dispatches, key=lambda dispatch: -dispatch.seconds_per_run)
     rows = "\n".join(map(_row, ordered))
@@ -83,7 +92,7 @@ def _program_curve(result: TuneResult) -> str:
     if not result.curves:
         return ""
     return f"""<h2>Time of the program against minutes</h2>
-{_image("Estimated time of the program against minutes of the run", draw_program(result))}
+{_image("Estimated time of the program against minutes of the run", _drawn(lambda: draw_program(result)))}
 <p>{_escape(estimate_text(result))}</p>
 """
 
@@ -109,6 +118,8 @@ def _model_accuracy(result: TuneResult) -> str:
 
 
 def _image(alt: str, png: bytes) -> str:
+    if not png:
+        return f"<p>No picture could be drawn: {alt[0].lower()}{alt[1:]}.</p>"
     return f'<img alt="{alt}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
 
 

@@ -12,6 +12,9 @@ from mlir_sched.values import FunctionValues, digests_of
 
 DEFAULT_TRIALS_PER_TASK = 64
 """Candidates per tunable task when no budget is given. Source: one round of MetaSchedule (``num_trials_per_iter``)."""
+MOST = {"trials": 10**7, "minutes": 60 * 24 * 366, "round_size": 10**4, "threads": 10**4}
+"""Most that a number may be: a year, and more candidates than are tried in a year. They bound what a run computes from
+its budget, such as times and sizes of lists, not what is sensible; a target bounds the threads, too."""
 STRATEGIES = ("evolutionary", "random")
 
 
@@ -24,7 +27,7 @@ class TuneOptions:
         trials: Candidates to try over all tasks; by default 64 per task that can be tuned, unless minutes are given.
         minutes: Wall-clock minutes for the whole run; a part is set aside for emission and its checks, whose time is
             estimated.
-        seed: Seed of every choice of the search.
+        seed: Seed of every choice of the search, from 0 to 2^63 - 1.
         threads: Threads the tuned program may run on; by default as many as IREE's ``local-task`` starts on this
             machine: one per physical core that this process may use.
         device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
@@ -60,18 +63,16 @@ class TuneOptions:
     def __post_init__(self) -> None:
         if self.trials is not None and self.minutes is not None:
             raise UserError("give a budget in trials or in minutes, not both")
-        for name in ("trials", "minutes", "round_size"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UserError(f"{name} must be above 0, but got {value}")
+        for name, most in MOST.items():
+            _require_number(name, getattr(self, name), most, whole=name != "minutes")
         if self.strategy not in STRATEGIES:
             raise UserError(f"unknown strategy {self.strategy!r}; known are {', '.join(STRATEGIES)}")
         if self.device not in (None, LOCAL_TASK):
             raise UserError(f"the device is {LOCAL_TASK}, or is left to the search; got {self.device}")
         if self.device and self.threads == 1:
             raise UserError(f"the device {self.device} needs several threads, but threads is 1")
-        if not -(2**63) <= self.seed < 2**63:
-            raise UserError(f"the seed must fit 64 bits, but got {self.seed}")
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise UserError(f"the seed must be a whole number from 0 to {2**63 - 1}, but got {self.seed}")
         values = function_values(self.inputs, self.reference)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "inputs", {each.function: each.inputs for each in values})  # not read again
@@ -87,3 +88,19 @@ class TuneOptions:
         Runs without given values keep the keys that they have without this part.
         """
         return [digests_of(self.values)] if self.values else []
+
+
+def _require_number(name: str, value: float | None, most: int, *, whole: bool) -> None:
+    """Check that a number, where it is given, lies above 0 and is no larger than some other one.
+
+    Raises:
+        UserError: It does not.
+    """
+    if value is None:
+        return
+    if not value > 0:
+        raise UserError(f"{name} must be above 0, but got {value}")
+    if value > most:
+        raise UserError(f"{name} must be at most {most}, but got {value}")
+    if whole and not isinstance(value, int):
+        raise UserError(f"{name} must be a whole number, but got {value}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mlir_sched.errors import UserError
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.tuning.options import TuneOptions
 
@@ -38,3 +39,18 @@ def test_values_make_another_run_but_no_other_search() -> None:
     assert given.search_key() == plain.search_key()
     assert replace(given, threads=1).values == given.values
     assert TuneOptions(inputs=["3xf32=1"]) == given
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("seed", value) for value in (-1, 2**63, 0.5)),
+        *(("minutes", value) for value in (float("inf"), float("nan"), 0.0, -1.0, 1e300)),
+        *(("trials", value) for value in (0, -1, 10**30, 1.5)),
+        *(("round_size", value) for value in (0, 10**9)),
+        ("threads", 0),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused_with_its_name(name: str, value: Any) -> None:
+    with pytest.raises(UserError, match=name):
+        replace(TuneOptions(), **{name: value})
