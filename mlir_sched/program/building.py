@@ -17,7 +17,7 @@ from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
 from mlir_sched.program.state import require_resettable
 from mlir_sched.program.user_values import against_reference, with_values
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.program.whole_program import measure_programs, profile, without_failing_functions
+from mlir_sched.program.whole_program import measure_programs, profile, require_repeatable, without_failing_functions
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets.target import Target
@@ -64,11 +64,13 @@ def first_variant(
         values: What the user gives for inputs and outputs.
 
     Raises:
-        UserError: The file is no program that can be tuned, or the values do not fit its functions.
+        UserError: The file is no program that can be tuned, the values do not fit its functions, or
+            the program does not compute the same each time.
     """
     built = build_variant(path, target, variant, parameters)
     require_resettable(built.model, target)
     model = with_values(built.model, values)
+    require_repeatable(runner, model, built.compiled())
     run = without_failing_functions(runner, model, built.compiled())
     if run.entries != model.entries:
         model = _model_of(path, target, variant, parameters, run.not_run).judged_as(model)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from mlir_sched.errors import MlirSchedError
+from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.outcome import Timing, of_all
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.program.state import in_two_orders, state_of
@@ -77,13 +78,40 @@ def without_failing_functions(runner: Runner, model: Model, compiled: CompiledMo
     )
 
 
+def require_repeatable(runner: Runner, model: Model, compiled: CompiledModel) -> None:
+    """Check that the only function of a program computes the same each time, on one thread and on several.
+
+    Where that function cannot be run at all, the first measurement says why.
+
+    Raises:
+        UserError: It does not: no candidate could be told right from wrong.
+    """
+    if len(model.entries) > 1:
+        return
+    with suppress(BaselineError):
+        why = _why_not_repeatable(runner, model, model.entries[0], compiled)
+        if why:
+            raise UserError(f"{model.path}: nothing is tuned, as {why}; look for races, or indices beyond their tables")
+
+
 def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
     """Return why a function cannot serve as a reference; empty when it can."""
     try:
-        runner.check(program_of(model, entry, compiled), [], checks_of(model, entry))
+        return _why_not_repeatable(runner, model, entry, compiled)
     except BaselineError as error:
         return reason(str(error))
-    return ""
+
+
+def _why_not_repeatable(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
+    """Return how a function differs from itself when it runs again, also on other threads; empty if it does not.
+
+    Raises:
+        BaselineError: The function cannot be run, or cannot be checked.
+    """
+    model = replace(model, values=tuple(replace(given, reference=()) for given in model.values))
+    program = program_of(model, entry, compiled)
+    (failure,) = runner.check(program, [program], checks_of(model, entry))
+    return "" if failure is None else f"the untuned code of @{entry.name} does not repeat its results ({failure})"
 
 
 def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> ProgramProfile | None:

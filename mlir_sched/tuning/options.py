@@ -65,6 +65,8 @@ class TuneOptions:
             raise UserError("give a budget in trials or in minutes, not both")
         for name, most in MOST.items():
             _require_number(name, getattr(self, name), most, whole=name != "minutes")
+        if self.target.endswith(":"):
+            raise UserError(f"the target {self.target!r} names no device behind the colon; leave the colon out")
         if self.strategy not in STRATEGIES:
             raise UserError(f"unknown strategy {self.strategy!r}; known are {', '.join(STRATEGIES)}")
         if self.device not in (None, LOCAL_TASK):

@@ -64,6 +64,7 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
         (("--seed", str(2**63)), "seed must be a whole number from 0"),
         (("--trials", "5", "--minutes", "1"), "not both"),
         (("--strategy", "guess"), "unknown strategy 'guess'"),
+        (("--target", "llvm-cpu:"), "names no device behind the colon"),
         (("--target", "abacus"), "unknown target 'abacus'; known targets: cuda, llvm-cpu, rocm, vulkan"),
         (("--threads", "0"), "threads must be above 0"),
         (("--threads", "9999"), "threads must be from 1"),

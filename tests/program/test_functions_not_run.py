@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,18 @@ import pytest
 from rewriting import write
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.errors import FailureClass, UserError
+from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Verdict
 from mlir_sched.program.choice import Choice
 from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.whole_program import CompiledModel, measure_programs
+from mlir_sched.program.whole_program import (
+    CompiledModel,
+    measure_programs,
+    require_repeatable,
+    without_failing_functions,
+)
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
+from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 
@@ -125,3 +132,28 @@ def test_a_program_that_is_wrong_in_its_second_function_is_wrong(tmp_path: Path)
     assert other.failure is not None
     assert (other.failure.kind, other.timing) == (FailureClass.WRONG_RESULT, None)
     assert untuned.median_s > alone.median_s, "the time is that of both functions"
+
+
+class RacingRunner:
+    """A runner for which one function differs from itself when it runs again."""
+
+    def __init__(self, racing: str) -> None:
+        self.racing = racing
+
+    def check(self, baseline: Program, candidates: Sequence[Program], _: object) -> tuple[Failure | None, ...]:
+        failure = Failure(FailureClass.WRONG_RESULT, "on 2 threads: output 0: 0.0 instead of -5.4")
+        return tuple(failure if each.entry == self.racing else None for each in candidates)
+
+
+def test_a_program_that_does_not_repeat_its_results_is_refused_before_the_search(tmp_path: Path) -> None:
+    model = extract(write(tmp_path, cases.MATMUL), cases.TARGET)
+    require_repeatable(RacingRunner("other"), model, CompiledModel(b""))  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"@mm does not repeat its results \(wrong_result: on 2 threads: output 0"):
+        require_repeatable(RacingRunner("mm"), model, CompiledModel(b""))  # type: ignore[arg-type]
+
+
+def test_a_function_that_does_not_repeat_its_results_is_left_out_beside_others(tmp_path: Path) -> None:
+    model = extract(write(tmp_path, cases.MATMUL + cases.ACCUMULATE), cases.TARGET)
+    kept = without_failing_functions(RacingRunner("acc"), model, CompiledModel(b""))  # type: ignore[arg-type]
+    assert [entry.name for entry in kept.entries] == ["mm"]
+    assert "does not repeat its results" in kept.not_run["acc"]

@@ -95,7 +95,7 @@ def test_the_page_says_how_far_the_estimate_is_from_the_measurement() -> None:
 
 
 def test_a_run_without_estimates_has_one_picture() -> None:
-    both, one = page(RESULT, b""), page(replace(RESULT, curves=()), b"")
+    both, one = page(RESULT, b"png"), page(replace(RESULT, curves=()), b"png")
     assert (both.count("data:image/png;base64,"), one.count("data:image/png;base64,")) == (2, 1)
 
 
