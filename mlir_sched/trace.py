@@ -60,7 +60,7 @@ class Trace:
     @cached_property
     def key(self) -> str:
         """A short hash of sketch and values; equal for traces that make the same choices."""
-        return hashlib.sha256(json.dumps([self.sketch, self.values]).encode()).hexdigest()[:16]
+        return _key(self.sketch, self.values)
 
     def with_value(self, name: str, value: Value) -> Trace:
         """Return a copy with one decision changed.
@@ -114,6 +114,22 @@ class Trace:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a trace: {error!r}") from error
+
+
+def key_of_json(data: Mapping[str, Any]) -> str:
+    """Return the key of the trace that ``to_json`` described, without a look at its distributions.
+
+    Raises:
+        ValueError: The data has another shape.
+    """
+    try:
+        return _key(data["sketch"], {current_name(d["name"]): d["value"] for d in data["decisions"]})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a trace: {error!r}") from error
+
+
+def _key(sketch: str, values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([sketch, values]).encode()).hexdigest()[:16]
 
 
 def current_name(name: str) -> str:

@@ -107,7 +107,11 @@ class SearchStrategy(ABC):
 
     def exclude(self, traces: Iterable[Trace]) -> None:
         """Never suggest these traces, for instance because they make a program that is already known."""
-        self._seen.update(trace.key for trace in traces)
+        self.exclude_keys(trace.key for trace in traces)
+
+    def exclude_keys(self, keys: Iterable[str]) -> None:
+        """Never suggest the traces with these keys."""
+        self._seen.update(keys)
 
     def release(self, traces: Iterable[Trace]) -> None:
         """Let traces that were suggested, and are not tried now, be suggested again; what was observed stays known."""

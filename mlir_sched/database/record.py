@@ -145,7 +145,8 @@ class Record:
         round: The round of its run that measured it, from 0.
         seed: The seed of its run, in [-2**63, 2**63).
         attempt: How often the candidate had been tried before; above 0 only after failures that may not last.
-        tool: Version of mlir-sched that measured it.
+        tool: Version of mlir-sched that measured it; in a search with a digest of the sources that its scripts come
+            from, as in ``0.1.0+3f2a9c1e5d6b7a80``.
         created: When it was measured, ISO 8601 in UTC.
     """
 

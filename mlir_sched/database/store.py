@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, Table, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, Table, func, insert, literal, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from mlir_sched.database.engine import (
@@ -53,7 +53,9 @@ from mlir_sched.database.schema import (
 )
 from mlir_sched.database.statements import Row, insert_missing, replace_row
 from mlir_sched.errors import LASTING, IllegalTraceError, UserError
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.reasons import reason
+from mlir_sched.trace import key_of_json
 
 _RACES = 3
 """How often an insertion is tried again when another process inserts the same key at the same moment."""
@@ -231,6 +233,59 @@ class RecordStore:
             query = query.where(RECORDS.c.id <= until)
         with self._read() as connection:
             return tuple(_read(row, self.name) for row in connection.execute(query).mappings())
+
+    def sample(
+        self, task_key: str, context_key: str, *, until: int, most: int, fastest: int, tool: str, same_tool: bool
+    ) -> tuple[Record, ...]:
+        """Return lasting records without the texts of their scripts, in insertion order: a sample where there are many.
+
+        The sample is that with the smallest candidate keys, which are digests, so that it has nothing to do with times.
+
+        Args:
+            task_key, context_key: What to look for.
+            until: Number of the last record that counts.
+            most: Most records of the sample.
+            fastest: Fastest records that are returned, too.
+            tool: Who measured (:attr:`Record.tool`).
+            same_tool: Whether only records of this tool count, or only those of others.
+        """
+        columns = [column for column in RECORDS.c if column is not RECORDS.c.script]
+        by_tool = RECORDS.c.tool == tool if same_tool else RECORDS.c.tool != tool
+        lasting = _lasting_scripts(task_key, context_key, until)
+        query = select(*columns, literal("").label("script")).where(*lasting, by_tool)
+        sample = query.order_by(RECORDS.c.candidate_key).limit(most)
+        best = query.where(RECORDS.c.ratio.is_not(None)).order_by(RECORDS.c.ratio.desc(), RECORDS.c.id).limit(fastest)
+        with self._read() as connection:
+            rows = {row["id"]: row for each in (sample, best) for row in connection.execute(each).mappings()}
+            return tuple(_read(rows[number], self.name) for number in sorted(rows))
+
+    def trace_keys(self, task_key: str, context_key: str, *, until: int, tool: str) -> frozenset[str]:
+        """Return the keys of the traces of all lasting records that a tool stored; see :meth:`sample`."""
+        query = select(RECORDS.c.id, RECORDS.c.trace).where(
+            *_lasting_scripts(task_key, context_key, until), RECORDS.c.tool == tool
+        )
+        with self._read() as connection:
+            return frozenset(_trace_key(row, self.name) for row in connection.execute(query).mappings())
+
+    def failures(self, task_key: str, context_key: str) -> dict[str, int]:
+        """Return the number of records of scripts by the class of their failure; that of the valid ones under ''."""
+        query = select(func.coalesce(RECORDS.c.failure, ""), func.count()).where(
+            *_in_context(task_key, context_key), RECORDS.c.origin == Origin.SCRIPT.value
+        )
+        with self._read() as connection:
+            return {str(kind): int(count) for kind, count in connection.execute(query.group_by(RECORDS.c.failure))}
+
+    def not_checked(self, task_key: str, context_key: str) -> int:
+        """Return the number of records of scripts that were timed, and whose numbers were not checked."""
+        query = select(RECORDS.c.timing).where(
+            *_in_context(task_key, context_key),
+            RECORDS.c.origin == Origin.SCRIPT.value,
+            RECORDS.c.verdict == Verdict.NOT_CHECKED.value,
+            RECORDS.c.timing.is_not(None),
+        )
+        with self._read() as connection:
+            timings = (Timing.from_json(json.loads(text)) for text in connection.scalars(query))
+            return sum(not timing.is_estimated for timing in timings)
 
     def contexts(self, task_key: str) -> tuple[str, ...]:
         """Return the contexts that a task has records in, in the order of their first record."""
@@ -422,8 +477,17 @@ def _read(row: RowMapping, name: str) -> Record:
     Raises:
         UserError: The row holds what no mlir-sched writes.
     """
+    return _parsed(row_record, row, name)
+
+
+def _trace_key(row: RowMapping, name: str) -> str:
+    """Return the key of a record's trace, whose decisions are not looked at; raises as :func:`_read`."""
+    return _parsed(lambda row: key_of_json(json.loads(row["trace"])), row, name)
+
+
+def _parsed(parse: Callable[[RowMapping], T], row: RowMapping, name: str) -> T:
     try:
-        return row_record(row)
+        return parse(row)
     except (ValueError, TypeError, AttributeError, RecursionError, IllegalTraceError) as error:
         raise UserError(
             f"the record store {name}: its record number {row['id']} cannot be read ({reason(str(error))}); "
@@ -435,13 +499,20 @@ def _in_context(task_key: str, context_key: str) -> tuple[ColumnElement[bool], .
     return RECORDS.c.task_key == task_key, RECORDS.c.context_key == context_key
 
 
+def _lasts() -> ColumnElement[bool]:
+    return or_(RECORDS.c.failure.is_(None), RECORDS.c.failure.in_([kind.value for kind in LASTING]))
+
+
+def _lasting_scripts(task_key: str, context_key: str, until: int) -> tuple[ColumnElement[bool], ...]:
+    return *_in_context(task_key, context_key), RECORDS.c.id <= until, RECORDS.c.trace.is_not(None), _lasts()
+
+
 def _answers(task_key: str, context_key: str, candidate_key: str, since: int) -> Select[Any]:
     """Return the query for the record that makes measuring a candidate unnecessary (:meth:`RecordStore.find`)."""
-    lasts = or_(RECORDS.c.failure.is_(None), RECORDS.c.failure.in_([kind.value for kind in LASTING]))
     return (
         select(RECORDS)
         .where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
-        .where(or_(lasts, RECORDS.c.id > since))
+        .where(or_(_lasts(), RECORDS.c.id > since))
         .order_by(RECORDS.c.id)
         .limit(1)
     )

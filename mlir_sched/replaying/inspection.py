@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from mlir_sched.sampling import Distribution
 from mlir_sched.trace import Decision, Trace
 from mlir_sched.transform_scripts.script_reading import parse_each_trace
 from mlir_sched.tuned_folder.folder import TunedFolder, read_text, read_tuned_folder
+from mlir_sched.tuning.task_records import UNTUNED_KEY
 
 
 @dataclass(frozen=True)
@@ -214,10 +214,8 @@ def _view_store(path: str) -> StoreView:
 
 
 def _result(store: RecordStore, task: StoredTask, context: str) -> StoredResult:
-    records = store.records(task.key, context)
-    scripts = [record for record in records if record.trace is not None]
-    failures = Counter(r.outcome.failure.kind.value for r in scripts if r.outcome.failure is not None)
-    not_checked = sum(r.outcome.timing is not None and r.outcome.valid is None for r in scripts)
-    untuned = next((record for record in records if record.trace is None), None)
-    best = store.best(task.key, context)
-    return StoredResult(task, context, len(scripts), dict(failures), not_checked, untuned, best)
+    counts = store.failures(task.key, context)
+    failures = {kind: count for kind, count in counts.items() if kind}
+    not_checked = store.not_checked(task.key, context)
+    untuned, best = store.find(task.key, context, UNTUNED_KEY), store.best(task.key, context)
+    return StoredResult(task, context, sum(counts.values()), failures, not_checked, untuned, best)

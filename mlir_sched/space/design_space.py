@@ -106,6 +106,14 @@ class DesignSpace:
         """
         return self.run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT))[1]
 
+    def legal(self, trace: Trace) -> Trace:
+        """Return a trace with the same decisions, each with the distribution that this space draws it from.
+
+        Raises:
+            IllegalTraceError: A decision does not fit or a rule is broken.
+        """
+        return self._remembered(*self.run(trace.sketch, Recorder(trace.values, on_illegal=OnIllegal.REJECT)))
+
     def features(self, traces: Sequence[Trace]) -> np.ndarray:
         """Return the features of traces, float32 [len(traces), features.COUNT]."""
         if not traces:

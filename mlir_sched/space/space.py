@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib.metadata import entry_points
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
 from mlir_sched.space.module_errors import module_errors
+from mlir_sched.space.sources import sources_digest
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.module import Sketch, TransformModule
 
@@ -34,6 +36,11 @@ class Space:
         if doubled:
             raise UserError(f"two transform modules are named {doubled[0]!r}; give each a name of its own")
         self.modules = tuple(modules)
+
+    @cached_property
+    def sources(self) -> str:
+        """A digest of the sources that the scripts of this space come from (:func:`sources_digest`)."""
+        return sources_digest(self.modules)
 
     @staticmethod
     def default(target: Target) -> Space:

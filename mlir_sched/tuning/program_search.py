@@ -337,7 +337,8 @@ class ProgramSearch:
 
     def _stored(self, task: Task) -> TaskRecords:
         """Return the records of a task that this search may know."""
-        return TaskRecords(self.run.store, task.key, self._log.context, self.run.options.seed, self._log.last_record)
+        seed, last_record, sources = self.run.options.seed, self._log.last_record, self.run.space.sources
+        return TaskRecords(self.run.store, task.key, self._log.context, seed, last_record, sources)
 
     def _begin(
         self, index: int, task: Task, stored: TaskRecords, untuned: Timing | None, missing: Sequence[Task]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, script_key
 from mlir_sched.outcome import Outcome, Timing, as_untuned
 from mlir_sched.trace import Trace
+from mlir_sched.version import __version__
 
+MOST_KNOWN = 4000
+"""Records of earlier runs that a task's search learns from: as many as a cost model takes, read in two seconds."""
+MOST_PRINTED = 400
+"""The same where every script has to be printed anew, to see whether it is the one that was measured: 4 ms each."""
+FASTEST = 100
+"""Fastest records that a task's search learns from in any case: the parents of its first candidates are among them."""
 UNTUNED_KEY = "untuned"
 """Candidate key of the untuned code in the record store."""
 
@@ -45,6 +52,7 @@ class TaskRecords:
         seed: Seed of the run.
         since: Number of the last record from before the run: candidates with failures up to this record that may not
             last are tried again.
+        sources: Digest of what the run's scripts come from (``Space.sources``); empty where that is not known.
     """
 
     store: RecordStore
@@ -52,11 +60,46 @@ class TaskRecords:
     context: str
     seed: int
     since: int = 0
+    sources: str = ""
 
-    def earlier(self) -> list[Record]:
-        """Return the records of scripts from before the run, without failures that may not last."""
-        records = self.store.records(self.task_key, self.context, until=self.since)
-        return [record for record in records if record.trace and record.outcome.is_lasting]
+    @property
+    def tool(self) -> str:
+        """What measures for this run: the version of mlir-sched, and what its scripts come from."""
+        return f"{__version__}+{self.sources}" if self.sources else __version__
+
+    def of_same_sources(self) -> tuple[Record, ...]:
+        """Return records of scripts from before the run, which the same traces produce today.
+
+        Failures that may not last are left out. Of many records these are :data:`MOST_KNOWN` and the fastest.
+        """
+        return self._sample(MOST_KNOWN, same_tool=True)
+
+    def of_other_sources(self) -> tuple[Record, ...]:
+        """Return records of scripts from before the run, whose traces may produce other scripts today.
+
+        Of many records these are :data:`MOST_PRINTED` and the fastest.
+        """
+        return self._sample(MOST_PRINTED, same_tool=False)
+
+    def known_traces(self) -> Iterable[str]:
+        """Return the keys of the traces of all records with the sources of this run, however many they are."""
+        return self.store.trace_keys(self.task_key, self.context, until=self.since, tool=self._trusted)
+
+    @property
+    def _trusted(self) -> str:
+        """The tool whose records have the scripts that their traces produce today; none where sources are unknown."""
+        return self.tool if self.sources else ""
+
+    def _sample(self, most: int, *, same_tool: bool) -> tuple[Record, ...]:
+        return self.store.sample(
+            self.task_key,
+            self.context,
+            until=self.since,
+            most=most,
+            fastest=FASTEST,
+            tool=self._trusted,
+            same_tool=same_tool,
+        )
 
     def find(self, candidate: Candidate) -> Record | None:
         """Return the record that makes measuring a candidate unnecessary, or None."""
@@ -73,7 +116,8 @@ class TaskRecords:
             round: The round that it was measured in, from 0.
         """
         key = self.task_key, self.context, candidate.key
-        record = Record(*key, Origin.SCRIPT, candidate.trace, candidate.script, outcome, round, self.seed)
+        made = candidate.trace, candidate.script
+        record = Record(*key, Origin.SCRIPT, *made, outcome, round, self.seed, tool=self.tool)
         return self.store.keep(record, since=self.since)
 
     def settled(self, records: Sequence[Record]) -> list[Record]:

@@ -70,9 +70,12 @@ class TaskSearch:
     def warm_start(self) -> None:
         """Learn from the records of earlier runs; the candidates of these records are not measured again.
 
-        Records whose decisions no longer produce the same script (a transform module was changed) are left out.
+        Records whose decisions no longer produce the same script (a transform module was changed) are left out. Where
+        there are many records, a sample of them teaches as much in less time.
         """
-        self._learn([r for r in self.stored.earlier() if r.trace and self._produces(r.trace, r.script)])
+        same, others = self.stored.of_same_sources(), self.stored.of_other_sources()
+        self._learn([*filter(None, map(self._legal, same)), *filter(None, map(self._printed, others))])
+        self.strategy.exclude_keys(self.stored.known_traces())
 
     def start_from(self, trace: Trace) -> None:
         """Have a trace tried before the strategy's own, after the traces that were given earlier."""
@@ -229,9 +232,19 @@ class TaskSearch:
         except IllegalTraceError as error:
             return Candidate(trace, "", str(error))
 
-    def _produces(self, trace: Trace, script: str) -> bool:
-        """Say whether a trace is legal and the script is the one it produces."""
-        return bool(script) and self._candidate(trace).script == script
+    def _legal(self, record: Record) -> Record | None:
+        """Return a record with its trace as the space makes it; None if the space does not."""
+        assert record.trace is not None
+        try:
+            return replace(record, trace=self.space.legal(record.trace))
+        except IllegalTraceError:
+            return None
+
+    def _printed(self, record: Record) -> Record | None:
+        """Return a record as :meth:`_legal` if its script is the one that its trace produces, else None."""
+        legal = self._legal(record)
+        same = legal and legal.trace and self._candidate(legal.trace).key == record.candidate_key
+        return legal if same else None
 
     def _learn(self, records: Sequence[Record]) -> None:
         learned = [(record.trace, record) for record in records if record.trace is not None]
