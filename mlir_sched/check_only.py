@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mlir_sched.assembly.estimate import VERSION
 from mlir_sched.assembly.ptxas import find_assembler
+from mlir_sched.compiler import WorkerSet
 from mlir_sched.database import RecordStore
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.export import tuned_sequence
@@ -95,12 +96,13 @@ def tune_without_device(
         find_assembler()
         target = replace(described, machine=(*described.machine, ("times", f"estimated by model {VERSION}")))
         space, errors = Space.default(target).led_by(modules, target), ErrorLog(folder)
-        evaluators = Evaluators(lambda built: CompileAndAssemble(built.model.task_flags, target))
+        workers = WorkerSet()
+        evaluators = Evaluators(lambda built: CompileAndAssemble(built.model.task_flags, target, shared=workers))
 
         def estimate(built: BuiltVariant, default: BuiltVariant | None) -> BuiltVariant:
             return with_estimate(built, default, evaluators.of(built), device)
 
-        with RecordStore.open(store or default_store(folder)) as records, evaluators:
+        with RecordStore.open(store or default_store(folder)) as records, workers, evaluators:
             records.wait_for_locks(STORE_PATIENCE_S, lambda text: progress(Progress(text)))
             require_what_is_needed(path, folder, records, options)
             progress(Progress("compiling the untuned program and estimating its time"))

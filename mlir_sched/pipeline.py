@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from mlir_sched.compiler import WorkerSet
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.emission.export import emit
@@ -112,11 +113,11 @@ def tune(
         final = RunnerOptions.final(target.driver, threads=target.cores)
         errors = ErrorLog(folder)
 
-        time_model, kept = TimeModel.of(target), KeptCode()
+        time_model, kept, workers = TimeModel.of(target), KeptCode(), WorkerSet()
 
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
             on_cores = replace(measuring, threads=built.on(target).cores)
-            return CompileAndRun(built.model.task_flags, on_cores, model=time_model, kept=kept)
+            return CompileAndRun(built.model.task_flags, on_cores, model=time_model, kept=kept, shared=workers)
 
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
@@ -151,7 +152,7 @@ def tune(
                 run, Algorithms(path, target, fastest(variants.built), measuring.roughly, variants.space.parts, weights)
             )
             search = VariantSearch.of(run, variants.built, monitor, time_programs, algorithms, variants.settled)
-            with Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
+            with workers, Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
                 for program, work in search.work():
                     work.run(evaluators.of(program.built))
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)

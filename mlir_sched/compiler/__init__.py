@@ -12,6 +12,7 @@ from mlir_sched.compiler.pool import CompilerPool
 from mlir_sched.compiler.result import CompileResult
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch
 from mlir_sched.compiler.worker_process import WorkerLimits
+from mlir_sched.compiler.worker_set import WorkerSet
 
 __all__ = [
     "CompileResult",
@@ -19,6 +20,7 @@ __all__ = [
     "ModelCompileError",
     "TunedDispatch",
     "WorkerLimits",
+    "WorkerSet",
     "applied_rewrites",
     "compile_model",
     "compile_to_bytes",

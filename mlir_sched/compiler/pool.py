@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from types import TracebackType
 
 from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.result import CompileResult, failed
 from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, candidate_limits
+from mlir_sched.compiler.worker_set import WorkerSet
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
-from mlir_sched.processes.affinity import pin_threads
 from mlir_sched.processes.child import POLL_S, ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.shortage import shortage
@@ -37,14 +37,6 @@ class Candidate:
     constants: tuple[int, ...] = ()
 
 
-@dataclass
-class _Slot:
-    """A slot for one worker; ``index`` is that of the candidate that the worker compiles, None while it is idle."""
-
-    worker: Worker
-    index: int | None = field(default=None)
-
-
 class CompilerPool:
     """Warm worker processes that compile candidates with one set of flags; a context manager.
 
@@ -58,23 +50,24 @@ class CompilerPool:
         workers: int | None = None,
         limits: WorkerLimits | None = None,
         chain_length: int = 0,
+        shared: WorkerSet | None = None,
     ) -> None:
         """Make a pool without processes; they start when something is to be compiled.
 
         Args:
             flags: Compiler flags of every candidate, as in ``Task.flags``.
-            workers: Number of processes, >= 1; by default one per CPU that this process may use.
+            workers: Most processes, >= 1; by default one per CPU that this process may use.
             limits: Time and memory that one candidate may take.
             chain_length: Dispatches of the chain (``compiler/chain.py``) that programs get; 0 for no chain.
+            shared: The processes of several pools, which their owner ends; by default the pool has its own.
         """
         self.chain_length = chain_length
         self.flags = flags
-        count = workers if workers is not None else len(os.sched_getaffinity(0))
-        if count < 1:
-            raise ValueError(f"a pool needs at least 1 worker, got {count}")
-        self.limits = limits or candidate_limits(count)
-        self.workers = count
-        self._slots: list[_Slot] = []
+        self._set = WorkerSet(workers) if shared is None else shared
+        self._owns_workers = shared is None
+        self.workers = self._set.count
+        self.limits = limits or candidate_limits(self.workers)
+        self._busy: dict[int, Worker] = {}  # by the index of the candidate that it compiles
 
     def compile(
         self, source: str, scripts: Sequence[str | None], constants: tuple[int, ...] = ()
@@ -102,36 +95,31 @@ class CompilerPool:
         waiting = list(range(len(candidates)))[::-1]
         done = 0
         try:
-            while candidates and len(self._slots) < self.workers:
-                self._slots.append(_Slot(Worker(self.flags)))
             while done < len(candidates):
-                for slot in self._slots:
-                    if slot.index is None and waiting:
-                        slot.index = waiting.pop()
-                        self._submit(slot.worker, candidates[slot.index])
+                while waiting and (worker := self._set.borrow(self.flags)) is not None:
+                    self._busy[waiting[-1]] = worker
+                    self._submit(worker, candidates[waiting.pop()])
                 for index, result in self._finished():
                     done += 1
                     yield index, result
-        except OSError:
-            self.close()
-            raise
         finally:
-            self._stop_jobs()
+            for worker in self._busy.values():
+                self._set.end(worker)
+            self._busy = {}
 
     @contextmanager
     def on_cores(self, cores: Sequence[int]) -> Iterator[None]:
         """Keep the workers on some cores during a block, and let them use all of this process's cores afterwards."""
-        self._restrict(cores)
+        self._set.pin(cores)
         try:
             yield
         finally:
-            self._restrict(tuple(os.sched_getaffinity(0)))
+            self._set.pin(tuple(os.sched_getaffinity(0)))
 
     def close(self) -> None:
-        """End the workers."""
-        for slot in self._slots:
-            slot.worker.kill()
-        self._slots = []
+        """End the workers, unless other pools share them."""
+        if self._owns_workers:
+            self._set.close()
 
     def __enter__(self) -> CompilerPool:
         return self
@@ -140,20 +128,6 @@ class CompilerPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _stop_jobs(self) -> None:
-        """Replace the workers that compile something; where no process can be started, the next call starts all."""
-        try:
-            for slot in self._slots:
-                if slot.index is not None:
-                    slot.index = None
-                    self._replace(slot)
-        except OSError:
-            self.close()
-
-    def _restrict(self, cores: Sequence[int]) -> None:
-        for slot in self._slots:
-            pin_threads(slot.worker.pid, cores)
 
     def _submit(self, worker: Worker, candidate: Candidate) -> None:
         chain = Chain(self.chain_length, candidate.constants) if self.chain_length else None
@@ -164,43 +138,41 @@ class CompilerPool:
 
     def _finished(self) -> list[tuple[int, CompileResult]]:
         """Wait a moment and return the candidates that are done."""
-        busy = [slot for slot in self._slots if slot.index is not None]
-        wait([slot.worker.fileno() for slot in busy], POLL_S)
+        wait([worker.fileno() for worker in self._busy.values()], POLL_S)
         results = []
-        for slot in busy:
-            result = self._look_at(slot)
-            if result is not None and slot.index is not None:
-                results.append((slot.index, result))
-                slot.index = None
+        for index, worker in list(self._busy.items()):
+            result = self._look_at(worker)
+            if result is not None:
+                results.append((index, result))
+                del self._busy[index]
         return results
 
-    def _look_at(self, slot: _Slot) -> CompileResult | None:
-        seconds = slot.worker.seconds()
+    def _look_at(self, worker: Worker) -> CompileResult | None:
+        """Return the result of a worker's candidate, and give the worker back or end it; None while it compiles."""
+        seconds = worker.seconds()
         try:
-            if not slot.worker.is_done(self.limits):
+            if not worker.is_done(self.limits):
                 return None
-            result: CompileResult = slot.worker.receive(self.limits)
+            result: CompileResult = worker.receive(self.limits)
         except ChildTimeoutError as error:
-            self._replace(slot)
-            return failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds)
+            failure = failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds)
         except ChildMemoryError as error:
-            self._replace(slot)
-            return failed(FailureClass.COMPILE_MEMORY, str(error), seconds)
+            failure = failed(FailureClass.COMPILE_MEMORY, str(error), seconds)
         except ChildCrashError as error:
-            self._replace(slot)
-            return _crashed(str(error), seconds)
+            failure = _crashed(str(error), seconds)
         except EnvironmentFailureError as error:
-            self._replace(slot)
-            return _crashed(str(error), seconds, FailureOrigin.ENVIRONMENT)
+            failure = _crashed(str(error), seconds, FailureOrigin.ENVIRONMENT)
         except JobError as error:
+            self._set.give_back(worker)
             return failed(FailureClass.INTERNAL_ERROR, str(error)[-_MESSAGE_CHARACTERS:], seconds)
-        if slot.worker.memory_bytes() > self.limits.recycle_bytes:
-            self._replace(slot)
-        return result
-
-    def _replace(self, slot: _Slot) -> None:
-        slot.worker.kill()
-        slot.worker = Worker(self.flags)
+        else:
+            if worker.memory_bytes() > self.limits.recycle_bytes:
+                self._set.end(worker)
+            else:
+                self._set.give_back(worker)
+            return result
+        self._set.end(worker)
+        return failure
 
 
 def _crashed(message: str, seconds: float, origin: FailureOrigin = FailureOrigin.CANDIDATE) -> CompileResult:

@@ -130,6 +130,10 @@ class Worker:
         """Return the resident bytes of the worker and of a linker that it runs; 0 once the worker is dead."""
         return self._child.memory_bytes()
 
+    def is_alive(self) -> bool:
+        """Say whether the process runs."""
+        return self._child.is_alive()
+
     def kill(self) -> None:
         """End the worker, with what it has started, at once; harmless when it has ended."""
         self._child.kill()

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from mlir_sched.assembly.ptx import PtxError
 from mlir_sched.assembly.ptxas import AssemblyError
-from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.reasons import reason
@@ -28,14 +28,17 @@ class CompileAndAssemble:
         flags: Compiler flags of all tasks.
         target: The device.
         workers: Compiler processes; by default one per CPU.
+        shared: The compiler processes of several evaluators, in place of ``workers``.
 
     Raises:
         UserError: The assembler is not installed, or the target has no model.
     """
 
-    def __init__(self, flags: tuple[str, ...], target: Target, *, workers: int | None = None) -> None:
+    def __init__(
+        self, flags: tuple[str, ...], target: Target, *, workers: int | None = None, shared: WorkerSet | None = None
+    ) -> None:
         self._model = TimeModel(target)
-        self._pool = CompilerPool(flags, workers=workers)
+        self._pool = CompilerPool(flags, workers=workers, shared=shared)
         self._untuned_code = UntunedCode(self._pool)
         self._untuned: dict[str, Outcome] = {}
 

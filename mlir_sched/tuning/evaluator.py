@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from mlir_sched.assembly.ptx import PtxError
 from mlir_sched.assembly.ptxas import AssemblyError
-from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
 from mlir_sched.database.record import script_key
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
 from mlir_sched.outcome import Outcome, Timing, Verdict
@@ -131,6 +131,7 @@ class CompileAndRun:
         workers: Compiler processes; by default one per CPU.
         model: Estimates times; without a model there are no estimates.
         kept: Keeps the code of the fastest candidates.
+        shared: The compiler processes of several evaluators, in place of ``workers``.
     """
 
     def __init__(
@@ -141,12 +142,14 @@ class CompileAndRun:
         workers: int | None = None,
         model: TimeModel | None = None,
         kept: KeptCode | None = None,
+        shared: WorkerSet | None = None,
     ) -> None:
         self._model = model
         self._kept = kept or KeptCode()
         self._ahead: dict[tuple[str, str], CompileResult] = {}  # by task and script
         self._runner = Runner(options)
-        self._pool = CompilerPool(flags, workers=workers, chain_length=self._runner.options.chain_length)
+        chain_length = self._runner.options.chain_length
+        self._pool = CompilerPool(flags, workers=workers, chain_length=chain_length, shared=shared)
         self._untuned_code = UntunedCode(self._pool)
         self._baselines: dict[str, _Baseline] = {}
         self._yardsticks = Yardsticks()

@@ -13,7 +13,7 @@ from mlir_sched.version import __version__
 
 MOST_KNOWN = 4000
 """Records of earlier runs that a task's search learns from: as many as a cost model takes, read in two seconds."""
-MOST_PRINTED = 400
+MOST_PRINTED = 300
 """The same where every script has to be printed anew, to see whether it is the one that was measured: 4 ms each."""
 FASTEST = 100
 """Fastest records that a task's search learns from in any case: the parents of its first candidates are among them."""

@@ -43,8 +43,8 @@ def evaluator(matmul: Task) -> Iterator[CompileAndRun]:
 
 def no_more_files(evaluator: CompileAndRun) -> None:
     """Let the compiler process write no byte to any file, as on a full disk."""
-    for slot in evaluator._pool._slots:
-        resource.prlimit(slot.worker.pid, resource.RLIMIT_FSIZE, (0, 0))
+    for worker in evaluator._pool._set._idle:
+        resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
 def test_a_compiler_that_cannot_write_is_no_failure_of_the_candidate(
@@ -84,14 +84,14 @@ def test_a_pool_without_a_process_leaves_nothing_behind_and_serves_again(
 
     with CompilerPool(matmul.flags, workers=1) as pool:
         assert next(pool.compile(matmul.source, [None]))[1].failure is None
-        before = len(os.listdir("/proc/self/fd")), len(list(session_folder().iterdir()))
-        os.kill(pool._slots[0].worker.pid, signal.SIGKILL)
+        before = len(list(Path("/proc/self/fd").iterdir())), len(list(session_folder().iterdir()))
+        os.kill(pool._set._idle[0].pid, signal.SIGKILL)
         monkeypatch.setattr(child.subprocess, "Popen", no_memory)  # type: ignore[attr-defined]
         with pytest.raises(OSError, match="allocate memory"):
             list(pool.compile(matmul.source, [None]))
         monkeypatch.setattr(child.subprocess, "Popen", popen)  # type: ignore[attr-defined]
         assert next(pool.compile(matmul.source, [None]))[1].failure is None
-        assert (len(os.listdir("/proc/self/fd")), len(list(session_folder().iterdir()))) == before
+        assert (len(list(Path("/proc/self/fd").iterdir())), len(list(session_folder().iterdir()))) == before
 
 
 def test_a_job_without_space_or_memory_blames_the_machine(tmp_path: Path) -> None:
