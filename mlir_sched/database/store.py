@@ -325,10 +325,15 @@ class RecordStore:
     # Programs
 
     def keep_program(self, program: StoredProgram) -> None:
-        """Store the decisions about a program, unless the store has faster ones for the same program and context."""
+        """Store the decisions about a program, unless the store has other, faster ones for this program and context.
+
+        A newer measurement of the same decisions takes the place of the older one, whichever is faster: decisions that
+        were measured in a lucky moment do not stay for ever.
+        """
         with self._write() as connection:
-            ratio = connection.scalar(select(PROGRAMS.c.ratio).where(PROGRAMS.c.key == program.key))
-            if ratio is None or program.ratio > ratio:
+            row = connection.execute(select(PROGRAMS).where(PROGRAMS.c.key == program.key)).mappings().first()
+            known = None if row is None else row_program(row)
+            if known is None or known.decisions == program.decisions or program.ratio > known.ratio:
                 replace_row(connection, PROGRAMS, ("key",), program_row(program))
 
     def programs(self, context_key: str) -> tuple[StoredProgram, ...]:

@@ -25,8 +25,8 @@ class Yardstick:
 
     Attributes:
         program: The script's program, whose results were compared with those of the untuned code.
-        ratio: How many times as fast as the untuned code it is. All ratios of further candidates have this factor, so
-            that an error of it does not change their order.
+        ratio: How many times as fast as the untuned code it is, from a session that took no part in its choice. All
+            ratios of further candidates have this factor.
     """
 
     program: Program
@@ -43,17 +43,19 @@ class Yardsticks:
         """Return the yardstick of a task; None where candidates are timed with the untuned code."""
         return self._chosen.get(task.key)
 
-    def offer(self, task: Task, program: Program, timing: Timing, untuned: Timing) -> None:
-        """Take a right program as the yardstick of its task, if there is none yet and the program is far faster.
+    def wants(self, task: Task, timing: Timing, untuned: Timing) -> bool:
+        """Say whether a right program may become the yardstick of its task: there is none yet, and it is far faster.
 
         Args:
             task: The task.
-            program: The program.
-            timing: Its time, with the ratio to the untuned code.
+            timing: The program's time, with the ratio to the untuned code.
             untuned: The time of the untuned code.
         """
-        if untuned.median_s >= SLOW_S and timing.ratio_low >= FAST:
-            self._chosen.setdefault(task.key, Yardstick(program, timing.ratio))
+        return task.key not in self._chosen and untuned.median_s >= SLOW_S and timing.ratio_low >= FAST
+
+    def choose(self, task: Task, yardstick: Yardstick) -> None:
+        """Time the further candidates of a task with a yardstick."""
+        self._chosen[task.key] = yardstick
 
     def drop(self, task: Task) -> None:
         """Time the candidates of a task with the untuned code from now on, as its yardstick fails."""

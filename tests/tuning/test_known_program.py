@@ -54,6 +54,12 @@ def test_the_fastest_decisions_about_a_program_are_kept(store: RecordStore) -> N
     assert store.programs("another machine") == ()
 
 
+def test_a_newer_measurement_of_the_same_decisions_takes_the_place_of_a_lucky_one(store: RecordStore) -> None:
+    for variant, ratio in (("a", 9.0), ("b", 3.0), ("a", 2.0), ("b", 3.0)):
+        store.keep_program(program("xyz", variant, ratio))
+    assert [(found.decisions["variant"], found.ratio) for found in store.programs(CONTEXT)] == [("b", 3.0)]
+
+
 @pytest.mark.parametrize(
     ("keys", "variant"),
     [("wxyz", "all"), ("wxyv", "all"), ("wxuv", "all"), ("wstuv", None), ("k", None), ("pq", "two")],
