@@ -1,8 +1,9 @@
 """The speed of mlir-sched itself: traces and records per second, start-up of the command, 64 trials of a 1 ms kernel.
 
-Usage: ``python benchmarks/tool_speed.py [--trials 64]``. Goals (2 cores): 3,000 traces sampled, checked and
-featurised per second on one core; 64 trials of a 1 ms kernel in 90 s; ``mlir-sched --help`` in 0.3 s; 1,000 records
-stored 16 at a time in 2 s and read in 0.5 s.
+Usage: ``python -m benchmarks.tool_speed [--trials 64] [--records 1000 10000] [--long 1000 10000]``. Goals (2 cores):
+3,000 traces sampled, checked and featurised per second on one core; 64 trials of a 1 ms kernel in 90 s;
+``mlir-sched --help`` in 0.3 s; 1,000 records stored 16 at a time in 2 s and read in 0.5 s; ``growth.py`` says what a long
+history may cost.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.growth import long_search, start_with_records
 from mlir_sched.database import RecordStore
 from mlir_sched.pipeline import tune
 from mlir_sched.space.design_space import DesignSpace
@@ -63,6 +65,8 @@ def record_store(tuned: Path, count: int = 1000) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--records", type=int, nargs="*", default=[1000, 10_000])
+    parser.add_argument("--long", type=int, nargs="*", default=[1000, 10_000])
     arguments = parser.parse_args()
     print("sampling, legality and features:")
     for name in ("matmul_1024", "softmax", "layernorm"):
@@ -85,6 +89,12 @@ def main() -> None:
               f"{result.program.untuned.median_s * 1e3:.2f} ms, speed-up {result.speedup:.2f}")  # fmt: skip
         print("record store:")
         record_store(Path(folder) / "tuned")
+        print("long histories:")
+        target = detect_target("llvm-cpu", 1)
+        task, *_ = extract(model, target).tasks
+        for count in arguments.records:
+            start_with_records(task, target, Path(folder), count)
+        long_search(task, target, Path(folder), arguments.long)
 
 
 if __name__ == "__main__":

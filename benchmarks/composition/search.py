@@ -110,7 +110,7 @@ def search(tasks: Sequence[Task], named: NamedSpace, seed: int, setting: Setting
         for work in searches[following].round(setting.round_size, setting.trials - tried):
             work.run(evaluator)
         tried = sum(s.tried for s in searches)
-    best = {s.task.key: first for s in searches if (first := next(s.history.ranked(), None))}
+    best = {s.task.key: fastest for s in searches if (fastest := next(s.history.ranked(), None))}
     return Found(best, tried, sum(sum(s.history.failures().values()) for s in searches))
 
 

@@ -8,6 +8,7 @@ where all other decisions may adapt, and the fastest one in which nothing else d
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from mlir_sched.database.record import Record
@@ -20,11 +21,15 @@ from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, Decisi
 Changes: TypeAlias = dict[str, Value | None]
 
 
-def ablation(script: Trace, records: Iterable[Record], sketches: Sequence[str]) -> Ablation | None:
+def ablation(script: Trace, timing: Timing, records: Iterable[Record], sketches: Sequence[str]) -> Ablation | None:
     """Return what the decisions of an emitted script are worth; None when its own measurement is not among the records.
+
+    The script was chosen because its ratio in the search was the largest, which is too large as a rule; what it is
+    compared by comes from a session that took no part in the choice.
 
     Args:
         script: The trace of the script.
+        timing: Its time as it is reported.
         records: Records of the script's task, that of the script among them.
         sketches: Names of all sketches of the dispatch.
     """
@@ -32,6 +37,7 @@ def ablation(script: Trace, records: Iterable[Record], sketches: Sequence[str]) 
     own = next((outcome for trace, outcome in traced if trace.key == script.key), None)
     if own is None or own.valid is None:
         return None
+    own = replace(own, timing=timing)
     others = [(trace.sketch, _changes(script, trace), outcome) for trace, outcome in traced if trace.key != script.key]
     related = [(changes, outcome) for sketch, changes, outcome in others if sketch == script.sketch]
     decisions = [_decision_worth(decision, related, own) for decision in script.decisions]
@@ -42,7 +48,7 @@ def ablation(script: Trace, records: Iterable[Record], sketches: Sequence[str]) 
     ]
     decisions.sort(key=lambda worth: _dearest_first(worth.best))
     elsewhere.sort(key=lambda worth: worth.best.cost if worth.best else float("inf"))
-    return Ablation(own.valid.ratio, tuple(decisions), tuple(elsewhere))
+    return Ablation(timing.ratio, tuple(decisions), tuple(elsewhere))
 
 
 def _changes(script: Trace, trace: Trace) -> Changes:

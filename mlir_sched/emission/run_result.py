@@ -123,7 +123,7 @@ def _dispatch(
         decisions=dict(winner.trace.values) if winner else None,
         trials=search.tried if search else 0,
         failures=dict(history.failures()) if history else None,
-        ablation=ablation(winner.trace, search.history.records.values(), search.space.sketches)
+        ablation=ablation(winner.trace, winner.timing, search.history.records.values(), search.space.sketches)
         if winner and search
         else None,
         note="" if winner else _why_untuned(task, search, unsearched, emission),
