@@ -179,7 +179,7 @@ def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[
     try:
         timing, results = measure_programs(runner, first.model, first.compiled(), [b.compiled() for b in others])
     except UnverifiableError as error:
-        advice = "let it return what depends on its inputs"
+        advice = "let it return what depends on its inputs, or give inputs with --input"
         raise UserError(f"{first.model.path}: nothing is tuned, as {error}; {advice}") from error
     except BaselineError as error:
         raise UserError(f"{first.model.path}: the untuned program cannot be measured: {error}") from error

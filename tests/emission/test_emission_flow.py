@@ -240,6 +240,14 @@ def test_the_untuned_program_is_emitted_although_a_session_fails(emitted: Any) -
     assert emission.program.variant == "default"
 
 
+def test_untuned_code_that_is_wrong_by_the_users_reference_is_emitted_as_wrong(emitted: Any) -> None:
+    default = replace(VARIANTS[0], model=replace(VARIANTS[0].model, untuned_wrong={"main": "output 0: zeros"}))
+    emission = emitted(Program([{"O3": timing(1.0)}]), {}, [default, VARIANTS[1]])
+    assert (emission.program.variant, emission.program.verdict) == ("default", Verdict.WRONG)
+    right = emitted(Program([{"O3": timing(1.3)}, {"O3": timing(1.3)}]), {}, [default, VARIANTS[1]])
+    assert (right.program.variant, right.program.verdict) == ("O3", Verdict.RIGHT)
+
+
 def test_wrong_numbers_are_wrong_at_once(emitted: Any) -> None:
     wrong = Failure(FailureClass.WRONG_RESULT, "output 0: zeros")
     emission = emitted(Program([wrong, {"O3": timing(1.0)}, {"default": timing(1.0)}]), WINNERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import iree_cases as cases
@@ -16,6 +17,7 @@ from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
 from mlir_sched.runner.given_values import Values, function_values
 from mlir_sched.tasks import Model, extract
+from mlir_sched.values import digests_of
 
 QUICK = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
 DOUBLE = """
@@ -83,3 +85,12 @@ def test_values_without_a_place_in_the_program_are_refused(inputs: Values, expec
     model = extract(write(tmp_path, cases.MATMUL + DOUBLE), cases.TARGET)
     with pytest.raises(UserError, match=expected):
         with_values(model, function_values(inputs))
+
+
+def test_a_summary_keeps_digests_that_tell_values_apart(tmp_path: Path) -> None:
+    model = extract(write(tmp_path, DOUBLE), cases.TARGET)
+    given = [function_values(inputs, [LARGE]) for inputs in ([LARGE], [LARGE + 1])]
+    first, second = (digests_of(with_values(model, values).values) for values in given)
+    assert json.loads(json.dumps(first)) == first != second
+    assert list(first) == ["double"]
+    assert first["double"]["inputs"] == first["double"]["reference"]
