@@ -17,7 +17,8 @@ def with_values(model: Model, values: Sequence[FunctionValues]) -> Model:
     """Return a model with the values that a user gives for its functions.
 
     Raises:
-        UserError: The program has no such function, or number, shape or type of the values differ from its tensors.
+        UserError: The program has no such function, number, shape or type of the values differ from its tensors, or a
+            function with state has a reference.
     """
     return replace(model, values=tuple(_fitted(model, each) for each in values))
 
@@ -54,6 +55,11 @@ def _difference(runner: Runner, model: Model, entry: EntryPoint, compiled: Compi
 
 def _fitted(model: Model, values: FunctionValues) -> FunctionValues:
     entry = _entry(model, values.function)
+    if values.reference and entry.uses_state:
+        raise UserError(
+            f"{model.path}: a reference is given for @{entry.name}, whose results depend on the calls before (state: "
+            f"{', '.join(f'@{name}' for name in sorted({*entry.reads, *entry.writes}))}); leave out its --reference"
+        )
     reference = values.reference and fitted(values.reference, entry.outputs, f"output of @{entry.name}")
     return FunctionValues(entry.name, fitted(values.inputs, entry.inputs, f"input of @{entry.name}"), reference)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import iree_cases as cases
@@ -94,3 +95,11 @@ def test_a_summary_keeps_digests_that_tell_values_apart(tmp_path: Path) -> None:
     assert json.loads(json.dumps(first)) == first != second
     assert list(first) == ["double"]
     assert first["double"]["inputs"] == first["double"]["reference"]
+
+
+def test_a_function_whose_results_depend_on_the_calls_before_has_no_reference(tmp_path: Path) -> None:
+    model = extract(write(tmp_path, DOUBLE), cases.TARGET)
+    model = replace(model, entries=(replace(model.entries[0], reads=("rows",)),))
+    assert with_values(model, function_values([LARGE])).given("double") is not None
+    with pytest.raises(UserError, match=r"results depend on the calls before \(state: @rows\); leave out"):
+        with_values(model, function_values([LARGE], [LARGE]))
