@@ -38,6 +38,8 @@ def write_report(folder: Path, source: Source, result: TuneResult, curves: Seque
     picture, own = _drawn(lambda: draw_dispatches(curves)), OwnFiles.of(folder, source)
     if picture:
         own.write(CURVE, picture)
+    else:
+        own.remove(CURVE)
     own.write(REPORT, page(result, picture).encode())
     own.settle()
 

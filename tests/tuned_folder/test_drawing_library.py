@@ -10,12 +10,12 @@ import matplotlib as mpl
 import pytest
 
 from mlir_sched.tuned_folder import report
-from mlir_sched.tuned_folder.installation import CURVE, REPORT
+from mlir_sched.tuned_folder.manifest import Source
+from mlir_sched.tuned_folder.names import CURVE, REPORT
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches
 
 CURVES = [Curve("dispatch", (1.0, 2.0))]
 DRAW = """
-from mlir_sched.tuned_folder.installation import CURVE, REPORT
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches
 picture = draw_dispatches([Curve("dispatch", (1.0, 2.0))])
 import matplotlib
@@ -63,7 +63,7 @@ def test_a_picture_that_cannot_be_drawn_costs_the_picture(tmp_path: Path, monkey
     monkeypatch.setattr(report, "draw_dispatches", fail)
     monkeypatch.setattr(report, "page", lambda _, picture: f"page with {len(picture)} bytes")
     (tmp_path / CURVE).write_bytes(b"of an earlier run")
-    report.write_report(tmp_path, None, CURVES)  # type: ignore[arg-type]
+    report.write_report(tmp_path, Source("", "model.mlir", "llvm-cpu"), None, CURVES)  # type: ignore[arg-type]
     assert (tmp_path / REPORT).read_text() == "page with 0 bytes"
     assert not (tmp_path / CURVE).exists()
     assert report._image("Speed-up", b"") == "<p>No picture could be drawn: speed-up.</p>"
