@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -18,6 +17,7 @@ import psutil
 
 from mlir_sched.assembly.ptxas import find_assembler
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
+from mlir_sched.preflight.scratch import require_scratch
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import TARGETS, available_cpus, detect_target, target_kind
@@ -29,7 +29,7 @@ OLDEST_PYTHON = (3, 11)
 NOISE_S = 2.0
 """Seconds for which the machine's noise is measured."""
 FREE_BYTES = 512 << 20
-"""Free bytes in the temporary folder below which compiles may fail."""
+"""Free bytes in the temporary folder below which the compilation of a large model may fail."""
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
@@ -132,13 +132,16 @@ def _machine() -> Iterator[Finding]:
         fixed = governor == "performance"
         advice = "" if fixed else "set it to performance while tuning: cpupower frequency-set -g performance"
         yield Finding("frequency governor", governor, Status.OK if fixed else Status.WARNING, advice)
-    folder = tempfile.gettempdir()
+    yield from _attempt("temporary folder", _scratch)
+
+
+def _scratch() -> list[Finding]:
+    folder = require_scratch()
     free = shutil.disk_usage(folder).free
     enough = free >= FREE_BYTES
     advice = "" if enough else "make room, or set TMPDIR to another folder"
-    yield Finding(
-        "temporary folder", f"{folder}, {free >> 20} MiB free", Status.OK if enough else Status.PROBLEM, advice
-    )
+    value = f"{folder}, {free >> 20} MiB free"
+    return [Finding("temporary folder", value, Status.OK if enough else Status.WARNING, advice)]
 
 
 def _target(name: str) -> list[Finding]:
