@@ -81,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
+        if empty := _empty_argument(arguments):
+            raise typer.BadParameter(empty)
         return app(args=list(arguments), prog_name="mlir-sched", standalone_mode=False) or 0
     except Exception as error:  # the classes have another home in every release of typer
         if type(error).__name__ == "Abort":  # an interrupt outside of a command's body
@@ -91,6 +93,19 @@ def _run(arguments: Sequence[str]) -> int:
         if "--json" in arguments:
             print(json.dumps({"error": error.format_message(), "exit_code": USER_FAULT}, indent=2))
         return USER_FAULT
+
+
+def _empty_argument(arguments: Sequence[str]) -> str:
+    """Return what to say of an argument that is empty, as that of an unset variable; such a path would be the folder
+    that the command runs in. What follows ``--`` is iree-compile's.
+    """
+    own = list(arguments)[: arguments.index("--")] if "--" in arguments else list(arguments)
+    for before, argument in zip(["the command", *own], own, strict=False):
+        if not argument:
+            return f"the argument after {before} is empty; give it, or leave it out"
+        if argument.startswith("--") and argument.endswith("=") and argument.count("=") == 1:
+            return f"{argument} has no value; give one, or leave the option out"
+    return ""
 
 
 def _print_version(wanted: bool) -> None:

@@ -58,7 +58,7 @@ def parse_url(url_or_path: str | Path) -> URL:
     """
     text = str(url_or_path)
     if text in (":memory:", "sqlite:///:memory:"):
-        raise UserError(f"{text}: a store is a file or a server, so that records are kept; give the path of a file")
+        raise UserError(f"the store {text} would keep nothing; give the path of a file")
     if not is_utf8(text):
         raise UserError("the store's path has bytes that are not UTF-8; give another file")
     if isinstance(url_or_path, Path) or "://" not in text:

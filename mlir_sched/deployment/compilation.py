@@ -15,6 +15,7 @@ from mlir_sched.compiler import ModelCompileError, TunedDispatch, compiling, tun
 from mlir_sched.deployment.as_measured import differences
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.library.library import program_decisions, rewrite_of, scripts_of
+from mlir_sched.tasks.model import require_program
 from mlir_sched.text import changed_decisions
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
 from mlir_sched.tuned_folder.names import FLAGS, SUMMARY
@@ -69,15 +70,15 @@ def compile_tuned(
             scripts, for the same processor, with the same flags and compiler. Where it is compiled does not matter.
 
     Raises:
-        UserError: The folder cannot be used, a decision about the program was edited, its rewrite does not fit the
-            model, a flag is none, or the output cannot be written.
+        UserError: The model is no file, the folder cannot be used, a decision about the program was edited, its rewrite
+            does not fit the model, a flag is none, or the output cannot be written.
         ModelCompileError: The compiler failed, or reported an error.
         ScriptError: The library is not MLIR.
     """
     for flag in flags:
         if not flag.startswith("-"):
             raise UserError(f"{flag}: not a flag of iree-compile; flags begin with -")
-    folder = read_tuned_folder(Path(tuned))
+    model, folder = require_program(model), read_tuned_folder(Path(tuned))
     library = folder.library_to_use()
     _require_no_input(Path(output), (Path(model), folder.path / FLAGS, folder.path / SUMMARY, folder.library_file))
     everything = (*folder.flags, *flags)

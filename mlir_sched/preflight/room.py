@@ -12,9 +12,9 @@ from mlir_sched.tuning.options import DEFAULT_TRIALS_PER_TASK, TuneOptions
 
 SCRATCH_BYTES = 32 << 20
 """Bytes of temporary files of a small program: its code, that of its variants, libraries, objects of the linker."""
-COPIES = 3
-"""Copies of a model that lie in temporary files at once, about: a compiled program holds the model's constants, and an
-emission has two beside the one that is written."""
+COPIES = 2
+"""Copies of a model that lie in temporary files at once, at most: a compiled program holds the constants, and one
+program may be written while another one is read. With 16 MiB of weights, 17 MiB lay there at most."""
 FOLDER_BYTES = 8 << 20
 """Bytes of a tuned folder without its records: the library, the summary, and the report with its pictures, all of which
 grow with the number of dispatches, about 20 kB each."""

@@ -39,6 +39,31 @@ def test_a_wrong_command_line_ends_with_2(cli: Cli, arguments: tuple[str, ...]) 
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tune", ""),
+        ("tune", "model.mlir", "-o", ""),
+        ("tune", "model.mlir", "--store", ""),
+        ("tune", "model.mlir", "--output="),
+        ("replay", "", "model.mlir"),
+        ("compile", "model.mlir", "--tuned", ""),
+        ("inspect", ""),
+        ("relocate", ""),
+    ],
+)
+def test_an_empty_argument_is_not_taken_for_the_working_directory(cli: Cli, arguments: tuple[str, ...]) -> None:
+    ended = cli(*arguments)
+    assert ended.code == 2
+    assert "is empty" in ended.err or "has no value" in ended.err
+    assert [path.name for path in cli.folder.iterdir()] == ["model.mlir"]
+
+
+@pytest.mark.parametrize(("model", "why"), [("missing.mlir", "no such file"), (".", "not a file")])
+def test_compile_refuses_a_model_that_is_no_file(cli: Cli, model: str, why: str) -> None:
+    assert cli.refused("compile", model, "--tuned", ".") == f"error: {model}: {why}"
+
+
 def test_errors_are_documents_when_json_is_asked_for(cli: Cli) -> None:
     ended = cli("tune", "missing.mlir", "--json")
     assert ended.code == 2
