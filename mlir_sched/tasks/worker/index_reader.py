@@ -8,6 +8,7 @@ dispatch into its caller; a dispatch that is called twice is read once per call.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -270,7 +271,7 @@ class IndexReader:
 
     def _of_structured(self, op: Any, number: int, frame: Frame) -> Expression:
         body, position = op.regions[0].blocks[0], _inputs(op) + number
-        if _is_parallel(op):
+        if _is_parallel(op) or position >= len(body.arguments):
             return self.read(_yielded(body)[number], frame)
         return self._carried(body, position, op.operands[position], number, frame)
 
@@ -411,13 +412,13 @@ def _has_maps(op: Any) -> bool:
 
 def _constant(attribute: Any, bits: int) -> Expression:
     """Return the smallest and largest element of a constant; unknown for those whose elements MLIR does not show."""
-    if isinstance(attribute, ir.IntegerAttr):
-        number = abs(attribute.value) if bits == 1 else attribute.value
-        return Constant((number, number))
+    if isinstance(attribute, ir.IntegerAttr | ir.BoolAttr):
+        return Constant((int(attribute.value),) * 2)
     if isinstance(attribute, ir.DenseIntElementsAttr):
-        elements = np.asarray(attribute)
-        return Constant((int(elements.min()), int(elements.max()))) if elements.size else NOTHING
-    return Unknown(bits, "a constant in a resource or file")
+        with suppress(TypeError):  # of an element type that numpy does not have
+            elements = np.asarray(attribute)
+            return Constant((int(elements.min()), int(elements.max()))) if elements.size else NOTHING
+    return Unknown(bits, "a constant that is not in the text")
 
 
 def _folded(name: str, results: list[Expression]) -> Expression:

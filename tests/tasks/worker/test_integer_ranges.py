@@ -220,6 +220,49 @@ def test_fields_with_offsets_of_their_own_share_one_table(where: str) -> None:
     assert found(text, 32) == (((0, 249), None), ())
 
 
+@pytest.mark.parametrize(
+    ("offset", "expected"), [("dense<[0, 1]> : tensor<2xi4>", (0, 42)), ("dense<7> : tensor<2xi16>", (-7, 42))]
+)
+def test_constants_of_any_type_are_offsets(offset: str, expected: Range) -> None:
+    bits = 4 if "i4" in offset else 16
+    lines = (
+        "%zero = arith.constant 0 : index",
+        f"%all = arith.constant {offset}",
+        f"%one = tensor.extract %all[%zero] : tensor<2xi{bits}>",
+        f"%o = arith.extsi %one : i{bits} to i32",
+        "%x = arith.addi %a, %o : i32",
+        CAST,
+    )
+    (found_range,) = ranges_of("%a: i32", *lines)
+    assert found_range is not None
+    assert (found_range[0] if bits == 16 else 0, found_range[1]) == expected
+
+
+def test_a_condition_that_is_turned_around_is_followed() -> None:
+    lines = (
+        "%zero = arith.constant 0 : i32",
+        "%true = arith.constant true",
+        "%negative = arith.cmpi slt, %a, %zero : i32",
+        "%other = arith.xori %negative, %true : i1",
+        "%x = arith.select %other, %a, %zero : i32",
+        CAST,
+    )
+    assert ranges_of("%a: i32", *lines) == ((-USUAL, 49),)
+
+
+def test_the_elements_that_a_map_makes_are_positions() -> None:
+    lines = (
+        "%c2 = arith.constant 2 : i32",
+        "%zero = arith.constant 0 : index",
+        "%t = tensor.splat %a : tensor<4xi32>",
+        "%e = tensor.empty() : tensor<4xi32>",
+        "%m = linalg.map { arith.muli } ins(%t, %t : tensor<4xi32>, tensor<4xi32>) outs(%e : tensor<4xi32>)",
+        "%x = tensor.extract %m[%zero] : tensor<4xi32>",
+        CAST,
+    )
+    assert ranges_of("%a: i32", *lines) == ((0, 7),)
+
+
 def test_a_value_that_the_program_keeps_makes_the_argument_beside_it_cautious() -> None:
     load = "util.global.load @offsets : tensor<4xi32>"
     text = f"util.global private mutable @offsets = {DENSE}\n{BODY.format(offsets=load)}"
