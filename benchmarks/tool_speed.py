@@ -2,8 +2,8 @@
 
 Usage: ``python -m benchmarks.tool_speed [--trials 64] [--records 1000 10000] [--long 1000 10000]``. Goals (2 cores):
 3,000 traces sampled, checked and featurised per second on one core; 64 trials of a 1 ms kernel in 90 s;
-``mlir-sched --help`` in 0.3 s; 1,000 records stored 16 at a time in 2 s and read in 0.5 s; ``growth.py`` says what a long
-history may cost.
+``mlir-sched --help`` in 0.3 s; 1,000 records stored 16 at a time in 2 s and read in 0.5 s; ``growth.py`` says
+what a long history may cost.
 """
 
 from __future__ import annotations

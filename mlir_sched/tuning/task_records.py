@@ -11,8 +11,8 @@ from mlir_sched.outcome import Outcome, Timing, as_untuned
 from mlir_sched.trace import Trace
 from mlir_sched.version import __version__
 
-MOST_KNOWN = 4000
-"""Records of earlier runs that a task's search learns from: as many as a cost model takes, read in two seconds."""
+MOST_KNOWN = 3000
+"""Records of earlier runs that a task's search learns from: they are read, and their features found, in two seconds."""
 MOST_PRINTED = 300
 """The same where every script has to be printed anew, to see whether it is the one that was measured: 4 ms each."""
 FASTEST = 100

@@ -51,7 +51,7 @@ class TaskSearch:
         exhausted: Whether the strategy has nothing left, all candidates of the last round met internal errors, or the
             untuned code failed.
         stopped: How the untuned code failed; empty when it did not.
-        handed_out: The work of this process that is not done, one at most.
+        handed_out: The last work of this process, if there was any.
     """
 
     task: Task
@@ -215,9 +215,8 @@ class TaskSearch:
         new = [candidate for candidate in candidates if candidate.key not in found]
         if new:
             work = CandidateWork(self.task, new, self.history.binaries, self.stored, self.history.rounds, lookahead)
-            self.handed_out = [work]
+            self._measured, self.handed_out = self.measured, [work]
             yield work
-            self.handed_out, self._measured = [], self._measured + len(work.records)
             found |= {record.candidate_key: record for record in work.records}
             self.stopped = str(work.error or "")
         lookahead.settle()
