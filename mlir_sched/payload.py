@@ -333,7 +333,7 @@ class Dispatch:
 
     Attributes:
         ops: All its linalg ops.
-        results: Indices of the ops whose results the dispatch stores.
+        results: Indices of the ops whose results the dispatch stores, ascending.
         other_ops: Names of the remaining tensor ops that are neither linalg, loads, stores, constants nor empties
             (``tensor.extract_slice`` and the like); transform modules that do not know them skip the dispatch.
     """

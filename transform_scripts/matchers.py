@@ -14,6 +14,7 @@ from mlir_sched.transform_scripts.structures import (
     Loop,
     Loops,
     Reduction,
+    SeveralResults,
     contiguous_loop,
     loop_of,
     parallel_loops,
@@ -109,9 +110,47 @@ def reduction(op: LinalgOp, dispatch: Dispatch) -> Reduction | None:
     rows = row_loops(dispatch)
     if not known or rows is None or any(other.has_windows for other in dispatch.ops):
         return None
-    if not all(map(_runs_along_rows, contractions)):
+    if not all(map(runs_along_rows, contractions)):
         return None
     return Reduction(op, dispatch.root, dispatch.ops, rows)
+
+
+def several_results(op: LinalgOp, dispatch: Dispatch) -> SeveralResults | None:
+    """Match the last op of a dispatch that stores the results of several ops and reads all others.
+
+    Returns:
+        The structure of a dispatch of element-wise ops, reductions and contractions. None for another form: with ops
+        that the last one does not read, or with a stored result that shares its fill with another op, as the fill of
+        only one result follows this result into the workgroups.
+    """
+    root = dispatch.ops[-1]
+    if op is not root or dispatch.other_ops or len(dispatch.results) < 2 or dispatch.root is not root:
+        return None
+    kinds = (OpKind.FILL, OpKind.ELEMENTWISE, OpKind.REDUCTION, OpKind.CONTRACTION)
+    if any(other.kind not in kinds or other.has_windows or len(other.outputs) != 1 for other in dispatch.ops):
+        return None
+    if any(not dispatch.consumers(other.index) for other in dispatch.ops[:-1]):
+        return None
+    stored = [dispatch.ops[index] for index in dispatch.results]
+    fills = [fill for other in stored if (fill := fill_of(other, dispatch)) is not None]
+    if any(len(dispatch.consumers(fill.index)) > 1 for fill in fills):
+        return None
+    loops = [loop for loop in parallel_loops(root) if all(_divides(loop, other, dispatch) for other in stored)]
+    between = tuple(other for other in dispatch.beside_fills if other.index not in dispatch.results)
+    return SeveralResults(root, tuple(loops), tuple(stored), between)
+
+
+def _divides(loop: Loop, op: LinalgOp, dispatch: Dispatch) -> bool:
+    """Say whether each iteration of a loop of the last op needs a part of its own of an op's result."""
+    tiles: dict[int, tuple[int, ...]] = {}
+    for other in reversed(dispatch.ops):
+        if loop.is_walked_by(other):
+            tiles[other.index] = tuple(1 if d == loop.position(other) else e for d, e in enumerate(other.extents))
+            continue
+        needed = [producer_tiles(reader, [tiles[reader.index]], other)[0] for reader in dispatch.consumers(other.index)]
+        tiles[other.index] = tuple(map(max, zip(*needed, strict=True)))
+    parts = [d for d in op.parallel_dims if tiles[op.index][d] < op.extents[d]]
+    return loop.extent == 1 or [op.extents[d] for d in parts] == [loop.extent]
 
 
 def attention(op: LinalgOp, dispatch: Dispatch) -> Attention | None:
@@ -187,7 +226,7 @@ def _read_from(made: set[int], op: LinalgOp) -> Operand | None:
     return operand if operand is not None and operand.is_projected_permutation else None
 
 
-def _runs_along_rows(op: LinalgOp) -> bool:
+def runs_along_rows(op: LinalgOp) -> bool:
     """Say whether a contraction is a sum over the rows of a matrix, and not a product that reuses both inputs.
 
     A vector times a row-major matrix sums along columns of the matrix: with partial sums in lanes it is 10 times slower

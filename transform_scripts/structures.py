@@ -197,6 +197,33 @@ class Reduction:
 
 
 @dataclass(frozen=True)
+class SeveralResults:
+    """A dispatch that stores the results of several ops.
+
+    Attributes:
+        root: The last op; it reads the others, directly or through further ops.
+        parallel: The root's loops that divide every stored result, named by their positions.
+        stored: The ops whose results are stored, the root among them.
+        between: The other ops, fills aside.
+    """
+
+    root: LinalgOp
+    parallel: Loops
+    stored: tuple[LinalgOp, ...]
+    between: tuple[LinalgOp, ...]
+
+    @property
+    def copied(self) -> tuple[LinalgOp, ...]:
+        """The stored ops whose results need a copy, as they have the type of a later one.
+
+        IREE merges equal ``tensor.empty`` ops, and bufferization writes in place into only one result of each.
+        """
+        later = [self.stored[number + 1 :] for number in range(len(self.stored))]
+        types = [{op.outputs[0].tensor for op in ops} for ops in later]
+        return tuple(op for op, known in zip(self.stored, types, strict=True) if op.outputs[0].tensor in known)
+
+
+@dataclass(frozen=True)
 class Attention:
     """Two contractions with a softmax between them: scores of queries and keys, and sums of values with these weights.
 

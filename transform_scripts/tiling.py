@@ -84,6 +84,8 @@ class Tiling(Facts):
         self._check_loops(into)
         containing = into.handle
         for op in reversed(ops):
+            if self._is_handed_on(op):
+                self._emit.cse()  # its readers then read one slice; the op is fused once for each slice
             fused, containing = self._emit.fuse_into_containing_op(self._handles.found(op), containing)
             self._handles.hold(op, fused)
             self._ops.fused(op)
@@ -126,6 +128,11 @@ class Tiling(Facts):
         self._handles.end()
         self._emit.run_pass(_REMATERIALIZE)
         self._ops.remove(ops)
+
+    def _is_handed_on(self, op: LinalgOp) -> bool:
+        """Say whether the dispatch stores the result of an op that several others read."""
+        stored = op.index in self.dispatch.results and op is not self.dispatch.root
+        return stored and len(self.dispatch.consumers(op.index)) > 1
 
     def _tile(self, op: LinalgOp, sizes: Mapping[Loop, int]) -> list[TileLoop]:
         target, extents = self._handles.found(op), self.tile_of(op)

@@ -21,12 +21,12 @@ def why_unscheduled(task: Task) -> str:
     names = {name for op in dispatch.ops for name in op.body}
     if dispatch.other_ops:
         return reason(f"no transform module schedules dispatches with {', '.join(sorted(set(dispatch.other_ops)))}")
-    if len(dispatch.results) > 1:
-        return f"it stores the results of {len(dispatch.results)} ops; transform modules schedule those of one"
     if "tensor.extract" in names:
         return "it gathers: it reads elements at computed places"
     if any(op.reduction_dims and op.reads_loop_index for op in dispatch.ops):
         return "its reduction computes with loop indices"
     if any(op.kind == OpKind.OTHER for op in dispatch.ops):
         return "it walks a tensor in steps that are not linear in its loops"
+    if len(dispatch.results) > 1:
+        return f"it stores the results of {len(dispatch.results)} ops, which no transform module schedules together"
     return reason(f"no transform module schedules its ops: {', '.join(dict.fromkeys(op.name for op in dispatch.ops))}")

@@ -23,6 +23,7 @@ from payloads import (
 )
 from reduction_payloads import REDUCTIONS as BY_THREADS
 from reduction_payloads import UNEVEN
+from several_results_payloads import SEVERAL_RESULTS
 from vulkan import require_vulkan
 
 from mlir_sched.space.space import Space
@@ -113,6 +114,13 @@ class TestElementwise(OnPayloads):
 
     def module(self) -> TransformModule:
         return llvm_cpu.ElementwiseTiling()
+
+
+class TestSeveralResults(OnPayloads):
+    payloads: ClassVar[Mapping[str, Payload]] = SEVERAL_RESULTS
+
+    def module(self) -> TransformModule:
+        return llvm_cpu.SeveralResultsTiling()
 
 
 class TestLoweringConfig(OnPayloads):

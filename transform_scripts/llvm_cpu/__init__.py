@@ -9,6 +9,7 @@ from mlir_sched.transform_scripts.llvm_cpu.lowering import Lowering
 from mlir_sched.transform_scripts.llvm_cpu.lowering_config import LoweringConfig
 from mlir_sched.transform_scripts.llvm_cpu.parallel_distribution import ParallelDistribution
 from mlir_sched.transform_scripts.llvm_cpu.reduction import ReductionTiling
+from mlir_sched.transform_scripts.llvm_cpu.several_results import SeveralResultsTiling
 from mlir_sched.transform_scripts.module import TransformModule
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LoweringConfig",
     "ParallelDistribution",
     "ReductionTiling",
+    "SeveralResultsTiling",
     "default_modules",
 ]
 
@@ -37,6 +39,7 @@ def default_modules() -> list[TransformModule]:
         ReductionTiling(),
         AttentionTiling(),
         ElementwiseTiling(),
+        SeveralResultsTiling(),
         ParallelDistribution(),
         Lowering(),
     ]

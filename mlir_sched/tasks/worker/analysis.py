@@ -204,9 +204,9 @@ def _is_convolution(op: Any, operands: list[Operand], iterators: tuple[str, ...]
 
 
 def _stored(operations: list[Any], position: dict[Any, int]) -> tuple[int, ...]:
-    """Return the indices of the ops whose results the dispatch stores, in the order of the stores."""
-    stored = (position.get(op.operands[0]) for op in operations if op.name in _STORES)
-    return tuple(dict.fromkeys(index for index in stored if index is not None))
+    """Return the indices of the ops whose results the dispatch stores, ascending."""
+    stored = {position.get(op.operands[0]) for op in operations if op.name in _STORES}
+    return tuple(sorted(index for index in stored if index is not None))
 
 
 def _is_other(op: Any) -> bool:
