@@ -34,6 +34,7 @@ DEFAULT = [
     "reduction",
     "attention",
     "elementwise",
+    "several_results",
     "parallel_distribution",
     "lowering",
 ]
