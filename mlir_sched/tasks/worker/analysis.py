@@ -64,7 +64,7 @@ def analyse(function: Any) -> Dispatch:
     ops = tuple(_linalg_op(index, op, position) for index, op in enumerate(structured))
     results = _stored(operations, position)
     if not results:
-        raise NotTunableError("no linalg op makes its result")
+        raise NotTunableError(_without_linalg(operations))
     return Dispatch(ops, results, tuple(op.name for op in operations if _is_other(op)))
 
 
@@ -219,8 +219,8 @@ def _is_other(op: Any) -> bool:
 def _without_linalg(operations: list[Any]) -> str:
     others = sorted({op.name for op in operations if _is_other(op)})
     if not others:
-        return "it has no linalg op (a copy)"
+        return "no linalg op makes its result (a copy)"
     known = [what for name, what in _NOT_LINALG.items() if name in others]
     if not known:
-        return f"it has no linalg op, only {', '.join(others)}"
+        return f"no linalg op makes its result, only {', '.join(others)}"
     return f"{known[0]} ({', '.join(others)}), for which there is no transform module"

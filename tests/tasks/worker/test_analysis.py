@@ -260,6 +260,20 @@ def test_a_dispatch_that_sorts_says_so() -> None:
         analyse_text(text)
 
 
+def test_a_dispatch_whose_result_is_the_place_of_the_largest_says_so() -> None:
+    text = (
+        "func.func @f(%a: tensor<8x16xf32>, %v: tensor<8xf32>, %p: tensor<8xi32>) -> tensor<8xi32> {\n"
+        "%z = arith.constant 0 : i32\n"
+        "%i = linalg.fill ins(%z : i32) outs(%p : tensor<8xi32>) -> tensor<8xi32>\n"
+        "%r:2 = iree_linalg_ext.arg_compare dimension(1) ins(%a : tensor<8x16xf32>)\n"
+        "  outs(%v, %i : tensor<8xf32>, tensor<8xi32>) {\n^bb0(%x: f32, %y: f32):\n"
+        "%l = arith.cmpf ogt, %x, %y : f32\niree_linalg_ext.yield %l : i1\n} -> tensor<8xf32>, tensor<8xi32>\n"
+        "return %r#1 : tensor<8xi32> }"
+    )
+    with pytest.raises(NotTunableError, match=r"it finds the place of an extreme element \(iree_linalg_ext"):
+        analyse_text(text)
+
+
 def test_a_linalg_op_on_buffers_is_a_copy() -> None:
     with pytest.raises(NotTunableError, match="only copies"):
         analyse_text(
