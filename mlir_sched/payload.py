@@ -248,6 +248,13 @@ class LinalgOp:
         return "linalg.index" in self.body
 
     @cached_property
+    def gathers(self) -> bool:
+        """Whether it reads elements at computed places, and one loop walks each dimension of all else."""
+        known = all(operand.is_projected_permutation for operand in (*self.inputs, *self.outputs))
+        whole = known and len(self.outputs[0].loops) == len(self.extents)
+        return whole and "tensor.extract" in self.body and not self.reduction_dims
+
+    @cached_property
     def has_windows(self) -> bool:
         """Whether some input is read through sums of loops, as a convolution slides a window over its image."""
         return bool(self.sums_of_loops)

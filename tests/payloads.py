@@ -339,3 +339,20 @@ PAYLOADS: dict[str, Payload] = {
     "vector_add_uneven": vector_add(1000003),
 }
 """One program per class of dispatch, small enough to compile and run many candidates."""
+
+
+def rows_of_a_table(table: int, ids: int, columns: int) -> Payload:
+    """Return the rows of a table that ids name."""
+    t, i, r = f"tensor<{table}x{columns}xf32>", f"tensor<{ids}xi64>", f"tensor<{ids}x{columns}xf32>"
+    body = f"""
+  %e = tensor.empty() : {r}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%i : {i}) outs(%e : {r}) {{
+    ^bb0(%id: i64, %o: f32):
+      %row = arith.index_cast %id : i64 to index
+      %column = linalg.index 1 : index
+      %v = tensor.extract %t[%row, %column] : {t}
+      linalg.yield %v : f32
+  }} -> {r}
+  return %r : {r}"""
+    return Payload(function(f"%t: {t}, %i: {i}", r, body))

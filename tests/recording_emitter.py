@@ -78,7 +78,8 @@ class RecordingEmitter(Emitter):
     def unroll(self, loop: Handle, factor: int) -> None:
         self._emit(f"unroll {loop} by {factor}")
 
-    def vectorize(self, target: Handle, sizes: Sequence[int] = ()) -> None:
+    def vectorize(self, target: Handle, sizes: Sequence[int] = (), *, gathers: bool = False) -> None:
+        del gathers
         self._emit(f"vectorize {target}{f' by {_numbers(sizes)}' if sizes else ''}")
 
     def apply_patterns(self, *patterns: str) -> None:

@@ -152,8 +152,8 @@ class Emitter:
     def unroll(self, loop: Handle, factor: int) -> None:
         """Emit ``loop.unroll``."""
 
-    def vectorize(self, target: Handle, sizes: Sequence[int] = ()) -> None:
-        """Emit ``structured.vectorize``; with sizes the vectors are masked."""
+    def vectorize(self, target: Handle, sizes: Sequence[int] = (), *, gathers: bool = False) -> None:
+        """Emit ``structured.vectorize``; with sizes the vectors are masked. ``gathers``: whether ops may gather."""
 
     def apply_patterns(self, *patterns: str) -> None:
         """Apply the named pattern sets to the function, e.g. ``canonicalization``, ``vector.sink_ops``."""

@@ -84,14 +84,21 @@ def convolution(op: LinalgOp, dispatch: Dispatch) -> Convolution | None:
     return found if covered and dispatch.results[0] == found.root.index else None
 
 
-def elementwise(op: LinalgOp, dispatch: Dispatch) -> Elementwise | None:
-    """Match the root of a dispatch of element-wise ops and fills; a loop must walk the result's last dimension."""
+def elementwise(op: LinalgOp, dispatch: Dispatch, *, gathers: bool = False) -> Elementwise | None:
+    """Match the root of a dispatch of element-wise ops and fills; a loop must walk the result's last dimension.
+
+    Args:
+        op: The op.
+        dispatch: Its dispatch.
+        gathers: Whether ops may also read elements at computed places.
+    """
     if op.index != dispatch.root.index or dispatch.other_ops or len(dispatch.results) != 1:
         return None
     contiguous = contiguous_loop(op, loops := parallel_loops(op))
     if contiguous is None or op.iterations == 1:
         return None
-    if any(other.kind not in (OpKind.ELEMENTWISE, OpKind.FILL) for other in dispatch.ops):
+    others = [other for other in dispatch.ops if not (gathers and other.gathers)]
+    if any(other.kind not in (OpKind.ELEMENTWISE, OpKind.FILL) for other in others):
         return None
     return Elementwise(op, dispatch.ops, tuple(loop for loop in loops if loop.extent > 1), contiguous)
 

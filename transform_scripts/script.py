@@ -336,9 +336,9 @@ class ScriptEmitter(Emitter):
         op = loop_dialect.LoopUnrollOp(loop, factor=int(factor))
         _describe_static(op.operation, "factor", [factor])
 
-    def vectorize(self, target: Handle, sizes: Sequence[int] = ()) -> None:
+    def vectorize(self, target: Handle, sizes: Sequence[int] = (), *, gathers: bool = False) -> None:
         """Emit ``structured.vectorize``."""
-        structured.VectorizeOp(target, _mixed(sizes) or None)
+        structured.VectorizeOp(target, _mixed(sizes) or None, vectorize_nd_extract=gathers or None)
 
     def apply_patterns(self, *patterns: str) -> None:
         """Emit ``apply_patterns`` on the function."""

@@ -75,7 +75,7 @@ class Vectorization(Peeling):
         left = [op.name for op in self._ops.unfinished if op not in ops]
         if left:
             raise ScheduleError(f"{self._ops.rule}; {', '.join(left)} would be left")
-        self._emit.vectorize(self._emit.match_ops(["linalg.generic"]))
+        self._emit.vectorize(self._emit.match_ops(["linalg.generic"]), gathers=any(op.gathers for op in ops))
 
     def _vectorize_peeled(self, ops: Sequence[LinalgOp]) -> None:
         """Peel, and vectorize full tiles and tails at once, by the names of the ops."""
@@ -85,7 +85,7 @@ class Vectorization(Peeling):
         self._loops.peeled = []
         self._ops.clean_up()
         names = _PARTS_OF_REDUCTIONS if self._handles.has_partial_results else sorted({op.name for op in ops})
-        self._emit.vectorize(self._emit.match_ops(names))
+        self._emit.vectorize(self._emit.match_ops(names), gathers=any(op.gathers for op in ops))
 
     def _vectorize_tiles(self, ops: Sequence[LinalgOp], *, masked: bool) -> None:
         """Vectorize the tile of one op after the other, then the fills, then the copies into buffers."""
@@ -97,7 +97,7 @@ class Vectorization(Peeling):
                 parts = self._handles.parts(op)
                 sizes = self._mask_sizes(op) if masked and len(parts) == 1 else ()
                 for handle in parts:
-                    self._emit.vectorize(handle, sizes)
+                    self._emit.vectorize(handle, sizes, gathers=op.gathers)
         self._vectorize_fills([op for op in ops if op.kind is OpKind.FILL], masked=masked)
         for tile in self._promoted:
             self._emit.vectorize(self._emit.match_ops(["linalg.transpose"]))

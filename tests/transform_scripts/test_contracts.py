@@ -18,6 +18,7 @@ from payloads import (
     every_other_pixel,
     independent_ops,
     permuted_add,
+    rows_of_a_table,
     transpose,
     widened_bytes,
 )
@@ -110,6 +111,8 @@ class TestElementwise(OnPayloads):
     payloads: ClassVar[Mapping[str, Payload]] = {
         **{name: PAYLOADS[name] for name in (*ELEMENTWISE, *EDGES)},
         "every_other_pixel_uneven": every_other_pixel(6, 6, 41),
+        "rows_of_a_table": rows_of_a_table(100, 12, 64),
+        "rows_of_a_table_uneven": rows_of_a_table(30, 7, 41),
     }
 
     def module(self) -> TransformModule:

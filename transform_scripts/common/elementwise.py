@@ -16,11 +16,13 @@ class ElementwiseModule(ScheduleModule):
     """A module that schedules dispatches of element-wise ops and fills; each target decides how a tile is walked."""
 
     name: ClassVar[str] = "elementwise"
+    gathers: ClassVar[bool] = False
+    """Whether it schedules ops that read elements at computed places."""
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Elementwise | None:
         """Match the root of a dispatch of element-wise ops and fills."""
         del target
-        return matchers.elementwise(op, dispatch)
+        return matchers.elementwise(op, dispatch, gathers=self.gathers)
 
 
 def steps_over(op: LinalgOp, loop: Loop) -> bool:

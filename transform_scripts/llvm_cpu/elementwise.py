@@ -25,6 +25,7 @@ class ElementwiseTiling(ElementwiseModule):
     """
 
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
+    gathers: ClassVar[bool] = True
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> Elementwise | None:
         """Match a dispatch of element-wise ops and fills whose vectors are read whole."""
