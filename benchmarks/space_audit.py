@@ -27,7 +27,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import Failure, IllegalTraceError, UserError
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -143,7 +143,7 @@ def _check(
         raise UserError(f"{task.name}: IREE cannot compile this dispatch alone: {untuned.failure}")
     programs = {r.binary_hash: program_of_task(task, r.vmfb) for r in results.values() if r.vmfb is not None}
     baseline = program_of_task(task, untuned.vmfb)
-    checked = runner.check(baseline, list(programs.values()), checks_for_dispatch(task.dispatch, task.numbers))
+    checked = runner.check(baseline, list(programs.values()), checks_for_task(task))
     wrong = dict(zip(programs, checked, strict=True))
     outcomes = [results[i].failure or wrong[results[i].binary_hash] for i in sorted(results)]
     return [failure for failure in outcomes if failure is not None], len(programs)

@@ -25,7 +25,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import Failure, FailureClass, IllegalTraceError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -188,7 +188,7 @@ def check_candidates(
     untuned = compiled.pop(0)
     assert untuned.vmfb is not None, untuned.failure
     programs = {i: program_of_task(task, vmfb) for i, r in sorted(compiled.items()) if (vmfb := r.vmfb) is not None}
-    checks = checks_for_dispatch(task.dispatch, task.numbers)
+    checks = checks_for_task(task)
     checked = runner.check(program_of_task(task, untuned.vmfb), list(programs.values()), checks)
     failures = {index: result.failure for index, result in compiled.items()} | dict(zip(programs, checked, strict=True))
     return [failures[index] for index in range(1, len(traces) + 1)]

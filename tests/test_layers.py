@@ -34,7 +34,7 @@ LAYERS = (
     ("tasks", "transform_scripts", "tuned_folder"),
     ("tasks.worker", "space", "database", "runner", "assembly"),
     ("library", "runner.worker"),
-    ("program.rewrites", "program"),
+    ("program.rewrites", "program", "program.worker"),
     ("tuning",),
     ("preflight",),
     ("emission", "doctor", "testing"),

@@ -14,7 +14,7 @@ from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunResult
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
@@ -111,7 +111,7 @@ def measure_compiled(
     if untuned.vmfb is None:
         raise BaselineError(f"the untuned code of {task.name} cannot be compiled alone: {untuned.failure}")
     programs = {i: program_of_task(task, vmfb) for i in chosen if (vmfb := scripts[i].vmfb) is not None}
-    checks = checks_for_dispatch(task.dispatch, task.numbers)
+    checks = checks_for_task(task)
     timing, measured = runner.measure(program_of_task(task, untuned.vmfb), list(programs.values()), checks)
     _require_machine(result.failure for result in measured)
     by_index = dict(zip(programs, measured, strict=True))

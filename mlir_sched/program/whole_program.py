@@ -171,6 +171,11 @@ def in_sequence(timings: Sequence[Timing]) -> Timing:
     )
 
 
+def calls_of(model: Model) -> tuple[tuple[Program, Check], ...]:
+    """Return the functions of a model, without their code, each with the check whose inputs are most like a user's."""
+    return tuple((program_of(model, entry, CompiledModel(b"")), checks_of(model, entry)[-1]) for entry in model.entries)
+
+
 def _measure_entry(
     runner: Runner, model: Model, entry: EntryPoint, baseline: CompiledModel, others: Sequence[CompiledModel]
 ) -> tuple[Timing, tuple[RunResult, ...]]:

@@ -24,6 +24,7 @@ class InputKind(StrEnum):
     RANDOM = "random"
     POSITIVE = "positive"
     GIVEN = "given"
+    CAPTURED = "captured"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Check:
 
     Attributes:
         kind: EXACT is integers of magnitude 1 to ``bound``, in floats too; RANDOM is floats of both signs; POSITIVE is
-            floats in [0.5, 1.5], for programs that take roots or logarithms; GIVEN is what the user gives in ``given``.
+            floats in [0.5, 1.5], for programs that take roots or logarithms; GIVEN is what the user gives in ``given``;
+            CAPTURED is what a run of the whole program passes to the dispatch.
         seed: Seed of the inputs.
         bound: Largest magnitude of an EXACT value and of every integer input without a range, >= 1.
         signed_integers: Whether integer inputs without a range may be negative; False where they may be indices.
@@ -70,6 +72,7 @@ class Check:
         numbers: Values of the inputs passed by value, in their order; empty where these are filled as other inputs are.
         tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
             ``tolerances``.
+        captured: File with the inputs of a CAPTURED check (``captured.py``).
         tolerances: The same by element type of the output.
         given: The inputs of a GIVEN check, and what the outputs have to be if the user says that.
         before: Functions that are called before, in a fresh context, in a program with state.
@@ -87,6 +90,7 @@ class Check:
     factor: float = 1.0
     numbers: tuple[int | float, ...] = ()
     tolerance: float = 0.0
+    captured: str = ""
     tolerances: tuple[tuple[str, Tolerance], ...] = ()
     given: FunctionValues | None = None
     before: tuple[str, ...] = ()

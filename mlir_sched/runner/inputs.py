@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.captured import read_values
 from mlir_sched.runner.check import Check, InputKind, IntegerRange
 from mlir_sched.runner.element_types import Array, dtype_of
 
@@ -48,6 +50,9 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     """
     if check.given is not None:
         return tuple(value.array for value in check.given.inputs)
+    if check.kind == InputKind.CAPTURED:
+        tensors = read_values(Path(check.captured), [spec for spec in specs if not spec.by_value])
+        return _with_numbers(specs, tensors, check.numbers)
     rng = np.random.default_rng(check.seed)
     ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
     if len(ranges) != len(specs):
@@ -57,9 +62,8 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
         divided = np.random.default_rng([_PARTS_SEED, position]).integers(0, check.parts, specs[position].shape)
         arrays[position][divided != check.part] = 0
     if check.numbers:
-        passed = [position for position, spec in enumerate(specs) if spec.by_value]
-        for position, number in zip(passed, check.numbers, strict=True):
-            arrays[position] = np.array(number, dtype_of(specs[position]))
+        others = [array for array, spec in zip(arrays, specs, strict=True) if not spec.by_value]
+        return _with_numbers(specs, others, check.numbers)
     return tuple(arrays)
 
 
@@ -70,6 +74,9 @@ def alternatives(check: Check) -> Iterator[Check]:
     keep their magnitude through many layers, then positive, for roots and logarithms. Exact and given inputs stay.
     """
     yield check
+    if check.kind == InputKind.CAPTURED:
+        yield from alternatives(replace(check, kind=InputKind.RANDOM, captured=""))
+        return
     if check.kind == InputKind.RANDOM:
         yield replace(check, gain=1.0)
         yield replace(check, gain=RELU_GAIN)
@@ -114,6 +121,16 @@ def fan(shape: Sequence[int]) -> float:
         return 1.0
     *window, first, second = sorted(shape)
     return max(1.0, math.prod(window) * (first + second) / 2)
+
+
+def _with_numbers(
+    specs: Sequence[TensorSpec], tensors: Sequence[Array], numbers: Sequence[int | float]
+) -> tuple[Array, ...]:
+    """Return the inputs of which the tensors and the numbers are given, each in their order."""
+    scalars = [spec for spec in specs if spec.by_value]
+    made = iter(np.array(number, dtype_of(spec)) for number, spec in zip(numbers, scalars, strict=True))
+    given = iter(tensors)
+    return tuple(next(made if spec.by_value else given) for spec in specs)
 
 
 def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Array:

@@ -14,6 +14,7 @@ from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind, IntegerRange, Tolerance
 from mlir_sched.runner.exactness import ExactInputs, checks_to_cover, exact_inputs, short
 from mlir_sched.runner.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
+from mlir_sched.tasks.task import Task
 from mlir_sched.values import FunctionValues
 
 _INDIRECT = frozenset({"extract", "load", "gather"})
@@ -59,6 +60,21 @@ def checks_for_dispatch(dispatch: Dispatch, numbers: Sequence[tuple[int | float,
     first, *others = numbers or ((),)
     on_floats = next(check for check in checks if check.kind is InputKind.RANDOM)
     return (*(replace(check, numbers=first) for check in checks), *(replace(on_floats, numbers=n) for n in others))
+
+
+def checks_for_task(task: Task) -> Checks:
+    """Return the checks for a task's dispatch; the last one has the values that the program passes, if they are known.
+
+    Raises:
+        ValueError: The task has no dispatch that can be tuned.
+    """
+    if task.dispatch is None:
+        raise ValueError(f"{task.name} cannot be tuned: {task.not_tunable}")
+    checks = checks_for_dispatch(task.dispatch, task.numbers)
+    if not task.captured:
+        return checks
+    drawn = next(check for check in checks if check.kind == InputKind.RANDOM)
+    return (*checks, replace(drawn, kind=InputKind.CAPTURED, captured=task.captured))
 
 
 def checks_for_model(

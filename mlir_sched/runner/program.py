@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_sched.compiler.chain import TASK
 from mlir_sched.parameters import ParameterFile
@@ -78,6 +78,10 @@ class Program:
     reuse_bytes: int = 0
     local_sync: bool = False
     state: ProgramState | None = None
+
+    def with_code(self, vmfb: bytes) -> Program:
+        """Return a program that is called as this one, with other code."""
+        return replace(self, vmfb=vmfb)
 
 
 def program_of_task(task: Task, vmfb: bytes) -> Program:

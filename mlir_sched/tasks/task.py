@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mlir_sched.payload import Dispatch, TensorSpec
@@ -36,6 +36,8 @@ class Task:
             that are computed at run time.
         numbers: The combinations of values that the model passes for the numbers among the inputs, in their order;
             empty where there are no such numbers.
+        captured: File with the inputs that a run of the model passes to the dispatch (``runner/captured.py``); empty
+            where none were recorded. Tasks that differ in it are equal.
     """
 
     key: str
@@ -51,6 +53,7 @@ class Task:
     reuse_bytes: int = 0
     may_not_run: bool = False
     numbers: tuple[tuple[Number, ...], ...] = ()
+    captured: str = field(default="", compare=False)
 
     @property
     def footprint_bytes(self) -> int:

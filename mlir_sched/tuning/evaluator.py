@@ -21,7 +21,7 @@ from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, UnverifiableError
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.numeric_checks import checks_for_task
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.compiling_ahead import CompilingAhead
@@ -221,7 +221,7 @@ class CompileAndRun:
             return result.failure
         program = program_of_task(task, result.vmfb)
         try:
-            (failure,) = self._runner.check(program, [program], checks_for_dispatch(task.dispatch))
+            (failure,) = self._runner.check(program, [program], checks_for_task(task))
         except BaselineError as error:
             return Failure(FailureClass.RUN_ERROR, str(error), FailureOrigin.UNTUNED)
         return failure
@@ -262,7 +262,7 @@ class CompileAndRun:
         """Check and time programs of a task; their ratios are relative to the untuned code."""
         assert task.dispatch is not None
         assert baseline.outcome.timing is not None
-        checks, yardstick = checks_for_dispatch(task.dispatch, task.numbers), self._yardsticks.of(task)
+        checks, yardstick = checks_for_task(task), self._yardsticks.of(task)
         if yardstick is not None:
             with suppress(BaselineError):
                 _, runs = self._runner.measure(yardstick.program, programs, checks)
@@ -284,7 +284,7 @@ class CompileAndRun:
         assert task.dispatch is not None
         assert baseline.outcome.timing is not None
         with suppress(BaselineError):
-            _, (again,) = self._runner.measure(baseline.program, [program], checks_for_dispatch(task.dispatch))
+            _, (again,) = self._runner.measure(baseline.program, [program], checks_for_task(task))
             if again.valid is not None and self._yardsticks.wants(task, again.valid, baseline.outcome.timing):
                 self._yardsticks.choose(task, Yardstick(program, again.valid.ratio))
 
@@ -338,7 +338,7 @@ class CompileAndRun:
         ahead = self._compiling_ahead
         try:
             with ahead.beside(lambda _: self._untuned_code.compile(following, ahead.workers)):
-                timing, _ = self._runner.measure(program, [], checks_for_dispatch(task.dispatch, task.numbers))
+                timing, _ = self._runner.measure(program, [], checks_for_task(task))
         except EnvironmentFailureError:
             raise
         except MlirSchedError as error:

@@ -96,6 +96,7 @@ class VariantSearch:
         time_programs: Callable[[Sequence[ProgramSearch]], Mapping[str, float]],
         algorithms: AlgorithmChoice | None = None,
         settled: Collection[str] = (),
+        prepare: Callable[[BuiltVariant], BuiltVariant] = lambda built: built,
     ) -> VariantSearch:
         """Return the search over the variants of a model; where none can have scripts, the fastest one has no work.
 
@@ -104,6 +105,7 @@ class VariantSearch:
             built: All variants, the default first.
             events: Is told what happens in the searches.
             settled: Names of the variants that leave the others no chance.
+            prepare: Called with every variant that is searched, for what its tasks need beside their code.
         """
         by_name, space, target = {b.variant.name: b for b in built}, run.space, run.target
         chosen = worth_tuning(built, space, target, settled) or [fastest(built)]
@@ -112,7 +114,7 @@ class VariantSearch:
             by_name |= {name: profiled(by_name[name], run.target) for name in names}
             of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]
             names = run.decide("promising", lambda: of_use)
-        programs = [ProgramSearch(run, by_name[name], events) for name in names]
+        programs = [ProgramSearch(run, prepare(by_name[name]), events) for name in names]
         return VariantSearch(run, programs, time_programs, programs, algorithms, built)
 
     def work(self) -> Iterator[tuple[ProgramSearch, Work]]:

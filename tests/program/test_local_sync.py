@@ -20,7 +20,7 @@ from mlir_sched.program.choice import Choice
 from mlir_sched.program.choosing import BuiltVariants, build_variants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
@@ -111,7 +111,7 @@ def test_a_short_dispatch_is_timed_without_the_wake_up_of_the_workers(tmp_path: 
             ((_, compiled),) = pool.compile(task.source, [None], task.constants)
             assert compiled.vmfb is not None
             program = program_of_task(task, compiled.vmfb)
-            timing, (own,) = runner.measure(program, [program], checks_for_dispatch(task.dispatch))
+            timing, (own,) = runner.measure(program, [program], checks_for_task(task))
         assert own.timing is not None
         assert own.timing.ratio == pytest.approx(1.0, abs=0.5)
         seconds.append(timing.median_s)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import iree.runtime as rt
 import numpy as np
@@ -43,6 +43,10 @@ _LONGEST_PATTERN = 4
 """Bytes of the longest pattern that devices fill buffers with. Source: ``iree_hal_command_buffer_fill_buffer``."""
 
 
+Trace: TypeAlias = Callable[[str, Sequence[Any]], None]
+"""Receives the key and the buffer views of every trace op that a program runs."""
+
+
 class Device(ABC):
     """One IREE device: programs are loaded on it, arrays are written to and read from its memory.
 
@@ -53,10 +57,10 @@ class Device(ABC):
     _usage: Any
     """What a buffer may be used for."""
 
-    def __init__(self, instance: Any, device: Any) -> None:
+    def __init__(self, instance: Any, device: Any, on_trace: Trace | None = None) -> None:
         self._instance = instance
         self._device = device
-        self._hal = rt.create_hal_module(instance, device)
+        self._hal = rt.create_hal_module(instance, device, debug_sink=on_trace and rt.HalModuleDebugSink(on_trace))
 
     def buffer(self, array: Array, spec: TensorSpec) -> Any:
         """Return a new device buffer view that holds ``array``, with a guard of :data:`GUARD_BYTES` behind it.
@@ -140,12 +144,13 @@ class LocalDevice(Device):
     Args:
         instance: IREE's virtual machine.
         driver: ``local-sync`` or ``local-task``.
+        on_trace: Receives what programs trace; by default IREE prints that.
     """
 
     _usage = rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING
 
-    def __init__(self, instance: Any, driver: str) -> None:
-        super().__init__(instance, rt.get_driver(driver).create_default_device(allocators=["caching"]))
+    def __init__(self, instance: Any, driver: str, on_trace: Trace | None = None) -> None:
+        super().__init__(instance, rt.get_driver(driver).create_default_device(allocators=["caching"]), on_trace)
 
     @classmethod
     def on(cls, instance: Any, threads: int) -> LocalDevice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
@@ -24,8 +25,11 @@ def _finite_share(references: Sequence[Array]) -> float:
 
 
 def usable_share(references: Sequence[Array]) -> float:
-    """Return the share of finite elements, or 0 where all elements of all outputs are 0."""
-    return _finite_share(references) if any(array.any() for array in references) else 0.0
+    """Return the share of finite elements, or 0 where all elements of all outputs are 0 or subnormal.
+
+    Below the smallest normal number, roundings are no longer relative to what is rounded: tolerances do not hold.
+    """
+    return _finite_share(references) if any(map(_says_something, references)) else 0.0
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,15 @@ def _differs_from_zeros(reference: Reference, spec: TensorSpec) -> bool:
 def _differ(reference: Reference, wrong: Array, spec: TensorSpec) -> bool:
     check, right = reference
     return compare(right, wrong, spec, check.tolerance_for(spec, right)) is not None
+
+
+def _says_something(array: Array) -> bool:
+    """Say whether an array has an element that is neither 0 nor, as a float, subnormal."""
+    if not _is_float(array):
+        return bool(array.any())
+    smallest = ml_dtypes.finfo(array.dtype).smallest_normal  # type: ignore[no-untyped-call]
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(array) >= smallest).any())  # not for NaN
 
 
 def _is_float(array: Array) -> bool:

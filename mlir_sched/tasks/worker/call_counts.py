@@ -88,6 +88,11 @@ def constant_value(value: Any) -> str | None:
     return str(owner.attributes["value"])
 
 
+def entry_of(dispatch: Any) -> str:
+    """Return the symbol of the code that a ``flow.dispatch`` calls."""
+    return str(ir.SymbolRefAttr(dispatch.attributes["entry_points"][0]).value[-1])
+
+
 def workload_size(dispatch: Any) -> int:
     """Return how many of the first operands of a ``flow.dispatch`` are workload values; its code takes the others."""
     return int(next(iter(ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"]))))
@@ -128,7 +133,7 @@ def _count(
 
 
 def _add(op: Any, times: _Times, found: dict[tuple[str, str], DispatchCall], changed: Collection[str]) -> None:
-    entry = str(ir.SymbolRefAttr(op.attributes["entry_points"][0]).value[-1])
+    entry = entry_of(op)
     workload = list(op.operands)[: workload_size(op)]
     key = (str(op.attributes["entry_points"][0]), ",".join(str(constant_value(value)) for value in workload))
     constants = frozenset(position for position, value in enumerate(tensor_operands(op)) if is_constant(value, changed))

@@ -1,0 +1,87 @@
+"""The values that a program gives its dispatches, recorded in one run, so that scripts are checked with them.
+
+Drawn values miss what real programs do: results of a whole layer that are below 0, sums of thousands, indices in order.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mlir_sched.compiler.worker_process import JobError, run_isolated
+from mlir_sched.errors import UserError
+from mlir_sched.library.library import build_library
+from mlir_sched.payload import TensorSpec
+from mlir_sched.processes.limits import ChildError
+from mlir_sched.processes.memory import machine_memory_bytes
+from mlir_sched.processes.temporary import session_folder
+from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.whole_program import calls_of
+from mlir_sched.reasons import reason
+from mlir_sched.runner.captured import Wanted
+from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.tasks.model import EXTRACTION_LIMITS
+from mlir_sched.tasks.task import Task
+
+MOST_BYTES = min(2**30, machine_memory_bytes() // 16)
+"""Most bytes of recorded values of a program; they lie in files, and the processes that use some of them keep these."""
+MOST_SHARE = 0.05
+"""Largest share of a run's minutes that recording may take. It takes about as long as the program took to be compiled
+and taken apart."""
+
+_JOB = "mlir_sched.program.worker.capture:capture_values"
+
+
+def with_captured_values(built: BuiltVariant, target: Target, run_s: float) -> BuiltVariant:
+    """Return a variant whose tasks know the values that a run of the program passes to them.
+
+    The variant stays as it is, with a note, where recording would take too much of the run or fails; on devices, whose
+    dispatches get drawn values alone, it stays without one.
+
+    Args:
+        built: The variant.
+        target: The target of the run.
+        run_s: Seconds of the whole run; infinite for a run by trials.
+    """
+    wanted = _wanted(built.model.tasks)
+    if target.driver != LOCAL or not wanted:
+        return built
+    if built.build_s > MOST_SHARE * run_s:
+        return _noted(built, f"to record the program's own takes about {built.build_s:.0f} s")
+    rewrite, model = built.variant.rewrite, built.model
+    library = build_library([], rewrite) if rewrite else ""
+    try:
+        captured = run_isolated(
+            model.flags, _JOB, model.path, library, calls_of(model), wanted, limits=EXTRACTION_LIMITS
+        )
+    except (UserError, JobError, ChildError) as error:
+        return _noted(built, f"to record the program's own fails: {reason(str(error))}")
+    tasks = [replace(t, captured=wanted[t.name].file) if t.name in captured else t for t in model.tasks]
+    return replace(built, model=replace(model, tasks=tuple(tasks)))
+
+
+def _tensors_of(task: Task) -> tuple[TensorSpec, ...]:
+    """Return the inputs of a task that are no numbers."""
+    return tuple(spec for spec in task.inputs if not spec.by_value)
+
+
+def _wanted(tasks: Sequence[Task]) -> dict[str, Wanted]:
+    """Return the tensors to record, those of large and then of rare dispatches first, as far as the limit allows."""
+    folder = tempfile.mkdtemp(prefix="values-", dir=session_folder())
+    wanted: dict[str, Wanted] = {}
+    free = MOST_BYTES
+    for task in sorted((task for task in tasks if task.dispatch), key=lambda task: (-_bytes(task), task.weight)):
+        if _bytes(task) <= free:
+            free -= _bytes(task)
+            wanted[task.name] = Wanted(_tensors_of(task), f"{folder}/{task.key}.npz")
+    return wanted
+
+
+def _bytes(task: Task) -> int:
+    return sum(spec.bytes for spec in _tensors_of(task))
+
+
+def _noted(built: BuiltVariant, why: str) -> BuiltVariant:
+    note = f"dispatches of the variant {built.variant.name} are checked with drawn values alone: {why}"
+    return replace(built, model=replace(built.model, notes=(*built.model.notes, note)))

@@ -1,0 +1,86 @@
+"""The values that dispatches of a program get: the program is compiled with traces, run, and listened to.
+
+Runs in a compiler's worker process, on one thread of the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import iree.runtime as rt
+import numpy as np
+
+from mlir_sched.runner.captured import Wanted, write_values
+from mlir_sched.runner.check import Check
+from mlir_sched.runner.inputs import alternatives, make_inputs
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.worker.device import LocalDevice
+from mlir_sched.runner.worker.references import usable_share
+from mlir_sched.targets.target import LOCAL_SYNC
+from mlir_sched.tasks.worker.tracing import traced_program
+
+
+def capture_values(
+    path: str, library: str, calls: Sequence[tuple[Program, Check]], wanted: Mapping[str, Wanted]
+) -> tuple[str, ...]:
+    """Write the tensors that dispatches take in their first call, and return the symbols of those that were called.
+
+    Args:
+        path: The program's file.
+        library: Text of a transform library that rewrites the program; empty for none.
+        calls: The program's functions, without their code, each with the check whose inputs it gets. Where results are
+            not usable, the function is called with the inputs that would take their place in a check.
+        wanted: The dispatches by symbol.
+
+    Raises:
+        UserError, CompilerError, RuntimeError: The program does not compile or run.
+    """
+    vmfb = traced_program(path, library, wanted.keys())
+    listener = _Listener(wanted)
+    device = LocalDevice(rt.VmInstance(), LOCAL_SYNC, on_trace=listener.hear)
+    for program, check in calls:
+        _call(device, program, vmfb, check, listener)
+    return tuple(listener.written)
+
+
+@dataclass
+class _Listener:
+    """Writes the first tensors that come under each key since it was told to begin anew."""
+
+    wanted: Mapping[str, Wanted]
+    written: set[str] = field(default_factory=set)
+    _heard: set[str] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """Take what comes from now on for the first call of every dispatch."""
+        self._heard.clear()
+
+    def hear(self, key: str, views: Sequence[Any]) -> None:
+        """Write the tensors of a dispatch's first call, if their sizes are the expected ones."""
+        wanted = self.wanted.get(key)
+        if wanted is None or key in self._heard:
+            return
+        self._heard.add(key)
+        if [view.byte_length for view in views] == [spec.bytes for spec in wanted.inputs]:
+            write_values(Path(wanted.file), [_bytes_of(view) for view in views])
+            self.written.add(key)
+
+
+def _call(device: LocalDevice, program: Program, vmfb: bytes, check: Check, listener: _Listener) -> None:
+    """Call a function once on the inputs of a check, or on the first alternatives whose results are usable."""
+    loaded = device.load(program.with_code(vmfb))
+    for each in alternatives(check):
+        listener.begin()
+        arrays = make_inputs(program.inputs, each)
+        views = loaded.call([device.buffer(a, s) for a, s in zip(arrays, program.inputs, strict=True)], [])
+        results = [device.read(view, spec, keep=True) for view, spec in zip(views, program.outputs, strict=True)]
+        if usable_share(results) == 1.0:
+            return
+
+
+def _bytes_of(view: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return a copy of the bytes of a buffer view."""
+    return np.array(view.map().asarray((view.byte_length,), np.dtype(np.uint8)))
