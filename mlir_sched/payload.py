@@ -13,8 +13,14 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
-ELEMENT_BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "i1": 1, "index": 8}
-"""Size of a scalar in memory, by MLIR type."""
+ELEMENT_BITS = {
+    "f64": 64, "f32": 32, "f16": 16, "bf16": 16, "f8E4M3FN": 8, "f8E5M2": 8, "f8E4M3FNUZ": 8, "f8E5M2FNUZ": 8,
+    "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i4": 4, "i2": 2, "i1": 8,
+    "ui64": 64, "ui32": 32, "ui16": 16, "ui8": 8, "index": 64, "complex<f32>": 64,
+}  # fmt: skip
+"""Bits that an element of a tensor takes in memory, by MLIR type. IREE packs types narrower than a byte, but ``i1``."""
+ELEMENT_BYTES = {name: -(-bits // 8) for name, bits in ELEMENT_BITS.items()}
+"""Bytes of a scalar of its own in memory, by MLIR type."""
 
 PAD = "tensor.pad"
 """Name of the op that pads a tensor."""
@@ -52,12 +58,12 @@ class TensorSpec:
 
     @property
     def bytes(self) -> int:
-        """Size in bytes."""
-        return self.elements * self.element_bytes
+        """Size in bytes; the elements of types narrower than a byte are packed."""
+        return -(-self.elements * ELEMENT_BITS[self.element_type] // 8)
 
     @cached_property
     def element_bytes(self) -> int:
-        """Size of an element in bytes."""
+        """Size of an element in bytes, at least 1."""
         return ELEMENT_BYTES[self.element_type]
 
 

@@ -16,23 +16,20 @@ Function: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]
 
 
 class View:
-    """A buffer view.
+    """A buffer view, whose memory holds single elements where IREE's is packed.
 
     Attributes:
         memory: Its elements.
         behind: One element behind the end of them, in the same memory.
+        byte_length: Size in bytes of IREE's memory.
     """
 
-    def __init__(self, memory: Array) -> None:
+    def __init__(self, memory: Array, spec: TensorSpec) -> None:
         whole = np.zeros(memory.size + 1, memory.dtype)
         self.memory = whole[:-1].reshape(memory.shape)
         self.memory[...] = memory
         self.behind = whole[-1:]
-
-    @property
-    def byte_length(self) -> int:
-        """Size in bytes."""
-        return self.memory.nbytes
+        self.byte_length = spec.bytes
 
 
 class LoadedFunction:
@@ -59,7 +56,7 @@ class ArrayDevice:
 
     def buffer(self, array: Any, spec: TensorSpec) -> View:
         """Return a new buffer that holds an array."""
-        return View(np.array(array).view(dtype_of(spec)).reshape(spec.shape))
+        return View(np.array(array).view(dtype_of(spec)).reshape(spec.shape), spec)
 
     def read(self, view: View, spec: TensorSpec, *, keep: bool = False) -> Array:
         """Return the memory of a buffer, or a copy to keep."""
@@ -96,4 +93,4 @@ class ArrayDevice:
             if view.memory.shape == spec.shape and view.memory.dtype == dtype:
                 self._returned = [other for other in self._returned if other is not view]
                 return view
-        return View(np.zeros(spec.shape, dtype))
+        return View(np.zeros(spec.shape, dtype), spec)

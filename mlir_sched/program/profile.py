@@ -106,7 +106,8 @@ def profile_program(program: Program, check: Check, *, driver: str, threads: int
         module, record = folder / "program.vmfb", folder / "profile.ireeprof"
         module.write_bytes(program.vmfb)
         arrays = make_inputs(program.inputs, check)
-        files = tuple(write_elements(folder / f"argument{i}.bin", array) for i, array in enumerate(arrays))
+        pairs = enumerate(zip(arrays, program.inputs, strict=True))
+        files = tuple(write_elements(folder / f"argument{i}.bin", array, spec) for i, (array, spec) in pairs)
         _run(
             benchmark, *_device_flags(driver, threads), *ProgramFiles(module, program, files).flags(),
             f"--benchmark_min_time={calls}x", f"--device_profiling_output={record}",

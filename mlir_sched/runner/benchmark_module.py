@@ -9,8 +9,12 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.element_types import Array, dtype_of
+from mlir_sched.runner.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.runtime_tools import runtime_tool
+
+_COMPLEX_NAMES = {"complex<f32>": "cf64"}
+"""Element types that IREE's tools name in another way than MLIR does: by the bits of both parts together."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,9 @@ def arguments_of(program: Program) -> tuple[TensorSpec, ...]:
     return (*program.inputs, *(program.outputs if program.writes_into_arguments else ()))
 
 
-def write_elements(path: Path, array: Array) -> Path:
-    """Write the elements of an array as they lie in memory, and return the path."""
-    path.write_bytes(np.ascontiguousarray(array).tobytes())
+def write_elements(path: Path, array: Array, spec: TensorSpec) -> Path:
+    """Write the elements of a tensor as they lie in memory, and return the path."""
+    path.write_bytes(to_words(np.ascontiguousarray(array), spec).tobytes())
     return path
 
 
@@ -59,4 +63,5 @@ def _argument(spec: TensorSpec, path: Path) -> str:
     """Return an argument as IREE's tools take it: shape, type and file of a tensor, or a number."""
     if spec.by_value:
         return str(np.fromfile(path, dtype_of(spec))[0])
-    return f"{'x'.join((*map(str, spec.shape), spec.element_type))}=@{path}"
+    name = _COMPLEX_NAMES.get(spec.element_type, spec.element_type)
+    return f"{'x'.join((*map(str, spec.shape), name))}=@{path}"

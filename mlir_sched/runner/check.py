@@ -10,11 +10,25 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.blocks import blocks
-from mlir_sched.runner.element_types import Array
+from mlir_sched.runner.element_types import Array, holds_integers, real_numbers
 from mlir_sched.values import FunctionValues
 
 IntegerRange: TypeAlias = tuple[int, int]
 """Lowest and highest value of an integer input, both included."""
+
+WIDE = 1000
+"""Magnitude of integers wider than a byte: of more than one byte, and far from overflow."""
+
+
+class Integers(StrEnum):
+    """The values of integer inputs that have no range of their own."""
+
+    WHOLE = "whole"
+    """All values of types of a byte or less, and up to ``wide`` in magnitude in wider types."""
+    SMALL = "small"
+    """Magnitudes 1 to ``bound``."""
+    INDICES = "indices"
+    """0 to ``bound``."""
 
 
 class InputKind(StrEnum):
@@ -33,7 +47,8 @@ class Tolerance:
 
     Attributes:
         relative: Allowed difference of an element relative to the larger of the element and the root mean square of
-            the reference; 0 asks for equal values.
+            the reference; 0 asks for equal values. Of integers, the difference of the values that are rounded to them
+            (``ties.py``).
         exact_below: Magnitude up to which no order of additions rounds, 0 where it is not known. A reference of whole
             numbers that are all smaller asks for equal values, regardless of ``relative``.
     """
@@ -42,9 +57,9 @@ class Tolerance:
     exact_below: float = 0.0
 
     def for_reference(self, reference: Array) -> float:
-        """Return the relative difference that is allowed for a reference of any shape; integers must be equal."""
-        if self.relative == 0.0 or reference.dtype.kind in "iub":
-            return 0.0
+        """Return the relative difference that is allowed for a reference of any shape."""
+        if self.relative == 0.0 or holds_integers(reference):
+            return self.relative
         return 0.0 if self.exact_below and _is_whole(reference, self.exact_below) else self.relative
 
 
@@ -57,18 +72,18 @@ class Check:
             floats in [0.5, 1.5], for programs that take roots or logarithms; GIVEN is what the user gives in ``given``;
             CAPTURED is what a run of the whole program passes to the dispatch.
         seed: Seed of the inputs.
-        bound: Largest magnitude of an EXACT value and of every integer input without a range, >= 1.
-        signed_integers: Whether integer inputs without a range may be negative; False where they may be indices.
-        integer_ranges: Range of the values of each integer input, by position of the input; None at a position is the
-            useful range of the element type (``inputs.py``). Ranges of i1 and of floats are ignored. None instead of
-            the tuple leaves all values to ``bound`` and ``signed_integers``.
+        bound: Largest magnitude of an EXACT value, and of integers as ``integers`` says, >= 1.
+        integers: The values of integer inputs without a range.
+        integer_ranges: Range of the values of each integer input, by position of the input; None at a position, or
+            instead of the tuple, leaves the values to ``integers``. Ranges of i1 and of floats are ignored.
+        wide: Largest magnitude of integers wider than a byte, see :class:`Integers`.
         parts: Number of parts that the elements of the ``sparse`` inputs are divided into at random, of which all but
             one are set to 0: sums of many products then have few terms. 1 leaves all elements as they are.
         part: Which part is not 0; checks of all parts together use every element.
         sparse: Shapes and types of the sparse inputs; where no input has any of them, all inputs of floats are sparse.
         gain: Factor on float inputs, relative to the scale at which products with them keep their magnitude; None
             leaves them unscaled.
-        factor: Further factor on RANDOM floats.
+        scale: Further factor on float inputs of both signs, integers in floats included.
         numbers: Values of the inputs passed by value, in their order; empty where these are filled as other inputs are.
         tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
             ``tolerances``.
@@ -81,13 +96,14 @@ class Check:
     kind: InputKind
     seed: int
     bound: int = 4
-    signed_integers: bool = True
+    integers: Integers = Integers.SMALL
     integer_ranges: tuple[IntegerRange | None, ...] | None = None
+    wide: int = WIDE
     parts: int = 1
     part: int = 0
     sparse: tuple[TensorSpec, ...] = ()
     gain: float | None = None
-    factor: float = 1.0
+    scale: float = 1.0
     numbers: tuple[int | float, ...] = ()
     tolerance: float = 0.0
     captured: str = ""
@@ -105,4 +121,5 @@ Checks: TypeAlias = tuple[Check, ...]
 
 
 def _is_whole(reference: Array, below: float) -> bool:
-    return all((np.abs(block) < below).all() and np.array_equal(block, np.rint(block)) for block in blocks(reference))
+    numbers = blocks(real_numbers(reference))
+    return all((np.abs(block) < below).all() and np.array_equal(block, np.rint(block)) for block in numbers)

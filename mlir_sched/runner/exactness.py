@@ -1,9 +1,13 @@
-"""Inputs of small integers on which a dispatch rounds nothing, in any order of its additions.
+"""Inputs of integers on which a dispatch rounds nothing, in any order of its additions.
 
 A sum of integers is exact while every partial sum fits the significand of the type that it is kept in. Signs are
 random, so partial sums grow with the square root of the number of terms. Where they still grow too large, as long sums
 in bf16 do, all but a part of the largest operand is set to 0. A conversion to a narrower type rounds, but it rounds
 equal numbers to equal numbers.
+
+Integer arithmetic is exact even where it overflows. Integers that nothing but integer arithmetic reads take all values
+of their type, however much of their sums a conversion to floating point rounds: saturation and sign extension show at
+the ends of a type only.
 """
 
 from __future__ import annotations
@@ -12,16 +16,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mlir_sched.payload import Dispatch, LinalgOp, Operand, OpKind, TensorSpec
+from mlir_sched.payload import ELEMENT_BITS, Dispatch, LinalgOp, Operand, OpKind, TensorSpec
+from mlir_sched.runner.check import WIDE
 
-SIGNIFICAND_BITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
-"""Integers up to 2 to this power are exact in the type (IEEE 754; bfloat16 has 8)."""
+SIGNIFICAND_BITS = {
+    "f64": 53, "f32": 24, "f16": 11, "bf16": 8, "complex<f32>": 24,
+    "f8E4M3FN": 4, "f8E4M3FNUZ": 4, "f8E5M2": 3, "f8E5M2FNUZ": 3,
+}  # fmt: skip
+"""Integers up to 2 to this power are exact in the type (IEEE 754; bfloat16 has 8, OCP's 8-bit types 4 and 3)."""
 
 BOUNDS = (8, 4, 3, 2, 1)
 """Magnitudes tried for exact integer inputs, largest first."""
-
-FULL_RANGE = 127
-"""Magnitude for integer arithmetic, which is exact even where it overflows: all of a byte, so that saturation shows."""
 
 MOST_PARTS = 1024
 """Most parts that sparse inputs are divided into."""
@@ -36,15 +41,17 @@ _EXACT = _LINEAR | {
     "maximumf", "minimumf", "maxnumf", "minnumf", "cmpf", "negf", "absf", "select", "uitofp", "fptosi", "fptoui",
     "constant", "index_cast", "index",
 }  # fmt: skip
-_MODULAR = frozenset({"extsi", "extui", "trunci", "muli", "addi", "subi"})
+_CONVERTS = frozenset({"sitofp", "uitofp"})
+_UNSIGNED = frozenset({"extui", "uitofp"})
 
 
 @dataclass(frozen=True)
 class ExactInputs:
-    """Inputs of small integers, and the ops that are exact on them.
+    """Inputs of integers, and the ops that are exact on them.
 
     Attributes:
-        bound: Largest magnitude.
+        bound: Largest magnitude of floats, and of integers unless these are whole.
+        whole: Whether integers take all values of their type (:data:`.check.WIDE` in types wider than a byte).
         parts: Number of parts of each sparse operand, of which only one is not 0; 1 leaves the operands as they are.
         sparse: The sparse operands.
         ops: Indices of the ops whose results are exact, or rounded once, on these inputs.
@@ -52,6 +59,7 @@ class ExactInputs:
     """
 
     bound: int
+    whole: bool = True
     parts: int = 1
     sparse: tuple[TensorSpec, ...] = ()
     ops: frozenset[int] = frozenset()
@@ -72,6 +80,8 @@ class _Trial:
 
     bound: int
     parts: int
+    whole: bool
+    unsigned: bool
     made: dict[int, _Values] = field(default_factory=dict)
 
     def fits(self, ops: Iterable[LinalgOp]) -> bool:
@@ -87,6 +97,9 @@ class _Trial:
     def _read(self, operand: Operand) -> _Values:
         if operand.producer is not None:
             return self.made[operand.producer]
+        if operand.tensor.element_type not in SIGNIFICAND_BITS and (self.whole or self.unsigned):
+            magnitude = _largest_integer(operand.tensor, self.unsigned)
+            return _Values(magnitude, _power(magnitude, 2))
         return _Values(self.bound, (self.bound + 1) * (2 * self.bound + 1) / 6)
 
     def _result(self, op: LinalgOp) -> _Values:
@@ -117,26 +130,43 @@ def exact_inputs(dispatch: Dispatch) -> ExactInputs:
 
     Only ops whose arithmetic keeps integers and that read nothing but inputs and results of such ops can be exact.
     """
-    if all(op.kind == OpKind.FILL or (op.body and _MODULAR.issuperset(map(short, op.body))) for op in dispatch.ops):
-        return ExactInputs(FULL_RANGE, ops=frozenset(op.index for op in dispatch.ops))
     ops = _keeping_integers(dispatch)
+    unsigned = any(short(name) in _UNSIGNED for op in dispatch.ops for name in op.body)
+    choices = _choices(always_whole=not any(map(_converts_inputs, dispatch.ops)))
     while ops:
-        for bound, parts in _choices():
-            if _Trial(bound, parts).fits(ops):
-                return _described(ops, bound, parts)
+        for bound, parts, whole in choices:
+            if _Trial(bound, parts, whole, unsigned).fits(ops):
+                return _described(ops, bound, parts, whole)
         ops.pop()
     return ExactInputs(1)
 
 
-def _choices() -> list[tuple[int, int]]:
-    return [(bound, 1) for bound in BOUNDS] + [(1, 2**i) for i in range(1, MOST_PARTS.bit_length())]
+def _choices(always_whole: bool) -> list[tuple[int, int, bool]]:
+    """Return the bounds, numbers of parts and whole integers to try, in order."""
+    dense = [(bound, 1, whole) for whole in ((True,) if always_whole else (True, False)) for bound in BOUNDS]
+    return dense + [(1, 2**i, always_whole) for i in range(1, MOST_PARTS.bit_length())]
 
 
-def _described(ops: list[LinalgOp], bound: int, parts: int) -> ExactInputs:
+def _converts_inputs(op: LinalgOp) -> bool:
+    """Say whether an op converts integers that it loads to floating point."""
+    loads = any(o.producer is None and o.tensor.element_type not in SIGNIFICAND_BITS for o in op.inputs)
+    return loads and any(short(name) in _CONVERTS for name in op.body)
+
+
+def _largest_integer(tensor: TensorSpec, unsigned: bool) -> float:
+    """Return the largest magnitude of whole integers; read unsigned, small negative numbers are large ones."""
+    if tensor.element_type == "i1":
+        return 1.0
+    bits = ELEMENT_BITS[tensor.element_type]
+    return 2.0**bits if unsigned else min(2.0 ** (bits - 1), WIDE)
+
+
+def _described(ops: list[LinalgOp], bound: int, parts: int, whole: bool) -> ExactInputs:
     operands = [largest for op in ops if op.reduction_dims and (largest := _largest_loaded(op))]
     computed = [bits for op in ops if (bits := computing_bits(op)) is not None and _rounds(op)]
     return ExactInputs(
         bound,
+        whole,
         parts,
         tuple(dict.fromkeys(operand.tensor for operand in operands)) if parts > 1 else (),
         frozenset(op.index for op in ops),

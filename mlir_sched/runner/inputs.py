@@ -12,14 +12,22 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.captured import read_values
-from mlir_sched.runner.check import Check, InputKind, IntegerRange
-from mlir_sched.runner.element_types import Array, dtype_of
+from mlir_sched.runner.check import Check, InputKind, IntegerRange, Integers
+from mlir_sched.runner.element_types import Array, dtype_of, integer_limits, is_integer
 
-BYTE_RANGE: IntegerRange = (-128, 127)
-"""All values of a byte, so that wrong sign extension and wrong saturation show."""
+EXTREME_RUN = 8
+"""Neighbouring elements that hold one extreme value: kernels add products of up to four neighbours before they widen
+the sum, and two of the largest products already exceed 16 bits."""
+EXTREME_SHARE = 1 / 16
+"""Share of such runs, so that runs of two operands meet in about one of 256 runs of a sum, and others stay random."""
 
-WIDE_RANGE: IntegerRange = (-1000, 1000)
-"""Values of an integer input wider than a byte: of both signs, of more than one byte, and far from overflow."""
+WIDE_STEPS = tuple(2**bits for bits in (14, 18, 22, 26))
+"""Magnitudes tried for integers wider than a byte, where results hardly depend on smaller ones: such inputs are sums of
+products of bytes, which a rescaling divides by up to their number times a byte. 32 sums of the largest magnitude fit
+32 bits."""
+SCALE_STEPS = tuple(2.0**-bits for bits in (4, 8, 12, 16, 20))
+"""Factors tried on floats, where results are saturated: floats that scale sums of products of bytes. Powers of 2 keep
+small integers exact."""
 
 RELU_GAIN = math.sqrt(2.0)
 """Gain that keeps the magnitude through layers that set half of their results to 0 (He et al., ICCV 2015)."""
@@ -67,16 +75,30 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     return tuple(arrays)
 
 
-def alternatives(check: Check) -> Iterator[Check]:
-    """Yield the check, and then the checks to try in its place while references are not finite, or are all 0.
+def alternatives(check: Check, specs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> Iterator[Check]:
+    """Yield the check, and then the checks to try in its place while references say little (``usable_share``).
 
     Random numbers come first as they are, then scaled down like weights by the fan of the input's shape, so that values
-    keep their magnitude through many layers, then positive, for roots and logarithms. Exact and given inputs stay.
+    keep their magnitude through many layers, then positive, for roots and logarithms. Given inputs stay, and so do
+    exact ones, but where all outputs are integers: these are also computed from larger integers and from smaller
+    floats, as the scale of a requantisation decides whether its results are all alike, or all saturated.
+
+    Args:
+        check: The check.
+        specs: The inputs.
+        outputs: The outputs.
     """
     yield check
-    if check.kind == InputKind.CAPTURED:
-        yield from alternatives(replace(check, kind=InputKind.RANDOM, captured=""))
+    if check.kind == InputKind.GIVEN:
         return
+    if check.kind == InputKind.CAPTURED:
+        yield from alternatives(replace(check, kind=InputKind.RANDOM, captured=""), specs, outputs)
+        return
+    if all(is_integer(spec) for spec in outputs):
+        if any(is_integer(spec) and dtype_of(spec).itemsize > 1 for spec in specs):
+            yield from (replace(check, wide=wide) for wide in WIDE_STEPS)
+        if not all(is_integer(spec) for spec in specs):
+            yield from (replace(check, scale=scale) for scale in SCALE_STEPS)
     if check.kind == InputKind.RANDOM:
         yield replace(check, gain=1.0)
         yield replace(check, gain=RELU_GAIN)
@@ -94,7 +116,7 @@ def other_draws(check: Check) -> Iterator[Check]:
     """
     if check.kind == InputKind.RANDOM:
         for factor in LARGER:
-            yield replace(check, seed=check.seed + _OTHER_SEED, factor=factor)
+            yield replace(check, seed=check.seed + _OTHER_SEED, scale=factor)
 
 
 def moved_by_rounding(array: Array, number: int) -> Array:
@@ -137,29 +159,49 @@ def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng
     dtype = dtype_of(spec)
     if dtype.kind == "b":
         values: Any = rng.integers(0, 2, spec.shape, dtype=np.int8)
-    elif dtype.kind == "i":
+    elif is_integer(spec):
         values = _integers(spec, check, limits, rng)
     elif check.kind == InputKind.EXACT:
-        values = _nonzero(spec, check.bound, rng)
+        values = _nonzero(spec, check.bound, rng) * check.scale
     elif check.kind == InputKind.POSITIVE:
         values = rng.uniform(0.5, 1.5, spec.shape) * (1.0 if check.gain is None else check.gain / fan(spec.shape))
     else:
         values = rng.standard_normal(spec.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
         gain = 1.0 if check.gain is None else check.gain / math.sqrt(fan(spec.shape))
-        values = values if gain * check.factor == 1.0 else values * (gain * check.factor)
+        values = values if gain * check.scale == 1.0 else values * (gain * check.scale)
     return np.ascontiguousarray(values, dtype=dtype).reshape(spec.shape)
 
 
 def _integers(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Any:
-    dtype = dtype_of(spec)
-    if check.integer_ranges is not None:
-        low, high = limits or (BYTE_RANGE if dtype.itemsize == 1 else WIDE_RANGE)
-        return rng.integers(low, high, spec.shape, dtype=dtype, endpoint=True)
-    if not check.signed_integers:
-        return rng.integers(0, check.bound, spec.shape, dtype=np.int8, endpoint=True)
-    if dtype.itemsize == 1 and check.bound == BYTE_RANGE[1]:
-        return rng.integers(*BYTE_RANGE, spec.shape, dtype=np.int8, endpoint=True)
-    return _nonzero(spec, check.bound, rng)
+    lowest, highest = integer_limits(spec)
+    if limits is not None:
+        if limits[0] < lowest or limits[1] > highest:
+            raise ValueError(f"a range of integers, {limits}, is out of bounds for {spec.element_type}")
+        return rng.integers(*limits, spec.shape, dtype=_drawn_as(spec), endpoint=True)
+    if check.integers == Integers.SMALL:
+        return _nonzero(spec, min(check.bound, highest), rng)
+    if check.integers == Integers.INDICES:
+        return rng.integers(0, min(check.bound, highest), spec.shape, dtype=np.int8, endpoint=True)
+    if dtype_of(spec).itemsize > 1:
+        return rng.integers(
+            max(-check.wide, lowest), min(check.wide, highest), spec.shape, dtype=_drawn_as(spec), endpoint=True
+        )
+    return _with_extremes(rng.integers(lowest, highest, spec.shape, dtype=_drawn_as(spec), endpoint=True), spec, rng)
+
+
+def _drawn_as(spec: TensorSpec) -> Any:
+    """Return the numpy type that integers of a type are drawn in."""
+    return dtype_of(spec) if dtype_of(spec).kind in "iu" else np.int8
+
+
+def _with_extremes(values: Array, spec: TensorSpec, rng: np.random.Generator) -> Array:
+    """Return values some runs of which hold the lowest or highest value of their type, 0 or -1 (all bits set)."""
+    lowest, highest = integer_limits(spec)
+    extremes = np.array([lowest, highest, 0, highest if lowest == 0 else -1], values.dtype)
+    runs = values.reshape(-1)[: values.size // EXTREME_RUN * EXTREME_RUN].reshape(-1, EXTREME_RUN)
+    chosen = np.flatnonzero(rng.random(len(runs)) < EXTREME_SHARE)
+    runs[chosen] = rng.choice(extremes, (len(chosen), 1))
+    return values
 
 
 def _nonzero(spec: TensorSpec, bound: int, rng: np.random.Generator) -> Any:
@@ -171,5 +213,5 @@ def _sparse_inputs(specs: Sequence[TensorSpec], check: Check) -> list[int]:
     """Return the positions of the inputs of which only one part is not 0: those the check names, or all floats."""
     if check.parts == 1:
         return []
-    floats = [position for position, spec in enumerate(specs) if dtype_of(spec).kind not in "iub"]
+    floats = [position for position, spec in enumerate(specs) if not is_integer(spec)]
     return [position for position in floats if specs[position] in check.sparse] or floats

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mlir_sched.payload import Dispatch, TensorSpec
-from mlir_sched.runner.check import Check, Checks, InputKind, IntegerRange, Tolerance
+from mlir_sched.runner.check import Check, Checks, InputKind, IntegerRange, Integers, Tolerance
 from mlir_sched.runner.exactness import ExactInputs, checks_to_cover, exact_inputs, short
 from mlir_sched.runner.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
 from mlir_sched.tasks.task import Task
@@ -23,19 +23,27 @@ _PARTIAL = frozenset(
 )
 
 
-def checks_for_dispatch(dispatch: Dispatch, numbers: Sequence[tuple[int | float, ...]] = ()) -> Checks:
+def checks_for_dispatch(
+    dispatch: Dispatch,
+    numbers: Sequence[tuple[int | float, ...]] = (),
+    integer_ranges: Sequence[IntegerRange | None] = (),
+) -> Checks:
     """Return the checks for one dispatch: on integers, on random floats and, for roots and the like, on positive ones.
 
     Args:
         dispatch: The dispatch.
         numbers: The combinations of values that the program passes for its inputs by value (``Task.numbers``). All
             checks have the first; each of the others has a check on random floats of its own.
+        integer_ranges: Range of each input's integers, by position, as of :class:`.task.Task`; empty where unknown.
 
     On integers results must be equal where all ops are exact, else as near as the rounding of the other ops allows. The
-    check is repeated with other parts of a sparse operand where one part leaves out some terms of the sums.
+    check is repeated with other parts of a sparse operand where one part leaves out some terms of the sums. Integer
+    inputs take all values of their type in some check.
     """
     exact = exact_inputs(dispatch)
-    signed = not _reads_indirectly(dispatch)
+    whole = Integers.WHOLE if integer_ranges or not _reads_indirectly(dispatch) else Integers.INDICES
+    small = Integers.SMALL if whole == Integers.WHOLE and not exact.whole else whole
+    ranges = tuple(integer_ranges) or None
     rounding = dispatch_tolerances(dispatch)
     on_integers = _on_integers(dispatch, exact, rounding)
     checks = [
@@ -43,7 +51,8 @@ def checks_for_dispatch(dispatch: Dispatch, numbers: Sequence[tuple[int | float,
             InputKind.EXACT,
             1 + 2 * part,
             bound=exact.bound,
-            signed_integers=signed,
+            integers=small,
+            integer_ranges=ranges,
             parts=exact.parts,
             part=part,
             sparse=exact.sparse,
@@ -54,7 +63,7 @@ def checks_for_dispatch(dispatch: Dispatch, numbers: Sequence[tuple[int | float,
     tolerances = tuple((kind, Tolerance(relative)) for kind, relative in rounding.items())
     kinds = (InputKind.RANDOM, InputKind.POSITIVE) if _is_partial(dispatch) else (InputKind.RANDOM,)
     checks += [
-        Check(kind, 2 + 2 * index, bound=exact.bound, signed_integers=signed, tolerances=tolerances)
+        Check(kind, 2 + 2 * index, bound=exact.bound, integers=whole, integer_ranges=ranges, tolerances=tolerances)
         for index, kind in enumerate(kinds)
     ]
     first, *others = numbers or ((),)
@@ -70,7 +79,7 @@ def checks_for_task(task: Task) -> Checks:
     """
     if task.dispatch is None:
         raise ValueError(f"{task.name} cannot be tuned: {task.not_tunable}")
-    checks = checks_for_dispatch(task.dispatch, task.numbers)
+    checks = checks_for_dispatch(task.dispatch, task.numbers, task.integer_ranges)
     if not task.captured:
         return checks
     drawn = next(check for check in checks if check.kind == InputKind.RANDOM)
@@ -102,6 +111,7 @@ def checks_for_model(
     exact = _exact_model(known)
     kinds = sorted({spec.element_type for spec in outputs})
     rounding = {kind: model_tolerance(kind, known) for kind in kinds}
+    integers = Integers.INDICES if integer_ranges is None else Integers.WHOLE
     equal = {kind: exact.below if machine_epsilon(kind) > machine_epsilon("f32") else 0.0 for kind in kinds}
     on_integers = tuple((kind, Tolerance(rounding[kind], equal[kind])) for kind in kinds)
     on_floats = tuple((kind, Tolerance(rounding[kind])) for kind in kinds)
@@ -110,7 +120,7 @@ def checks_for_model(
             InputKind.EXACT,
             1,
             bound=1,
-            signed_integers=False,
+            integers=integers,
             integer_ranges=integer_ranges,
             parts=exact.parts,
             sparse=exact.sparse,
@@ -120,7 +130,7 @@ def checks_for_model(
             InputKind.RANDOM,
             2,
             bound=1,
-            signed_integers=False,
+            integers=integers,
             integer_ranges=integer_ranges,
             tolerances=on_floats,
         ),
@@ -150,12 +160,14 @@ def _exact_model(dispatches: Sequence[Dispatch]) -> ExactInputs:
     too: with several dispatches, results must be well below the magnitude that is exact for each dispatch alone.
     """
     found = [exact_inputs(dispatch) for dispatch in dispatches]
-    all_exact = all(len(exact.ops) == len(dispatch.ops) for exact, dispatch in zip(found, dispatches, strict=True))
+    all_exact = all(
+        exact.whole and len(exact.ops) == len(dispatch.ops) for exact, dispatch in zip(found, dispatches, strict=True)
+    )
     below = min((exact.below for exact in found), default=0.0)
     return ExactInputs(
         1,
-        max((exact.parts for exact in found), default=1),
-        tuple(dict.fromkeys(spec for exact in found for spec in exact.sparse)),
+        parts=max((exact.parts for exact in found), default=1),
+        sparse=tuple(dict.fromkeys(spec for exact in found for spec in exact.sparse)),
         below=(below if len(found) == 1 else below / 4) if all_exact else 0.0,
     )
 

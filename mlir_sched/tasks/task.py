@@ -32,6 +32,8 @@ class Task:
             the constants of the whole model stay in the cache of a core.
         reuse_bytes: Bytes of constants that the model reads between two calls with the same constants
             (``tasks/worker/constants.py``); 0 without ``constants``.
+        integer_ranges: Smallest and largest integer that each input may hold, by position; None for an input that may
+            hold any integer or holds none. Indices have to stay inside the tables that they read.
         may_not_run: Whether a run of the model may not call the dispatch at all, as all of its calls depend on values
             that are computed at run time.
         numbers: The combinations of values that the model passes for the numbers among the inputs, in their order;
@@ -52,6 +54,7 @@ class Task:
     constants: tuple[int, ...] = ()
     reuse_bytes: int = 0
     may_not_run: bool = False
+    integer_ranges: tuple[tuple[int, int] | None, ...] = ()
     numbers: tuple[tuple[Number, ...], ...] = ()
     captured: str = field(default="", compare=False)
 

@@ -219,8 +219,9 @@ def write_and_read(element_type: str, driver: str) -> None:
 
 def on_vulkan(folder: Path, program: Program) -> tuple[DispatchClock, ProgramFiles]:
     (folder / "module").write_bytes(program.vmfb)
-    arrays = make_inputs(arguments_of(program), Check(InputKind.RANDOM, 1))
-    files = tuple(write_elements(folder / f"argument{i}", array) for i, array in enumerate(arrays))
+    specs = arguments_of(program)
+    pairs = enumerate(zip(make_inputs(specs, Check(InputKind.RANDOM, 1)), specs, strict=True))
+    files = tuple(write_elements(folder / f"argument{i}", array, spec) for i, (array, spec) in pairs)
     clock = DispatchClock(DeviceSetup("vulkan", *find_tools()), folder / "record")
     return clock, ProgramFiles(folder / "module", program, files)
 

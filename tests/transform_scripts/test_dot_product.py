@@ -13,7 +13,7 @@ from payload_text import Payload
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import TunedSequence, build_library
-from mlir_sched.runner.exactness import FULL_RANGE
+from mlir_sched.runner.check import Integers
 from mlir_sched.runner.numeric_checks import checks_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
@@ -137,4 +137,4 @@ def test_products_of_bytes_are_checked_over_their_full_range(task_for: TaskFor, 
     dispatch = task_for(dot_products("i8")[name]).dispatch
     assert dispatch is not None
     first, *_ = checks_for_dispatch(dispatch)
-    assert (first.bound, first.tolerance) == (FULL_RANGE, 0)
+    assert (first.integers, first.tolerance) == (Integers.WHOLE, 0)

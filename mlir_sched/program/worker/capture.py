@@ -72,7 +72,7 @@ class _Listener:
 def _call(device: LocalDevice, program: Program, vmfb: bytes, check: Check, listener: _Listener) -> None:
     """Call a function once on the inputs of a check, or on the first alternatives whose results are usable."""
     loaded = device.load(program.with_code(vmfb))
-    for each in alternatives(check):
+    for each in alternatives(check, program.inputs, program.outputs):
         listener.begin()
         arrays = make_inputs(program.inputs, each)
         views = loaded.call([device.buffer(a, s) for a, s in zip(arrays, program.inputs, strict=True)], [])

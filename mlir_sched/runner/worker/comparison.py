@@ -8,21 +8,35 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.blocks import blocks, parts
-from mlir_sched.runner.element_types import Array, dtype_of
+from mlir_sched.runner.element_types import DTYPES, Array, dtype_of, holds_integers, is_integer, real_numbers
+from mlir_sched.runner.ties import most_differing
 
 _POISON = {
     "f64": 0x7FFDA5A57FFDA5A5,
     "f32": 0x7FE5A5A5,
     "f16": 0x7E5A,
     "bf16": 0x7FDA,
+    "f8E4M3FN": 0x7F,
+    "f8E5M2": 0x7D,
+    "f8E4M3FNUZ": 0x80,
+    "f8E5M2FNUZ": 0x80,
+    "complex<f32>": 0x7FE5A5A57FE5A5A5,
     "i64": 0xA5A5A5A5A5A5A5A5,
     "i32": 0xA5A5A5A5,
     "i16": 0xA5A5,
     "i8": 0xA5,
+    "i4": 0x5,
+    "i2": 0x2,
     "i1": 0xA5,
+    "ui64": 0xA5A5A5A5A5A5A5A5,
+    "ui32": 0xA5A5A5A5,
+    "ui16": 0xA5A5,
+    "ui8": 0xA5,
 }
-"""Bits an output holds before a call: quiet NaNs with a payload, which arithmetic hands on, and rare integers. Those of
-8 bytes repeat 4 bytes, with which devices fill buffers."""
+"""Bits an output holds before a call: NaNs with a payload where the type has them, which arithmetic hands on, and rare
+integers. Those of 8 bytes repeat 4 bytes, with which devices fill buffers."""
+_ONE_NAN = frozenset({"f8E4M3FN", "f8E4M3FNUZ", "f8E5M2FNUZ"})
+"""Types of floats whose poison arithmetic makes, too, as they have one NaN (but for its sign)."""
 
 
 def poison_bits(spec: TensorSpec) -> Array:
@@ -36,12 +50,14 @@ def poisoned(spec: TensorSpec) -> Array:
 
 
 def holds_poison(array: Array, spec: TensorSpec) -> bool:
-    """Say whether a float result still holds poison; False for integers, which may have these bits by right."""
-    return array.dtype.kind not in "iub" and bool((_bits(array) == poison_bits(spec)).any())
+    """Say whether a float result still holds poison; False for types whose results may have these bits by right."""
+    telling = not is_integer(spec) and spec.element_type not in _ONE_NAN
+    return telling and bool((_bits(array) == poison_bits(spec)).any())
 
 
 def _bits(array: Array) -> Array:
-    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    bits: Array = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    return np.where(bits == 0xFF, 0x7F, bits) if array.dtype == DTYPES["f8E4M3FN"] else bits  # the sign of its NaN
 
 
 def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float) -> str | None:
@@ -64,9 +80,11 @@ def compare(reference: Array, actual: Array, spec: TensorSpec, tolerance: float)
     if any(((found == poison) & (expected != poison)).any() for found, expected in different):
         left = (_bits(actual) == poison) & (_bits(reference) != poison)
         return _describe("elements never written or computed from unwritten memory", left, reference, actual)
-    if tolerance == 0.0 or actual.dtype.kind in "iub":
+    if tolerance == 0.0:
         return _compare_equal(reference, actual)
-    return _compare_near(reference, actual, tolerance)
+    if is_integer(spec):
+        return _compare_rounded(reference, actual, spec, tolerance)
+    return _compare_near(real_numbers(reference), real_numbers(actual), tolerance)
 
 
 def deviations(reference: Array, actual: Array) -> Array:
@@ -75,6 +93,7 @@ def deviations(reference: Array, actual: Array) -> Array:
     It is infinite where one of two elements is NaN or infinite, and where they differ and nothing is allowed, as in a
     reference of zeros.
     """
+    reference, actual = real_numbers(reference), real_numbers(actual)
     scale = _rms_of_finite(reference)
     found = [_relative(*pair, scale) for pair in zip(blocks(reference), blocks(actual), strict=True)]
     return np.concatenate(found) if found else np.zeros(0)
@@ -90,9 +109,20 @@ def _relative(expected: Array, found: Array, scale: float) -> Array:
 
 def _compare_equal(reference: Array, actual: Array) -> str | None:
     wrong = reference != actual
-    if actual.dtype.kind not in "iub":
+    if not holds_integers(actual):
         wrong &= ~(np.isnan(reference) & np.isnan(actual))
     return _describe("elements differ where equality is due", wrong, reference, actual) if wrong.any() else None
+
+
+def _compare_rounded(reference: Array, actual: Array, spec: TensorSpec, tolerance: float) -> str | None:
+    """Compare integers that were rounded from floating point (``ties.py``)."""
+    expected, found = reference.astype(np.float64), actual.astype(np.float64)
+    if (far := np.abs(expected - found) > 1).any():
+        return _describe("integers differ by more than one", far, reference, actual)
+    differing, most = expected != found, most_differing(reference, spec, tolerance)
+    if int(differing.sum()) <= most:
+        return None
+    return _describe("integers differ by one", differing, reference, actual) + f"; rounding explains {most} of them"
 
 
 def _compare_near(reference: Array, actual: Array, tolerance: float) -> str | None:

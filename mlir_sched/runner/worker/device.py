@@ -14,6 +14,7 @@ import numpy as np
 from mlir_sched.compiler.chain import ENTRY
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.element_types import Array, dtype_of
+from mlir_sched.runner.packing import from_words, to_words, word_of, words_shape
 from mlir_sched.runner.program import Program, StateFunction
 from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
@@ -23,13 +24,23 @@ _ELEMENT_TYPES = {
     "f32": rt.HalElementType.FLOAT_32,
     "f16": rt.HalElementType.FLOAT_16,
     "bf16": rt.HalElementType.BFLOAT_16,
+    "f8E4M3FN": rt.HalElementType.FLOAT_8_E4M3_FN,
+    "f8E5M2": rt.HalElementType.FLOAT_8_E5M2,
+    "f8E4M3FNUZ": rt.HalElementType.FLOAT_8_E4M3_FNUZ,
+    "f8E5M2FNUZ": rt.HalElementType.FLOAT_8_E5M2_FNUZ,
+    "complex<f32>": rt.HalElementType.COMPLEX_64,
     "i64": rt.HalElementType.SINT_64,
     "i32": rt.HalElementType.SINT_32,
     "i16": rt.HalElementType.SINT_16,
     "i8": rt.HalElementType.SINT_8,
+    "i4": rt.HalElementType.INT_4,
+    "i2": int(rt.HalElementType.INT_4) - 2,  # the lowest byte is the number of bits
     "i1": rt.HalElementType.BOOL_8,
+    "ui64": rt.HalElementType.UINT_64,
+    "ui32": rt.HalElementType.UINT_32,
+    "ui16": rt.HalElementType.UINT_16,
+    "ui8": rt.HalElementType.UINT_8,
 }
-
 
 _WRITTEN = int(rt.MemoryType.HOST_LOCAL) | int(rt.MemoryType.DEVICE_VISIBLE)
 """Memory that the host writes."""
@@ -70,7 +81,7 @@ class Device(ABC):
         """
         size_bytes = spec.bytes + GUARD_BYTES
         buffer = self._device.allocator.allocate_buffer(rt.MemoryType.DEVICE_LOCAL, self._usage, size_bytes)
-        view = rt.HalBufferView(buffer, spec.shape, _ELEMENT_TYPES[spec.element_type])
+        view = rt.HalBufferView(buffer, list(spec.shape), int(_ELEMENT_TYPES[spec.element_type]))
         self.write(view, spec, array)
         self._write_guard(view, spec, _guard(spec))
         return view
@@ -99,12 +110,12 @@ class Device(ABC):
             spec: Its shape and element type.
             keep: Whether the elements are kept: otherwise they may be gone at the next call of this device or program.
         """
-        elements = self._words(view, spec).view(dtype_of(spec))
+        elements = from_words(self._words(view, spec), spec)
         return elements.copy() if keep else elements
 
     @abstractmethod
     def _words(self, view: Any, spec: TensorSpec) -> Array:
-        """Return the elements of a buffer view as unsigned integers, in memory that a later call may change."""
+        """Return the words of a buffer view's memory (``packing.py``), which a later call may change."""
 
     @abstractmethod
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
@@ -159,10 +170,10 @@ class LocalDevice(Device):
 
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
         """Write into the memory of a buffer view."""
-        self._words(view, spec)[...] = array.view(_word(spec))
+        self._words(view, spec)[...] = to_words(array, spec)
 
     def _words(self, view: Any, spec: TensorSpec) -> Array:
-        return np.asarray(view.map().asarray(spec.shape, _word(spec)))
+        return np.asarray(view.map().asarray(words_shape(spec), word_of(spec)))
 
     def _read_guard(self, view: Any, spec: TensorSpec) -> Array:
         whole = view.get_buffer().map().asarray((spec.bytes + GUARD_BYTES,), np.dtype(np.uint8))
@@ -188,8 +199,8 @@ class _Staging:
     bytes: int
 
     def words(self, spec: TensorSpec) -> Array:
-        """Return the first elements as unsigned integers, in the shape of ``spec``."""
-        return np.asarray(self.mapped.asarray(spec.shape, _word(spec)))
+        """Return the first elements of a tensor as they lie in memory."""
+        return np.asarray(self.mapped.asarray(words_shape(spec), word_of(spec)))
 
 
 class RemoteDevice(Device):
@@ -211,7 +222,7 @@ class RemoteDevice(Device):
 
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:
         """Fill a buffer view: with a scalar on the device, with other arrays through a staging buffer."""
-        words = array.view(_word(spec))
+        words = to_words(array, spec)
         if words.ndim == 0 and (pattern := _pattern(words)) is not None:
             self._fill(view.get_buffer(), pattern, spec.bytes)
             return
@@ -355,7 +366,7 @@ _GUARD = TensorSpec((GUARD_BYTES,), "i8")
 
 def _guard(spec: TensorSpec) -> Array:
     """Return the bytes behind elements: poison, so that what is computed from them shows, too."""
-    poison = poison_bits(spec)
+    poison = to_words(poison_bits(spec), spec)
     return np.full(GUARD_BYTES // poison.itemsize, poison).view(np.uint8)
 
 
@@ -365,7 +376,3 @@ def _pattern(word: Array) -> Array | None:
         return word
     parts = word.reshape(1).view(f"u{_LONGEST_PATTERN}")
     return parts[:1] if (parts == parts[0]).all() else None
-
-
-def _word(spec: TensorSpec) -> np.dtype[Any]:
-    return np.dtype(f"u{dtype_of(spec).itemsize}")

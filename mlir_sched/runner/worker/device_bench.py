@@ -85,9 +85,10 @@ class DeviceBench(Bench):
 
     def _write_arguments(self, program: Program) -> tuple[Path, ...]:
         inputs = self._ready().timed_inputs()
-        destinations = [poisoned(spec) for spec in arguments_of(program)[len(inputs) :]]
-        arrays = (*inputs, *destinations)
-        return tuple(write_elements(self._folder / f"argument{i}.bin", array) for i, array in enumerate(arrays))
+        specs = arguments_of(program)
+        arrays = (*inputs, *(poisoned(spec) for spec in specs[len(inputs) :]))
+        pairs = enumerate(zip(arrays, specs, strict=True))
+        return tuple(write_elements(self._folder / f"argument{i}.bin", array, spec) for i, (array, spec) in pairs)
 
     def _module_of(self, handle: int) -> Path:
         return self._folder / f"program{handle}.vmfb"

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check
-from mlir_sched.runner.element_types import Array
+from mlir_sched.runner.element_types import Array, holds_integers
 from mlir_sched.runner.worker.comparison import compare
 
 Reference = tuple[Check, Array]
@@ -20,16 +20,35 @@ Reference = tuple[Check, Array]
 def _finite_share(references: Sequence[Array]) -> float:
     """Return the share of finite elements among all outputs, 0 to 1; integers count as finite; 1 without elements."""
     elements = sum(array.size for array in references)
-    finite = sum(int(np.isfinite(array).sum()) if _is_float(array) else array.size for array in references)
+    finite = sum(array.size if holds_integers(array) else int(np.isfinite(array).sum()) for array in references)
     return finite / elements if elements else 1.0
 
 
 def usable_share(references: Sequence[Array]) -> float:
-    """Return the share of finite elements, or 0 where all elements of all outputs are 0 or subnormal.
+    """Return the share of elements that say something, 0 to 1; 0 where all of all outputs are 0 or subnormal.
 
+    These are the finite elements. Where all outputs are integers, as those of a requantisation are, half of the
+    elements have to lie between the smallest and the largest: other results are saturated, or the same for all inputs.
     Below the smallest normal number, roundings are no longer relative to what is rounded: tolerances do not hold.
     """
-    return _finite_share(references) if any(map(_says_something, references)) else 0.0
+    if not any(map(_says_something, references)):
+        return 0.0
+    if all(map(holds_integers, references)):
+        return min(1.0, 2 * min(_share_between(array) for array in references if array.size))
+    return _finite_share(references)
+
+
+def _share_between(array: Array) -> float:
+    """Return the share of elements that are neither the smallest nor the largest, of which one each counts as well.
+
+    Booleans have no others: they count where both occur.
+    """
+    numbers = array.astype(np.int64)
+    lowest, highest = numbers.min(), numbers.max()
+    if array.dtype == np.bool_:
+        return float(lowest != highest)
+    at_ends = int(((numbers == lowest) | (numbers == highest)).sum())
+    return 1.0 - (at_ends - (1 if lowest == highest else 2)) / array.size
 
 
 @dataclass(frozen=True)
@@ -119,12 +138,8 @@ def _differ(reference: Reference, wrong: Array, spec: TensorSpec) -> bool:
 
 def _says_something(array: Array) -> bool:
     """Say whether an array has an element that is neither 0 nor, as a float, subnormal."""
-    if not _is_float(array):
+    if holds_integers(array):
         return bool(array.any())
     smallest = ml_dtypes.finfo(array.dtype).smallest_normal  # type: ignore[no-untyped-call]
     with np.errstate(invalid="ignore"):
         return bool((np.abs(array) >= smallest).any())  # not for NaN
-
-
-def _is_float(array: Array) -> bool:
-    return array.dtype.kind not in "iub"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, InputKind
+from mlir_sched.runner.check import Check, InputKind, Integers
 from mlir_sched.runner.element_types import Array
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.program import ProgramState, StateFunction
@@ -57,7 +57,8 @@ class Sequences:
         if (function.name, turn) not in self._inputs:
             seed = _SEED + 2 * self.state.functions.index(function) + turn
             ranges = function.integer_ranges or None
-            check = Check(InputKind.RANDOM, seed, bound=1, signed_integers=False, integer_ranges=ranges, gain=1.0)
+            integers = Integers.WHOLE if ranges else Integers.INDICES
+            check = Check(InputKind.RANDOM, seed, bound=1, integers=integers, integer_ranges=ranges, gain=1.0)
             self._inputs[function.name, turn] = make_inputs(function.inputs, check)
         return self._inputs[function.name, turn]
 

@@ -14,8 +14,9 @@ import numpy as np
 from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind
-from mlir_sched.runner.element_types import Array
+from mlir_sched.runner.element_types import Array, is_integer
 from mlir_sched.runner.inputs import alternatives, make_inputs, moved_by_rounding, other_draws
+from mlir_sched.runner.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned
@@ -210,7 +211,8 @@ class Workspace:
                 actual = device.read(view, spec)
                 tolerance = case.check.tolerance_for(spec, reference)
                 if error := compare(reference, actual, spec, tolerance):
-                    far.append(_Far(position, tolerance, deviations(reference, actual), error))
+                    equal_due = tolerance == 0.0 or is_integer(spec)
+                    far.append(_Far(position, 0.0 if equal_due else tolerance, deviations(reference, actual), error))
         # a returned buffer goes back to the pool, where a later call may find it
         self._poison((view, spec) for view, spec in results if view.byte_length == spec.bytes)
         for found in far:
@@ -277,7 +279,7 @@ class Workspace:
     def _repeated(self, length: int, array: Array, spec: TensorSpec) -> Any:
         """Return a new buffer with a copy of a constant for every dispatch of a chain."""
         rows = np.zeros((length, stride_bytes(spec.bytes)), np.uint8)
-        rows[:, : spec.bytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        rows[:, : spec.bytes] = to_words(np.ascontiguousarray(array), spec).reshape(-1).view(np.uint8)
         return self._on_device.device.buffer(rows.reshape(-1), TensorSpec((rows.size,), "i8"))
 
     def timed_inputs(self) -> tuple[Array, ...]:
@@ -290,7 +292,7 @@ class Workspace:
         Of the alternatives, the first with the largest usable share of elements is kept.
         """
         case, best, share = self._cases[index], self._cases[index].check, -1.0
-        for check in alternatives(case.check):
+        for check in alternatives(case.check, self._specs.inputs, self._specs.outputs):
             if share >= 0:
                 self._replace_inputs(index, check)
             self._compute_references(loaded, index)

@@ -93,6 +93,8 @@ def dynamic_dim(type_: Any) -> int | None:
 
 def _element_type(type_: Any) -> str:
     name = str(type_)
+    if name.startswith("complex"):
+        raise NotTunableError(f"it computes with {name}, of which MLIR has no vectors")
     if name not in ELEMENT_BYTES:
         raise NotTunableError(f"element type {name} is not supported")
     return name

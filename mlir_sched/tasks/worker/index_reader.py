@@ -125,7 +125,7 @@ class IndexReader:
                 self._inner(op, callee, frame)
                 for op in walk(frame.function)
                 if op.name in CALLS
-                for callee in self._callees(op)
+                for callee in self.callees(op)
             ]
 
     def read(self, value: Any, frame: Frame) -> Expression:
@@ -151,7 +151,7 @@ class IndexReader:
         if op is None:
             yield from self._sources_of_argument(value, frame)
         elif op.name in CALLS:
-            for callee in self._callees(op):
+            for callee in self.callees(op):
                 yield from self._returned(op, callee, _number(value), frame)
         elif op.name in _ELEMENT or op.name in SAME or op.name == LOAD:
             yield op.operands[0], frame
@@ -167,7 +167,8 @@ class IndexReader:
         """Return the argument of the program that a value is; None for any other value."""
         return self._arguments.get(value) if frame.call is None else None
 
-    def _callees(self, op: Any) -> list[Any]:
+    def callees(self, op: Any) -> list[Any]:
+        """Return the functions that an operation calls, those of dispatches included."""
         if op.name == "util.call":
             callee = self._functions.get(callee_of(op) or "")
             return [] if callee is None or not callee.regions[0].blocks else [callee]
@@ -197,7 +198,7 @@ class IndexReader:
         if op is None:
             return self._of_argument(value, frame)
         if op.name in CALLS:
-            returned = [each for f in self._callees(op) for each in self._returned(op, f, _number(value), frame)]
+            returned = [each for f in self.callees(op) for each in self._returned(op, f, _number(value), frame)]
             return self._one_of(returned) if returned else Unknown(_bits(value), op.name)
         if op.name in _EMPTY:
             return NOTHING

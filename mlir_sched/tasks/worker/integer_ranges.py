@@ -8,12 +8,15 @@ position stays inside, by interval arithmetic on the way from the arguments to t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from iree.compiler import ir
+
 from mlir_sched.compiler.operations import walk
+from mlir_sched.tasks.worker.call_counts import tensor_operands, workload_size
 from mlir_sched.tasks.worker.index_expressions import Computed, Constant, Expression, Unknown, leaves
-from mlir_sched.tasks.worker.index_reader import Frame, IndexReader
+from mlir_sched.tasks.worker.index_reader import Frame, IndexReader, bits_of
 from mlir_sched.tasks.worker.intervals import INDEX_BITS, Interval, type_range
 from mlir_sched.tasks.worker.range_solver import Limit, solve
 from mlir_sched.tasks.worker.table_accesses import Access, accesses_of
@@ -58,7 +61,7 @@ class IntegerRanges:
     """
 
     def __init__(self, module: Any) -> None:
-        self._module = module
+        self._reader = IndexReader(module)
         self._accesses: dict[Any, tuple[Access, ...]] = {}
 
     def of(self, function: Any, arguments: Sequence[Integers]) -> tuple[tuple[Range | None, ...], tuple[str, ...]]:
@@ -75,7 +78,7 @@ class IntegerRanges:
         nothing = (None,) * len(arguments)
         if all(argument.bits is None for argument in arguments):
             return nothing, ()
-        reader = IndexReader(self._module)
+        reader = self._reader
         frames = reader.frames(function, [(each.value, each.bits or INDEX_BITS) for each in arguments])
         places = [place for frame in frames for place in self._places(frame, reader)]
         usual = {position: _usual(each.bits or INDEX_BITS) for position, each in enumerate(arguments)}
@@ -91,6 +94,18 @@ class IntegerRanges:
                     notes.append(_note(position, found[position], place))
         ranges = [None if found.get(p) in (None, usual[p]) else found[p] for p in range(len(arguments))]
         return tuple(ranges), tuple({note.partition(":")[0]: note for note in reversed(notes)}.values())
+
+    def of_inputs(self, dispatch: Any) -> tuple[Range | None, ...]:
+        """Return the range of each tensor that a ``flow.dispatch`` takes, whatever its caller passes, as :meth:`of`."""
+        tensors = [Integers(value, _element_bits(value.type)) for value in tensor_operands(dispatch)]
+        callees = self._reader.callees(dispatch)
+        if not callees:
+            return (None,) * len(tensors)
+        inner = list(callees[0].regions[0].blocks[0].arguments)
+        passed = list(dispatch.operands)[workload_size(dispatch) :]
+        taken = [inner[position] for position, value in enumerate(passed) if isinstance(value.type, ir.ShapedType)]
+        ranges, _ = self.of(callees[0], [replace(t, value=v) for t, v in zip(tensors, taken, strict=True)])
+        return ranges
 
     def _places(self, frame: Frame, reader: IndexReader) -> list[Place]:
         """Return the limits inside of a call that do not hold whatever the arguments are."""
@@ -135,6 +150,13 @@ def _note(position: int, tried: Range, place: Place) -> str:
     return (
         f"argument {position}: only {tried[0]} to {tried[1]} are tried, as its numbers decide {place.access.what}{way}"
     )
+
+
+def _element_bits(tensor: Any) -> int | None:
+    """Return the width of a tensor's integers; None where it holds none, or only ``i1``."""
+    element = tensor.element_type
+    wide = isinstance(element, ir.IndexType) or (isinstance(element, ir.IntegerType) and element.width > 1)
+    return bits_of(tensor) if wide else None
 
 
 def _usual(bits: int) -> Range:

@@ -1,4 +1,4 @@
-"""The places of a program at the flow phase where an integer is a position in a tensor, a divisor or a size."""
+"""The places of a program at the flow phase where an integer is a position, a divisor, a size or a shift's amount."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.tasks.worker.index_reader import LOAD, STORE
+from mlir_sched.tasks.worker.index_reader import LOAD, STORE, bits_of
 from mlir_sched.tasks.worker.intervals import EMPTY, Interval
 
 _DYNAMIC = -(2**63)
@@ -17,6 +17,7 @@ _DYNAMIC = -(2**63)
 _DIVISIONS = frozenset(
     f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
 )
+_SHIFTS = frozenset({"arith.shli", "arith.shrsi", "arith.shrui"})
 _SLICED = {"tensor.extract_slice": 0, "tensor.insert_slice": 1, LOAD: 0, STORE: 1}
 """Operations on a part of a tensor, with the position of the tensor among their operands."""
 _ELEMENTS = {"tensor.extract": 0, "tensor.insert": 1, "flow.tensor.load": 0, "flow.tensor.store": 1}
@@ -52,6 +53,8 @@ def accesses_of(op: Any) -> Iterator[Access]:
     name = op.name
     if name in _DIVISIONS:
         yield Access(op.operands[1], (1, 2**63), "a divisor")
+    elif name in _SHIFTS:
+        yield Access(op.operands[1], (0, bits_of(op.operands[0].type) - 1), "an amount of a shift")
     elif name in _ELEMENTS:
         yield from _element(op, op.operands[_ELEMENTS[name]].type)
     elif name in _SLICED:

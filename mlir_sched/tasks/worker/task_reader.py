@@ -18,6 +18,7 @@ from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
 from mlir_sched.tasks.worker.call_counts import DispatchCall
+from mlir_sched.tasks.worker.integer_ranges import IntegerRanges
 from mlir_sched.tasks.worker.passed_numbers import dispatches_by_entry, passed_numbers
 from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
 from mlir_sched.tasks.worker.task_sources import compiled_alone, compiled_together
@@ -53,8 +54,8 @@ class TaskReader:
 
     def tasks(self, module: Any, calls: Iterable[DispatchCall]) -> tuple[Task, ...]:
         """Return the tasks of the calls in a program, those of equal code merged, in the order of their first call."""
-        self._calls = dispatches_by_entry(module)
-        cut = merge_equal(self._cut(module, call) for call in calls)
+        self._calls, ranges = dispatches_by_entry(module), IntegerRanges(module)
+        cut = merge_equal(self._cut(module, call, ranges) for call in calls)
         self._compile_together([each.key for each in cut if with_reuse(each, self.reused).key not in self.known])
         found = tuple(map(self._read, cut))
         self.at_work.write_text("")
@@ -73,7 +74,7 @@ class TaskReader:
         with suppress(CompilerError):
             self._modules = dict(zip(programs, compiled_together([*programs.values()]), strict=True))
 
-    def _cut(self, module: Any, call: DispatchCall) -> Task:
+    def _cut(self, module: Any, call: DispatchCall, ranges: IntegerRanges) -> Task:
         """Return the task of some calls, without its source; its program, if there is one, is kept."""
         self.at_work.write_text(call.entry)
         task = Task(
@@ -94,13 +95,16 @@ class TaskReader:
         try:
             numbers = passed_numbers(call.ops, self._calls[str(call.ops[0].attributes["entry_points"][0])])
             program = build_task_program(module, call.ops[0], numbers.groups)
+            limits = (*ranges.of_inputs(call.ops[0]), *(None for _ in numbers.groups))
         except NotTunableError as error:
             return replace(task, not_tunable=reason(str(error)))
         except Exception as error:
             return self._broken(task, error)
         key = self._key(program.text, *(repr(numbers.values) for _ in numbers.groups[:1]))
         self._programs[key] = program
-        return replace(task, key=key, inputs=program.inputs, outputs=program.outputs, numbers=numbers.values)
+        return replace(
+            task, key=key, inputs=program.inputs, outputs=program.outputs, numbers=numbers.values, integer_ranges=limits
+        )
 
     def _read(self, cut: Task) -> Task:
         """Return a task with its source and its dispatch, and with how cold its constants are."""

@@ -288,7 +288,7 @@ def test_results_that_hardly_depend_on_small_inputs_are_told_by_larger_ones() ->
 
     spec = TensorSpec(VECTOR, "f32")
     made, _ = workspace(bias, (spec,), (spec,))
-    assert [check.factor for check in made.checks] == [1.0, 1000.0]
+    assert [check.scale for check in made.checks] == [1.0, 1000.0]
     assert made.telling.constant == ()
 
 
