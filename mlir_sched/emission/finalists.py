@@ -23,6 +23,7 @@ from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
+from mlir_sched.runner.narrow_sums import doubtful_sums
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
@@ -209,6 +210,12 @@ class _Code:
         return compile_scripts([(task, scripts) for task, _, scripts in groups], self.pool, known)
 
 
+def why_none_valid(task: Task) -> str:
+    """Return why no candidate of a task is used, where none is valid."""
+    doubt = doubtful_sums([task.dispatch]) if task.dispatch else ""
+    return f"{NONE_VALID}, as {doubt}" if doubt else NONE_VALID
+
+
 def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
     """Return the fastest of the best candidates of a task, measured once more, or why none is used.
 
@@ -218,7 +225,7 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
     search = entry.search
     records, scripts = _scripts(search, entry.symbol, FINALISTS)
     if not records:
-        return NONE_VALID
+        return why_none_valid(search.task)
     timings = list(map(_timing, records))
     if not any(timing.ratio >= 1.0 and timing.ratio_high >= MIN_GAIN for timing in timings):
         return why_no_gain(timings[0])
@@ -300,7 +307,7 @@ def _take_all(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str
     for entry in entries:
         records, scripts = _scripts(entry.search, entry.symbol, rank + 1)
         if len(records) <= rank:
-            reasons[entry.search.task.key] = NONE_VALID
+            reasons[entry.search.task.key] = why_none_valid(entry.search.task)
         elif why := why_no_gain(_timing(records[rank])):
             reasons[entry.search.task.key] = why
         else:

@@ -91,6 +91,8 @@ class Check:
         tolerances: The same by element type of the output.
         given: The inputs of a GIVEN check, and what the outputs have to be if the user says that.
         before: Functions that are called before, in a fresh context, in a program with state.
+        doubt: What is to be said beside a result that is too far off, as right programs may be, too
+            (``narrow_sums.py``).
     """
 
     kind: InputKind
@@ -110,6 +112,7 @@ class Check:
     tolerances: tuple[tuple[str, Tolerance], ...] = ()
     given: FunctionValues | None = None
     before: tuple[str, ...] = ()
+    doubt: str = ""
 
     def tolerance_for(self, spec: TensorSpec, reference: Array) -> float:
         """Return the relative difference that is allowed in an output."""

@@ -120,7 +120,7 @@ class _Trial:
         if not _sums_products(op):
             return math.inf
         parts = self.parts if _largest_loaded(op) else 1
-        if _has_random_signs(op):
+        if has_random_signs(op):
             return _random_sum(op, product, math.prod(self._read(o).mean_square for o in op.inputs) / parts)
         return product * (reduction_length(op) / parts + _random_sum(op, 1.0, 1 / parts))
 
@@ -198,7 +198,7 @@ def _sums_products(op: LinalgOp) -> bool:
     return linear and _factors(op) >= len(op.inputs) and any(operand.producer is None for operand in op.inputs)
 
 
-def _has_random_signs(op: LinalgOp) -> bool:
+def has_random_signs(op: LinalgOp) -> bool:
     """Say whether an op sums inputs, or products of two different inputs: terms of random sign."""
     return _sums_products(op) and _factors(op) == len(op.inputs) <= 2
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.runner.check import Check, Checks, InputKind, IntegerRange, Integers, Tolerance
 from mlir_sched.runner.exactness import ExactInputs, checks_to_cover, exact_inputs, short
+from mlir_sched.runner.narrow_sums import doubtful_sums
 from mlir_sched.runner.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
 from mlir_sched.tasks.task import Task
 from mlir_sched.values import FunctionValues
@@ -46,10 +47,12 @@ def checks_for_dispatch(
     ranges = tuple(integer_ranges) or None
     rounding = dispatch_tolerances(dispatch)
     on_integers = _on_integers(dispatch, exact, rounding)
+    doubt = doubtful_sums([dispatch])
     checks = [
         Check(
             InputKind.EXACT,
             1 + 2 * part,
+            doubt=doubt,
             bound=exact.bound,
             integers=small,
             integer_ranges=ranges,
@@ -63,7 +66,15 @@ def checks_for_dispatch(
     tolerances = tuple((kind, Tolerance(relative)) for kind, relative in rounding.items())
     kinds = (InputKind.RANDOM, InputKind.POSITIVE) if _is_partial(dispatch) else (InputKind.RANDOM,)
     checks += [
-        Check(kind, 2 + 2 * index, bound=exact.bound, integers=whole, integer_ranges=ranges, tolerances=tolerances)
+        Check(
+            kind,
+            2 + 2 * index,
+            bound=exact.bound,
+            integers=whole,
+            integer_ranges=ranges,
+            tolerances=tolerances,
+            doubt=doubt,
+        )
         for index, kind in enumerate(kinds)
     ]
     first, *others = numbers or ((),)
@@ -115,10 +126,12 @@ def checks_for_model(
     equal = {kind: exact.below if machine_epsilon(kind) > machine_epsilon("f32") else 0.0 for kind in kinds}
     on_integers = tuple((kind, Tolerance(rounding[kind], equal[kind])) for kind in kinds)
     on_floats = tuple((kind, Tolerance(rounding[kind])) for kind in kinds)
+    doubt = doubtful_sums(known)
     return (
         Check(
             InputKind.EXACT,
             1,
+            doubt=doubt,
             bound=1,
             integers=integers,
             integer_ranges=integer_ranges,
@@ -129,6 +142,7 @@ def checks_for_model(
         Check(
             InputKind.RANDOM,
             2,
+            doubt=doubt,
             bound=1,
             integers=integers,
             integer_ranges=integer_ranges,

@@ -13,6 +13,9 @@ from mlir_sched.runner.check import Check
 from mlir_sched.runner.element_types import Array, holds_integers
 from mlir_sched.runner.worker.comparison import compare
 
+WIDE_RANGE = 1 << 16
+"""Difference of two integers of an output from which it is taken to be varied."""
+
 Reference = tuple[Check, Array]
 """A check, and the right values of one output in it."""
 
@@ -27,28 +30,29 @@ def _finite_share(references: Sequence[Array]) -> float:
 def usable_share(references: Sequence[Array]) -> float:
     """Return the share of elements that say something, 0 to 1; 0 where all of all outputs are 0 or subnormal.
 
-    These are the finite elements. Where all outputs are integers, as those of a requantisation are, half of the
-    elements have to lie between the smallest and the largest: other results are saturated, or the same for all inputs.
+    These are the finite elements. Where all outputs are integers, a quarter of the elements has to be neither the
+    smallest, nor the largest, nor the most frequent one: results of a requantisation may be all alike, or saturated.
     Below the smallest normal number, roundings are no longer relative to what is rounded: tolerances do not hold.
     """
     if not any(map(_says_something, references)):
         return 0.0
     if all(map(holds_integers, references)):
-        return min(1.0, 2 * min(_share_between(array) for array in references if array.size))
+        return min(1.0, 4 * min(_varied_share(array) for array in references if array.size))
     return _finite_share(references)
 
 
-def _share_between(array: Array) -> float:
-    """Return the share of elements that are neither the smallest nor the largest, of which one each counts as well.
+def _varied_share(array: Array) -> float:
+    """Return the share of integers that are neither the smallest, nor the largest, nor the most frequent one.
 
-    Booleans have no others: they count where both occur.
+    One element of each counts as well. Booleans count where both occur, and integers of a wide range always.
     """
-    numbers = array.astype(np.int64)
-    lowest, highest = numbers.min(), numbers.max()
-    if array.dtype == np.bool_:
+    numbers = array.astype(np.int64).reshape(-1)
+    lowest, highest = int(numbers.min()), int(numbers.max())
+    if array.dtype == np.bool_ or highest - lowest >= WIDE_RANGE:
         return float(lowest != highest)
-    at_ends = int(((numbers == lowest) | (numbers == highest)).sum())
-    return 1.0 - (at_ends - (1 if lowest == highest else 2)) / array.size
+    counts = np.maximum(np.bincount(numbers - lowest) - 1, 0)
+    ends = counts[0] + (counts[-1] if len(counts) > 1 else 0)
+    return 1.0 - float(ends + counts[1:-1].max(initial=0)) / array.size
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ class Workspace:
         self._poison((view, spec) for view, spec in results if view.byte_length == spec.bytes)
         for found in far:
             if message is None and not self._explains(index, found):
-                message = f"output {found.position}: {found.error}"
+                message = f"{case.check.doubt and f'{case.check.doubt}; '}output {found.position}: {found.error}"
         return message and f"{case.check.kind} inputs{_after(case.check)}: {message}"
 
     def runner_of(self, loaded: LoadedProgram) -> Callable[[int], None]:

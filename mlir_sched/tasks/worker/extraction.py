@@ -20,6 +20,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.call_counts import count_calls
 from mlir_sched.tasks.worker.constants import reuse_bytes
 from mlir_sched.tasks.worker.entry_points import entries_to_run, entry_points, stateful
+from mlir_sched.tasks.worker.other_versions import with_version_hint
 from mlir_sched.tasks.worker.task_reader import TaskReader
 
 _PARAMETER = re.compile(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?')
@@ -89,6 +90,9 @@ def flow_module(path: str, compilation: Compilation, library: str = "") -> tuple
     """
     try:
         compilation.load_file(path)
+    except CompilerError as error:
+        raise UserError(with_version_hint(str(error).splitlines()[0])) from None
+    try:
         compilation.run(START, ABI)
         module = compilation.module()
         reused = reuse_bytes(module)
