@@ -157,6 +157,8 @@ def _with_numbers(
 
 def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Array:
     dtype = dtype_of(spec)
+    if dtype.kind == "c":
+        return _make_input(TensorSpec((*spec.shape, 2), "f32"), check, None, rng).view(dtype).reshape(spec.shape)
     if dtype.kind == "b":
         values: Any = rng.integers(0, 2, spec.shape, dtype=np.int8)
     elif is_integer(spec):

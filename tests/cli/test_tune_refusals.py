@@ -28,6 +28,19 @@ def test_a_folder_that_iree_cannot_be_told_is_refused_at_once(cli: Cli) -> None:
         ("text.mlir", "hello, world", "text.mlir:1:"),
         ("type.mlir", "func.func @f(%a: i32) -> i64 { return %a : i32 }", "type.mlir:1:"),
         (
+            "tosa.mlir",
+            "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> "
+            "{ %0 = tosa.mul %a, %a {shift = 0 : i8} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> "
+            "return %0 : tensor<4xf32> }",
+            "expected 3 operands, but found 2; the text may be of another version of tosa: IREE 3.13 reads TOSA 1.0",
+        ),
+        (
+            "shapes.mlir",
+            "func.func @f(%a: tensor<4xf32>) -> tensor<5xf32> "
+            "{ %0 = tosa.exp %a : (tensor<4xf32>) -> tensor<5xf32> return %0 : tensor<5xf32> }",
+            "shapes.mlir:1:",
+        ),
+        (
             "dynamic.mlir",
             "func.func @f(%a: tensor<4x?xf32>) -> tensor<4x?xf32> "
             "{ %0 = arith.addf %a, %a : tensor<4x?xf32> return %0 : tensor<4x?xf32> }",

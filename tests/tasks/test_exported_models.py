@@ -232,6 +232,31 @@ def test_only_integers_that_are_indices_are_limited(tmp_path: Path, arguments: s
     assert entry.integer_ranges[["%x", "%n"].index(arguments)] == expected
 
 
+def test_tasks_know_the_integers_that_their_inputs_may_hold(tmp_path: Path) -> None:
+    """Amounts of shifts stay below the bits that are shifted, divisors above 0; other bytes take all values."""
+    body = "%a: i8, %b: i8, %c: i8, %o: i8"
+    path = tmp_path / "model.mlir"
+    path.write_text(f"""
+#m = affine_map<(i) -> (i)>
+func.func @main(%x: tensor<64xi8>, %by: tensor<64xi8>, %over: tensor<64xi8>) -> tensor<64xi8> {{
+  %e = tensor.empty() : tensor<64xi8>
+  %r = linalg.generic {{indexing_maps = [#m, #m, #m, #m], iterator_types = ["parallel"]}}
+    ins(%x, %by, %over : tensor<64xi8>, tensor<64xi8>, tensor<64xi8>) outs(%e : tensor<64xi8>) {{
+  ^bb0({body}):
+    %w = arith.extsi %a : i8 to i32
+    %n = arith.extsi %b : i8 to i32
+    %s = arith.shrsi %w, %n : i32
+    %t = arith.trunci %s : i32 to i8
+    %d = arith.divsi %t, %c : i8
+    linalg.yield %d : i8
+  }} -> tensor<64xi8>
+  return %r : tensor<64xi8>
+}}
+""")
+    model = extract(path, cases.TARGET, TASK_FLAGS)
+    assert model.tasks[0].integer_ranges == model.entries[0].integer_ranges == (None, (0, 31), (1, 127))
+
+
 INDICES = """
 func.func public @main(%x: tensor<4xi32>, %n: tensor<4xi32>, %table: tensor<16xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
   %e = tensor.empty() : tensor<4xf32>

@@ -84,14 +84,16 @@ def why_unverifiable(found: Sequence[Sequence[Array]], constant: Sequence[str]) 
     for position in range(outputs):
         if not any(_finite_share([arrays[position]]) > 0 for arrays in found):
             return f"output {position} has no finite element, whatever the inputs"
-    return "; ".join(constant) if len(constant) == outputs else ""
+    counted = sum(array.size > 0 for array in found[0]) or outputs
+    return "; ".join(constant) if len(constant) == counted else ""
 
 
 def telling(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Sequence[Sequence[Array]]) -> Telling:
     """Return the first check that tells each output: its reference differs from zeros and from that of another check.
 
-    It has a finite element, and results differ by more than the tolerance. Where there is only one check, the result
-    shifted by half its elements takes the place of another check's result; a single number is compared with 0 only.
+    It has a finite element, and results differ by more than the tolerance. An output without elements counts only where
+    no output has any. Where there is only one check, the result shifted by half its elements takes the place of another
+    check's result; a single number is compared with 0 only.
 
     Args:
         outputs: The outputs of the program.
@@ -100,6 +102,8 @@ def telling(outputs: Sequence[TensorSpec], checks: Sequence[Check], found: Seque
     """
     first, constant = set[int](), []
     for position, spec in enumerate(outputs):
+        if not spec.elements and any(other.elements for other in outputs):
+            continue
         of_output = [(check, arrays[position]) for check, arrays in zip(checks, found, strict=True)]
         index = next((i for i in range(len(of_output)) if _tells(of_output, i, spec)), None)
         if index is not None:
