@@ -158,4 +158,4 @@ func.func @main(%x: tensor<0x4xf32>, %y: tensor<4xf32>) -> (tensor<0x4xf32>, ten
     empty, some = TensorSpec((0, 4), "f32"), TensorSpec((4,), "f32")
     program = Program(compiled(tmp_path, text), "main", (empty, some), (empty, some), writes_into_arguments=False)
     made = Workspace(cpu(), program, CHECKS)
-    assert made.constant_outputs == ()
+    assert made.telling.constant == ()
