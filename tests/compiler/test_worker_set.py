@@ -23,6 +23,9 @@ class Idle:
         self.flags = flags
         self.alive.append(flags)
 
+    def is_alive(self) -> bool:
+        return self.flags in self.alive
+
     def kill(self) -> None:
         self.alive.remove(self.flags)
 
