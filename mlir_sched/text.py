@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from mlir_sched.outcome import Timing
+from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.sampling import Value
 
 PLAIN_WIDTH = 160
@@ -46,6 +46,20 @@ def speedup(timing: Timing | None) -> str:
     if timing is not None and timing.is_estimated:
         return f"{timing.ratio:.2f}x (estimated)"
     return "-" if timing is None else f"{timing.ratio:.2f}x ({timing.ratio_low:.2f} to {timing.ratio_high:.2f})"
+
+
+def numbers(verdict: Verdict, inside: Sequence[str]) -> str:
+    """Return a verdict on a program, with what was compared where it was verified inside.
+
+    Args:
+        verdict: The verdict.
+        inside: Dispatches whose results were compared, once per result.
+    """
+    if not inside:
+        return verdict.words
+    results, dispatches = len(inside), len(set(inside))
+    of = f"{dispatches} dispatch{'' if dispatches == 1 else 'es'}"
+    return f"{verdict.words} inside: {results} result{'' if results == 1 else 's'} of {of}"
 
 
 def changed_decisions(values: Mapping[str, Value], emitted: Mapping[str, Value] | None) -> str:

@@ -12,7 +12,7 @@ from mlir_sched.replaying.replay import replay
 from mlir_sched.replaying.replay_result import ReplayedSequence, ReplayResult
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.space.user_modules import load_modules
-from mlir_sched.text import console, seconds, speedup, table
+from mlir_sched.text import console, numbers, seconds, speedup, table
 
 
 def run_replay(
@@ -66,7 +66,7 @@ def print_result(result: ReplayResult) -> None:
         then = "unknown" if result.then is None else f"{result.then:.2f}x"
         lines.append(
             f"whole program: untuned {seconds(result.untuned.median_s)}, tuned {seconds(result.program.median_s)}, "
-            f"{speedup(result.program)}; then {then}; {result.verdict.words}"
+            f"{speedup(result.program)}; then {then}; {numbers(result.verdict, result.inside)}"
         )
     lines += [f"note: {note}" for note in result.notes]
     lines += [f"does not hold: {problem}" for problem in result.all_problems] or ["everything holds"]

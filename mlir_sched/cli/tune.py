@@ -14,7 +14,7 @@ from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets.target import LOCAL_SYNC
-from mlir_sched.text import console, durations, failures, median, phases, seconds, speedup, table, threads
+from mlir_sched.text import console, durations, failures, median, numbers, phases, seconds, speedup, table, threads
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
@@ -134,7 +134,7 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     lines.append(
         f"whole program on {place}: untuned {seconds(program.untuned.median_s)}, "
         f"tuned {seconds(program.tuned.median_s)}, {speedup(program.tuned)}; flags: {program.variant}; "
-        f"{program.verdict.words}"
+        f"{numbers(program.verdict, program.inside)}"
     )
     lines += left_out_lines(result.left_out)
     lines += [f"@{name} is neither run nor timed: {why}" for name, why in result.not_run.items()]

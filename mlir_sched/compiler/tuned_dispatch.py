@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,12 @@ class TunedDispatch:
     code: str
 
 
-def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
-    """Return the dispatches in a folder of configured executables, one file each, that carry a sequence's mark."""
+def tuned_dispatches_in(root: Any) -> list[TunedDispatch]:
+    """Return the dispatches at or below an operation that carry a sequence's mark.
+
+    Args:
+        root: An operation at IREE's executable-configurations phase.
+    """
     from iree.compiler import ir
 
     from mlir_sched.attributes import APPLIED
@@ -31,14 +36,23 @@ def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
     from mlir_sched.compiler.operations import functions
 
     found = []
+    for function in functions(root):
+        if APPLIED in function.attributes:
+            name, mark = (ir.StringAttr(function.attributes[key]).value for key in ("sym_name", APPLIED))
+            found.append(TunedDispatch(name, mark, code_digest(function)))
+    return found
+
+
+def read_tuned_dispatches(folder: Path) -> tuple[TunedDispatch, ...]:
+    """Return the dispatches in a folder of configured executables, one file each, that carry a sequence's mark."""
+    from iree.compiler import ir
+
+    from mlir_sched.attributes import APPLIED
+
+    found = []
     with ir.Context(), ir.Location.unknown():
         for file in sorted(folder.glob("*.mlir")):
             text = file.read_text()
-            if APPLIED not in text:
-                continue
-            module = ir.Module.parse(text)
-            for function in functions(module.operation):
-                if APPLIED in function.attributes:
-                    name, mark = (ir.StringAttr(function.attributes[key]).value for key in ("sym_name", APPLIED))
-                    found.append(TunedDispatch(name, mark, code_digest(function)))
+            if APPLIED in text:
+                found += tuned_dispatches_in(ir.Module.parse(text).operation)
     return tuple(found)

@@ -28,7 +28,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import Rivals, call_s, session_s
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.program.whole_program import CompiledModel, profile
+from mlir_sched.program.whole_program import profile
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.targets.target import Target, iree_device
@@ -212,7 +212,7 @@ class _Emitter:
         calls_s = [call_s(reference), tuned_s, *map(call_s, rivals.others)]
         with Runner(self.time_left.deciding(self.options, calls_s, call_s(default))) as runner:
             programs = {built.variant.name: built.compiled() for built in rivals.others}
-            found = measure_program(runner, default.model, reference.compiled(), programs, _compiled(proven))
+            found = measure_program(runner, default.model, reference.compiled(), programs, proven.compiled())
         again = found.others.get(default.variant.name)
         if again is None and default in rivals.others:
             raise BaselineError(f"the default program fails beside the variant {reference.variant.name}")
@@ -302,7 +302,7 @@ class _Emitter:
 
         def session() -> ProgramTimings:
             with Runner(self.time_left.reporting(self.options, call_s(default))) as runner:
-                return measure_program(runner, default.model, default.compiled(), {}, _compiled(proven))
+                return measure_program(runner, default.model, default.compiled(), {}, proven.compiled())
 
         return undisturbed(
             session, lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)})
@@ -330,6 +330,7 @@ class _Emitter:
             reported.verdict,
             reported.constant_outputs,
             proven.program.values if proven.program else {},
+            reported.inside,
         )
 
 
@@ -339,10 +340,6 @@ def _lost(error: Exception) -> str:
         "the times of the whole program are of an earlier session: in the last one the untuned program failed "
         f"({reason(str(error))}); the same command measures them again"
     )
-
-
-def _compiled(proven: Proven) -> CompiledModel:
-    return proven.variant.compiled(proven.vmfb)
 
 
 def _lighter_half(winners: Mapping[str, Winner]) -> list[str]:

@@ -45,6 +45,7 @@ class ProgramTimings:
         others: Timing of every rival with its ratio to ``untuned``, by name; a rival that is wrong or fails is missing.
         verdict: What the numeric checks say of the program.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
+        inside: Dispatches whose results were compared, once per result, as those of the program say nothing.
         lost: Why the figures are those of an earlier session than the last; empty when they are of the last.
     """
 
@@ -53,6 +54,7 @@ class ProgramTimings:
     others: Mapping[str, Timing]
     verdict: Verdict
     constant_outputs: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
     lost: str = ""
 
     def scaled(self, factor: float) -> ProgramTimings:
@@ -142,7 +144,7 @@ def measure_program(
     _require_machine([own.failure])
     if own.valid is None:
         raise ProgramFailedError(own.failure or Failure(FailureClass.RUN_ERROR, own.why_not_valid))
-    return ProgramTimings(timing, own.valid, _timed(others, rivals), own.verdict, own.constant_outputs)
+    return ProgramTimings(timing, own.valid, _timed(others, rivals), own.verdict, own.constant_outputs, own.inside)
 
 
 def measure_variants(

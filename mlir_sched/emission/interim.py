@@ -11,7 +11,7 @@ from mlir_sched.errors import EnvironmentFailureError, MlirSchedError
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.program.whole_program import measure_programs
+from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.tuning.task_search import TaskSearch
 
@@ -34,7 +34,7 @@ def interim_times(
     Raises:
         EnvironmentFailureError: The machine fails.
     """
-    compiled: list[tuple[BuiltVariant, bytes]] = []
+    compiled: list[tuple[BuiltVariant, CompiledModel]] = []
     for built, searches in programs:
         try:
             compiled.append((built, _compiled(path, built, searches)))
@@ -47,8 +47,7 @@ def interim_times(
     (first, reference), *others = compiled
     with Runner(options) as runner:
         try:
-            rivals = [built.compiled(vmfb) for built, vmfb in others]
-            _, results = measure_programs(runner, first.model, first.compiled(reference), rivals)
+            _, results = measure_programs(runner, first.model, reference, [program for _, program in others])
         except BaselineError:
             return {}
     timed = zip((built for built, _ in others), (result.valid for result in results), strict=True)
@@ -56,7 +55,7 @@ def interim_times(
     return {first.variant.name: 1.0, **relative}
 
 
-def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> bytes:
+def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -> CompiledModel:
     sequences: dict[str, TunedSequence] = {}
     for number, search in enumerate(searches):
         trace, task = search.history.best_trace(), search.task
@@ -64,6 +63,6 @@ def _compiled(path: Path, built: BuiltVariant, searches: Sequence[TaskSearch]) -
             symbol = sequence_symbol(number, task.name)
             sequences[task.key] = TunedSequence(symbol, task.source, search.space, trace, dispatch=task.name)
     if not sequences:
-        return built.vmfb
+        return built.compiled()
     with temporary_folder() as folder:
-        return Prover(path, Path(folder)).prove(built, sequences).vmfb
+        return Prover(path, Path(folder)).prove(built, sequences).compiled()

@@ -13,12 +13,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes, compiling, tuned_dispatches
+from mlir_sched.compiler import (
+    ModelCompileError,
+    TunedDispatch,
+    applied_rewrites,
+    compile_to_bytes,
+    compiling,
+    tuned_dispatches,
+)
 from mlir_sched.emission.blame import Fault, faults_in, faults_named
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.reasons import reason
+from mlir_sched.tasks.shown import Recipe
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.installation import EmittedFiles, name_of_emission
 from mlir_sched.tuned_folder.names import FLAGS, LIBRARY
@@ -38,6 +47,7 @@ class Proven:
         files: Library and flags that the program was compiled with.
         vmfb: The program.
         program: The decisions about the program, as the library states them; None where libraries state none.
+        applied: The dispatches that have a script, as the compiler says.
     """
 
     variant: BuiltVariant
@@ -46,6 +56,14 @@ class Proven:
     files: EmittedFiles
     vmfb: bytes
     program: Trace | None = None
+    applied: tuple[TunedDispatch, ...] = ()
+
+    def compiled(self) -> CompiledModel:
+        """Return the program as a compiled model."""
+        if not self.sequences:
+            return self.variant.compiled()
+        recipe = Recipe(self.files.flags, self.files.library, self.applied)
+        return CompiledModel(self.vmfb, self.variant.variant.local_sync, recipe)
 
 
 @dataclass(frozen=True)
@@ -83,9 +101,10 @@ class Prover:
             try:
                 with compiling(self.model, flags) as compiled:
                     self._require_rewrite(variant, flags)
-                    faults = faults_in(kept, tuned_dispatches(self.model, flags), names)
+                    applied = tuned_dispatches(self.model, flags)
+                    faults = faults_in(kept, applied, names)
                     if not faults:
-                        return Proven(variant, kept, dropped, files, compiled(), self._decided(variant))
+                        return Proven(variant, kept, dropped, files, compiled(), self._decided(variant), applied)
             except ModelCompileError as error:
                 faults = self._faults_of_failure(variant, kept, error)
             dropped |= {key: fault.reason for key, fault in faults.items() if not fault.elsewhere}

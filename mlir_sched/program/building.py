@@ -14,6 +14,7 @@ from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
+from mlir_sched.program.silent_results import ADVICE, with_inside
 from mlir_sched.program.state import require_resettable
 from mlir_sched.program.user_values import against_reference, with_values
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -71,10 +72,9 @@ def first_variant(
     require_resettable(built.model, target)
     model = with_values(built.model, values)
     require_repeatable(runner, model, built.compiled())
-    run = without_failing_functions(runner, model, built.compiled())
-    if run.entries != model.entries:
-        model = _model_of(path, target, variant, parameters, run.not_run).judged_as(model)
-    return replace(built, model=against_reference(runner, model, built.compiled()))
+    run = with_inside(runner, without_failing_functions(runner, model, built.compiled()), built.compiled())
+    model = model if run.entries == model.entries else _model_of(path, target, variant, parameters, run.not_run)
+    return replace(built, model=against_reference(runner, model.judged_as(run), built.compiled()))
 
 
 def build_variant(
@@ -179,8 +179,7 @@ def time_variants(built: Sequence[BuiltVariant], runner: Runner) -> tuple[tuple[
     try:
         timing, results = measure_programs(runner, first.model, first.compiled(), [b.compiled() for b in others])
     except UnverifiableError as error:
-        advice = "let it return what depends on its inputs, or give inputs with --input"
-        raise UserError(f"{first.model.path}: nothing is tuned, as {error}; {advice}") from error
+        raise UserError(f"{first.model.path}: nothing is tuned, as {error}; {ADVICE}") from error
     except BaselineError as error:
         raise UserError(f"{first.model.path}: the untuned program cannot be measured: {error}") from error
     ratio = first.timing.ratio if first.timing else 1.0

@@ -15,6 +15,7 @@ from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model
+from mlir_sched.tasks.shown import Recipe
 
 IN_CALLING_THREAD = f" on {LOCAL_SYNC}"
 """What the names of variants end with that run in the calling thread of a run on several."""
@@ -101,9 +102,13 @@ class BuiltVariant:
         assert self.timing is not None
         return self.timing
 
-    def compiled(self, vmfb: bytes | None = None) -> CompiledModel:
-        """Return the program without scripts, or another program compiled from the variant, as a compiled model."""
-        return CompiledModel(self.vmfb if vmfb is None else vmfb, self.variant.local_sync)
+    def compiled(self) -> CompiledModel:
+        """Return the program without scripts as a compiled model.
+
+        A rewrite makes other dispatches, whose results cannot be compared with those of the untuned program.
+        """
+        recipe = None if self.variant.rewrite else Recipe(self.untuned_flags)
+        return CompiledModel(self.vmfb, self.variant.local_sync, recipe)
 
     def on(self, target: Target) -> Target:
         """Return the target of a run with the number of threads that the variant runs on."""

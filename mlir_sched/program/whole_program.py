@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from mlir_sched.errors import MlirSchedError, UserError
 from mlir_sched.outcome import Timing, of_all
+from mlir_sched.payload import TensorSpec
+from mlir_sched.program.inside import FunctionInside, hidden_types, verified_inside
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.program.state import in_two_orders, state_of
 from mlir_sched.reasons import reason
@@ -17,6 +19,7 @@ from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target, records_dispatches
 from mlir_sched.tasks import EntryPoint, Model
+from mlir_sched.tasks.shown import Recipe
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,12 @@ class CompiledModel:
     Attributes:
         vmfb: IREE's compiled module.
         local_sync: Whether it runs in the calling thread even when the runner has several threads.
+        recipe: How it was compiled; None where a comparison inside of the program is of no use.
     """
 
     vmfb: bytes
     local_sync: bool = False
+    recipe: Recipe | None = None
 
 
 def measure_programs(
@@ -180,8 +185,14 @@ def _measure_entry(
     runner: Runner, model: Model, entry: EntryPoint, baseline: CompiledModel, others: Sequence[CompiledModel]
 ) -> tuple[Timing, tuple[RunResult, ...]]:
     programs = [program_of(model, entry, compiled) for compiled in others]
+    silent = model.inside is not None and entry.name in model.inside.functions
     try:
-        return runner.measure(program_of(model, entry, baseline), programs, checks_of(model, entry))
+        checks = checks_of(model, entry)
+        timing, results = runner.measure(program_of(model, entry, baseline), programs, checks, silent=silent)
+        if not silent:
+            return timing, results
+        recipes = [compiled.recipe for compiled in others]
+        return timing, verified_inside(runner, function_inside(model, entry), results, programs, recipes)
     except BaselineError as error:
         raise type(error)(f"@{entry.name}: {error}" if len(model.entries) > 1 else str(error)) from error
 
@@ -217,6 +228,18 @@ def timed_inputs(checks: Checks) -> Check:
     return next((check for check in checks if check.kind == InputKind.GIVEN), checks[0])
 
 
+def function_inside(model: Model, entry: EntryPoint) -> FunctionInside:
+    """Return a function as it is verified inside."""
+    assert model.inside is not None
+    known = [task.dispatch for task in model.tasks if task.dispatch]
+    program = program_of(model, entry, CompiledModel(b""))
+
+    def checks(outputs: tuple[TensorSpec, ...]) -> Checks:
+        return checks_of(model, replace(entry, outputs=outputs))
+
+    return FunctionInside(model.path, model.inside, program, checks, hidden_types(known))
+
+
 def _combined(names: Sequence[str], results: Sequence[RunResult]) -> RunResult:
     """Return the result of a program from the results of its functions: the first failure, or all times together."""
     failure = next((result.failure for result in results if result.failure is not None), None)
@@ -225,4 +248,6 @@ def _combined(names: Sequence[str], results: Sequence[RunResult]) -> RunResult:
         return RunResult(None, failure)
     constant = [f"{name}{text}" for name, r in zip(names, results, strict=True) for text in r.constant_outputs]
     verdict = of_all(result.verdict for result in results)
-    return RunResult(in_sequence(timings), None, tuple(constant), verdict=verdict)
+    inside = tuple(name for result in results for name in result.inside)
+    unchecked = next((result.unchecked for result in results if result.unchecked), "")
+    return RunResult(in_sequence(timings), None, tuple(constant), inside, unchecked, verdict=verdict)

@@ -23,6 +23,7 @@ from mlir_sched.library.library import provenance_of, with_provenance
 from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.parameters import ParameterFile, parameter_files
 from mlir_sched.processes.temporary import temporary_folder
+from mlir_sched.program.silent_results import with_inside
 from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
 from mlir_sched.program.whole_program import CompiledModel, without_failing_functions
 from mlir_sched.replaying.accepted_flags import require_own_flags
@@ -40,6 +41,7 @@ from mlir_sched.targets.processor import CPU, HOST, flag_values, processor_diffe
 from mlir_sched.targets.target import LOCAL_SYNC, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.model import require_program
+from mlir_sched.tasks.shown import Recipe
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.transform_scripts.module import TransformModule
@@ -291,6 +293,7 @@ class _Replay:
             str(self.path), str(self.folder.path), tuple(sequences), untuned, program, tuned.get("ratio"),
             tuple(problems), tuple(self._notes()), self.judged.state, self.judged.note,
             timings.verdict if timings else verdict, digests_of(self.model.values),
+            timings.inside if timings else (),
         )  # fmt: skip
 
     def _measure_program(
@@ -304,10 +307,11 @@ class _Replay:
                 applied = tuned_dispatches(self.path, self.model.flags, file)
             emitted = compile_to_bytes(self.path, self.model.flags, file)
         plain = compile_to_bytes(self.path, self.target.flags)
-        tuned = CompiledModel(emitted, self.local_sync)
-        run = without_failing_functions(runner, self.model, CompiledModel(plain))
-        self.model = against_reference(runner, run, CompiledModel(plain))
-        timings = measure_program(runner, self.model, CompiledModel(plain), {}, tuned)
+        untuned = CompiledModel(plain, recipe=Recipe(self.target.flags))
+        tuned = CompiledModel(emitted, self.local_sync, Recipe(self.model.flags, library, applied))
+        run = with_inside(runner, without_failing_functions(runner, self.model, untuned), untuned)
+        self.model = against_reference(runner, run, untuned)
+        timings = measure_program(runner, self.model, untuned, {}, tuned)
         return [_with_dispatches(s, applied) for s in sequences], timings
 
     def _notes(self) -> list[str]:

@@ -64,6 +64,7 @@ class ReplayResult:
         note: What was changed in these decisions by hand, or why they are refused.
         verdict: What the numeric checks say of the program now.
         values: Digests of the inputs that the user gave and of the reference for them, by function.
+        inside: Dispatches whose results were compared, once per result, as those of the program say nothing.
     """
 
     model: str
@@ -78,6 +79,7 @@ class ReplayResult:
     note: str = ""
     verdict: Verdict = Verdict.NOT_CHECKED
     values: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    inside: tuple[str, ...] = ()
 
     @property
     def all_problems(self) -> tuple[str, ...]:

@@ -79,10 +79,16 @@ class Prepare:
     """Forget all programs, load the baseline and compute the references of each check.
 
     Replies: a Called for every call whose results become references, then Prepared.
+
+    Attributes:
+        baseline: The program that is right by definition.
+        checks: The checks.
+        silent: Whether its results are known to tell nothing: they may be the same in every check.
     """
 
     baseline: Program
     checks: Checks
+    silent: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,19 @@ class RunResult(Judged):
 
     Attributes:
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
+        inside: Names of the dispatches that made the results which were compared inside, once per result.
+        unchecked: Why the numbers were not checked; empty where they were, or where nothing more is known.
     """
 
     constant_outputs: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    unchecked: str = ""
+
+    @property
+    def why_not_valid(self) -> str:
+        """Why the program is not valid; empty when it is."""
+        why = super().why_not_valid
+        return f"its numbers cannot be checked: {self.unchecked}" if why and self.unchecked else why
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,13 @@ class Runner:
         return ()
 
     def measure(
-        self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, decide: bool = True
+        self,
+        baseline: Program,
+        candidates: Sequence[Program],
+        checks: Checks,
+        *,
+        decide: bool = True,
+        silent: bool = False,
     ) -> tuple[Timing, tuple[RunResult, ...]]:
         """Check every candidate against the baseline's results, then time the right ones against its times.
 
@@ -121,6 +137,8 @@ class Runner:
             checks: The numeric checks; a candidate that fails one is never timed. A hopeless candidate, which cannot
                 win, may be timed without its remaining checks (:class:`CheckOptions`).
             decide: Whether to spend the time budget that clear losers left on ranking the near-ties for the best.
+            silent: Whether the baseline's results are known to tell nothing. Candidates that pass all checks are not
+                checked then.
 
         Returns:
             The baseline's timing (its ratio is 1) and one result per candidate, in their order.
@@ -128,7 +146,8 @@ class Runner:
         Raises:
             BaselineError: The baseline cannot serve as a reference.
         """
-        failures = self._check_all(baseline, candidates, checks, whole=self.options.checks.whole)
+        whole = self.options.checks.whole
+        failures = self._check_all(baseline, candidates, checks, whole=whole, silent=silent)
         right = [i for i in range(len(candidates)) if i not in failures]
         contenders = {i: self._contender(i + 1, candidates[i]) for i in right}
         race = self._race(self.options)
@@ -210,10 +229,10 @@ class Runner:
         return Race(self._ask_pairs, self._warm, options, self._prepared.call_s, seed=self._measurements)
 
     def _check_all(
-        self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, whole: bool
+        self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, whole: bool, silent: bool = False
     ) -> dict[int, Failure]:
         """Return the failures of the candidates that are not right, by index of the candidate."""
-        self._task = protocol.Prepare(baseline, checks)
+        self._task = protocol.Prepare(baseline, checks, silent)
         self._measurements += 1
         self._hopeless, self._unchecked, self._long = {}, set(), {}
         self._prepare()
@@ -394,7 +413,9 @@ class Runner:
         if failure is not None:
             return RunResult(None, failure)
         assert contender is not None
-        verdict = Verdict.NOT_CHECKED if contender.handle in self._unchecked else Verdict.RIGHT
+        assert self._task is not None
+        unchecked = self._task.silent or contender.handle in self._unchecked
+        verdict = Verdict.NOT_CHECKED if unchecked else Verdict.RIGHT
         return RunResult(contender.timing(), None, self._prepared.constant_outputs, verdict=verdict)
 
 

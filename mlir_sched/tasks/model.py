@@ -19,6 +19,7 @@ from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.reasons import reason
 from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.tasks.shown import Inside
 from mlir_sched.tasks.task import Task
 from mlir_sched.values import FunctionValues
 
@@ -83,6 +84,7 @@ class Model:
         values: What the user gives for the inputs and outputs of functions that are run.
         untuned_wrong: How the results of the untuned code differ from those that the user gives, by function; what such
             a function computes on other inputs is no reference.
+        inside: What is verified by results of dispatches, as the program's own results say nothing; None for nothing.
         stateful: The public functions that read or change the program's state and can be called, run or not.
     """
 
@@ -98,14 +100,15 @@ class Model:
     values: tuple[FunctionValues, ...] = ()
     untuned_wrong: Mapping[str, str] = field(default_factory=dict)
     stateful: tuple[EntryPoint, ...] = ()
+    inside: Inside | None = None
 
     def given(self, function: str) -> FunctionValues | None:
         """Return what the user gives for a function, or None."""
         return next((values for values in self.values if values.function == function), None)
 
     def judged_as(self, other: Model) -> Model:
-        """Return this variant of a program with the values that another variant is checked with."""
-        return replace(self, values=other.values, untuned_wrong=other.untuned_wrong)
+        """Return this variant of a program with the values that another variant is checked with, and where."""
+        return replace(self, values=other.values, untuned_wrong=other.untuned_wrong, inside=other.inside)
 
     @property
     def task_flags(self) -> tuple[str, ...]:

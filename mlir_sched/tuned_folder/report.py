@@ -7,7 +7,7 @@ import html
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlir_sched.text import durations, failures, median, phases, seconds, speedup
+from mlir_sched.text import durations, failures, median, numbers, phases, seconds, speedup
 from mlir_sched.tuned_folder.ablation_section import ablation_section
 from mlir_sched.tuned_folder.manifest import Source
 from mlir_sched.tuned_folder.names import CURVE, REPORT
@@ -70,7 +70,7 @@ def page(result: TuneResult, picture: bytes) -> str:
 <h1>{_escape(result.model)}</h1>
 <p>Whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}:
 <b>{speedup(program.tuned)}</b>{"" if program.gained else " (no gain)"}, flags of the variant
-{_escape(program.variant)}, {program.verdict.words}.{_coverage(result)}</p>
+{_escape(program.variant)}, {_escape(numbers(program.verdict, program.inside))}.{_coverage(result)}</p>
 <div class="bars">{_bars(result)}</div>
 <p>{result.trials} trials in {took}, {result.measured} measured now, seed {result.seed},
 {result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}

@@ -97,6 +97,8 @@ class ProgramResult:
         verdict: What the numeric checks against the untuned program say of the emitted one.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
         decisions: The decisions about the program by name, which the library states, too, if there is one.
+        inside: Dispatches whose results were compared, once per result, as those of the program say nothing; empty
+            where the program's own results were compared, or where it is the untuned program.
     """
 
     untuned: Timing
@@ -107,6 +109,7 @@ class ProgramResult:
     verdict: Verdict
     constant_outputs: tuple[str, ...] = ()
     decisions: Mapping[str, Value] = field(default_factory=dict)
+    inside: tuple[str, ...] = ()
 
     @property
     def gained(self) -> bool:

@@ -97,7 +97,7 @@ class Bench(ABC):
             self._leave()
         self._current = None  # until its workspace is there
         workspace = self._workspaces.pop(request, None) or Workspace(
-            self.device(), request.baseline, request.checks, self.on_call
+            self.device(), request.baseline, request.checks, self.on_call, silent=request.silent
         )
         workspace.open(self.device())
         self._workspaces[request] = workspace
