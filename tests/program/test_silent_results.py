@@ -10,12 +10,14 @@ from pathlib import Path
 import iree_cases as cases
 import pytest
 from rewriting import write
+from rule_ops import dispatch, epilogue, matmul
 
 from mlir_sched.attributes import APPLIED
 from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Verdict
-from mlir_sched.program.inside import OTHER_DISPATCHES
+from mlir_sched.program import inside
+from mlir_sched.program.inside import OTHER_DISPATCHES, WIDE, hidden_types
 from mlir_sched.program.silent_results import with_inside
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
@@ -213,8 +215,6 @@ def test_what_cannot_be_compared_inside_is_not_checked_and_the_reason_is_told(
 def test_a_script_behind_no_result_that_is_compared_leaves_the_program_unchecked(
     runner: Runner, clamped: tuple[Model, CompiledModel, CompiledModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mlir_sched.program import inside
-
     monkeypatch.setattr(inside, "_shown", partial(without_dispatches_behind, inside._shown))
     result = judged(runner, clamped, clamped[2].recipe)
     assert result.verdict is Verdict.NOT_CHECKED
@@ -235,3 +235,9 @@ def test_a_program_in_which_nothing_depends_on_the_inputs_is_refused(runner: Run
 def test_a_program_whose_results_say_something_is_not_looked_into(runner: Runner, tmp_path: Path) -> None:
     model, _ = silent(runner, write(tmp_path, cases.MATMUL))
     assert model.inside is None
+
+
+def test_wide_integers_are_not_compared_where_bytes_may_differ_by_a_rounding() -> None:
+    rounded = epilogue("i8", ("arith.sitofp", "arith.mulf", "math.roundeven", "arith.fptosi"), read="i32")
+    assert hidden_types([dispatch(matmul(64, "i8", "i32"), rounded)]) == WIDE
+    assert hidden_types([dispatch(matmul(64, "i8", "i32"))]) == ()

@@ -72,3 +72,14 @@ def test_what_is_shown_is_what_dispatches_compute(kept_workers: KeptWorkers, pat
     np.testing.assert_allclose(product, loop @ b, rtol=1e-4, atol=1e-3)
     np.testing.assert_array_equal(joined, own)
     np.testing.assert_array_equal(joined, np.concatenate([product, a], axis=1))
+
+
+def test_a_program_from_torch_shows_results_of_the_function_that_it_calls(
+    kept_workers: KeptWorkers, tmp_path: Path
+) -> None:
+    a, b = np.ones((4, 8), np.float32), np.full((8, 16), 2.0, np.float32)
+    program = shown(kept_workers, write(tmp_path, cases.TORCH))
+    assert [result.maker for result in program.functions["main"].results] == ["main$async_dispatch_0_matmul_4x16x8_f32"]
+    module = rt.load_vm_flatbuffer(program.vmfb, driver="local-sync")
+    for array in module.main(a, b):
+        np.testing.assert_array_equal(np.asarray(array), np.full((4, 16), 16.0))
