@@ -13,12 +13,13 @@ from mlir_sched.program.inside import FunctionInside, hidden_types, verified_ins
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.program.state import in_two_orders, state_of
 from mlir_sched.reasons import reason
-from mlir_sched.runner import BaselineError, Runner, RunResult
+from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
 from mlir_sched.runner.check import Check, Checks, InputKind
 from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target, records_dispatches
 from mlir_sched.tasks import EntryPoint, Model
+from mlir_sched.tasks.partly_written import why_unwritten
 from mlir_sched.tasks.shown import Recipe
 
 
@@ -96,7 +97,8 @@ def require_repeatable(runner: Runner, model: Model, compiled: CompiledModel) ->
     with suppress(BaselineError):
         why = _why_not_repeatable(runner, model, model.entries[0], compiled)
         if why:
-            raise UserError(f"{model.path}: nothing is tuned, as {why}; look for races, or indices beyond their tables")
+            cause = why_unwritten(model.tasks) or "look for races, or indices beyond their tables"
+            raise UserError(f"{model.path}: nothing is tuned, as {why}; {cause}")
 
 
 def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
@@ -104,7 +106,13 @@ def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled:
     try:
         return _why_not_repeatable(runner, model, entry, compiled)
     except BaselineError as error:
-        return reason(str(error))
+        return reason(str(error)) if isinstance(error, UnverifiableError) else _with_cause(reason(str(error)), model)
+
+
+def _with_cause(message: str, model: Model) -> str:
+    """Return why a function cannot serve as a reference, with the cause where IREE's code leaves elements unwritten."""
+    cause = why_unwritten(model.tasks)
+    return f"{message}; {cause}" if cause else message
 
 
 def _why_not_repeatable(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
@@ -194,7 +202,8 @@ def _measure_entry(
         recipes = [compiled.recipe for compiled in others]
         return timing, verified_inside(runner, function_inside(model, entry), results, programs, recipes)
     except BaselineError as error:
-        raise type(error)(f"@{entry.name}: {error}" if len(model.entries) > 1 else str(error)) from error
+        message = str(error) if isinstance(error, UnverifiableError) else _with_cause(str(error), model)
+        raise type(error)(f"@{entry.name}: {message}" if len(model.entries) > 1 else message) from error
 
 
 def program_of(model: Model, entry: EntryPoint, compiled: CompiledModel) -> Program:

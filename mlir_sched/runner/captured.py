@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.element_types import Array, dtype_of
+from mlir_sched.runner.element_types import Array
+from mlir_sched.runner.packing import from_words, word_of, words_shape
 
 
 @dataclass(frozen=True)
@@ -44,4 +45,5 @@ def read_values(path: Path, specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
     """
     with np.load(path, allow_pickle=False) as file:
         found = [file[f"arr_{position}"] for position in range(len(specs))]
-    return tuple(array.view(dtype_of(spec)).reshape(spec.shape) for array, spec in zip(found, specs, strict=True))
+    words = [array.view(word_of(spec)).reshape(words_shape(spec)) for array, spec in zip(found, specs, strict=True)]
+    return tuple(from_words(each, spec) for each, spec in zip(words, specs, strict=True))

@@ -21,6 +21,8 @@ def why_unscheduled(task: Task) -> str:
     names = {name for op in dispatch.ops for name in op.body}
     if dispatch.other_ops:
         return reason(f"no transform module schedules dispatches with {', '.join(sorted(set(dispatch.other_ops)))}")
+    if all(op.iterations == 1 for op in dispatch.ops):
+        return "it computes a single element, of which nothing is left to schedule"
     if "tensor.extract" in names:
         return "it gathers: it reads elements at computed places"
     if any(op.reduction_dims and op.reads_loop_index for op in dispatch.ops):

@@ -20,6 +20,7 @@ from mlir_sched.runner.captured import read_values, write_values
 from mlir_sched.runner.check import Check, InputKind
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.numeric_checks import checks_for_task
+from mlir_sched.runner.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import Target
@@ -111,6 +112,14 @@ def test_values_that_say_nothing_give_way_to_drawn_ones(tmp_path: Path, value: f
     program = Program(b"", "right", (ROW,), (ROW,), writes_into_arguments=True)
     workspace = Workspace(device, program, (captured,))  # type: ignore[arg-type]
     assert [check.kind for check in workspace.checks] == [InputKind.RANDOM]
+
+
+@pytest.mark.parametrize("spec", [TensorSpec((3, 5), "i4"), TensorSpec((9,), "i2"), TensorSpec((2, 3), "f16")])
+def test_recorded_bytes_are_elements_again_packed_ones_too(spec: TensorSpec, tmp_path: Path) -> None:
+    (elements,) = make_inputs((spec,), Check(InputKind.EXACT, 1))
+    write_values(tmp_path / "values.npz", [to_words(elements, spec).reshape(-1).view(np.uint8)])
+    (found,) = read_values(tmp_path / "values.npz", [spec])
+    np.testing.assert_array_equal(found, elements)
 
 
 def captured_in(folder: Path, values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> Check:

@@ -361,7 +361,9 @@ class Workspace:
             self._poison(results)
             self._overwritten |= self._changed_inputs(index).keys()
         if any(holds_poison(r, s) for r, s in zip(case.results, self._outputs, strict=True)):
-            raise RuntimeError("the baseline leaves elements of its output unwritten")
+            raise RuntimeError(
+                "the baseline leaves elements of its output unwritten, or computes them from memory that is not its own"
+            )
 
     @property
     def _timed(self) -> int:

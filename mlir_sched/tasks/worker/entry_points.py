@@ -42,7 +42,8 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
             returned = enumerate(_outputs(function, functions))
             results = [declared.get(("output", i), type_) if _is_untyped(type_) else type_ for i, type_ in returned]
             outputs = _specs(path, name, "result", results)
-            integers = [Integers(a, _integer_bits(spec)) for a, spec in zip(arguments, inputs, strict=True)]
+            pairs = zip(arguments, inputs, strict=True)
+            integers = [Integers(a, _integer_bits(spec), spec.elements == 1) for a, spec in pairs]
             limits, notes = ranges.of(function, integers)
             said = tuple(f"@{name}: {note}" for note in notes)
             entries.append(EntryPoint(name, inputs, outputs, limits, said, uses[name].reads, uses[name].writes))

@@ -142,10 +142,11 @@ class IndexReader:
                 self._reading.remove(key)
         return self._known[key]
 
-    def sources(self, value: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    def sources(self, value: Any, frame: Frame, *, compared: bool = False) -> Iterator[tuple[Any, Frame]]:
         """Yield the values that a value is computed from, whether they can be read or not.
 
-        What chooses a value is no source: the position at which a tensor is read, and the condition of a selection.
+        What chooses a value is no source: the position at which a tensor is read, and the condition of a selection;
+        unless ``compared``, nor is what a comparison takes.
         """
         op = producer(value)
         if op is None:
@@ -159,7 +160,7 @@ class IndexReader:
             yield from ((operand, frame) for operand in list(op.operands)[1:])
         elif op.name.startswith("linalg.") and op.regions:
             yield _yielded(op.regions[0].blocks[0])[_number(value)], frame
-        elif not op.name.startswith("arith.cmp"):
+        elif compared or not op.name.startswith("arith.cmp"):
             yield from ((operand, frame) for operand in op.operands)
             yield from ((each, frame) for region in op.regions for block in region for each in _yielded(block))
 

@@ -19,14 +19,15 @@ from mlir_sched.tasks.worker.index_expressions import Computed, Constant, Expres
 from mlir_sched.tasks.worker.index_reader import Frame, IndexReader, bits_of
 from mlir_sched.tasks.worker.intervals import INDEX_BITS, Interval, type_range
 from mlir_sched.tasks.worker.range_solver import Limit, solve
-from mlir_sched.tasks.worker.table_accesses import Access, accesses_of
+from mlir_sched.tasks.worker.table_accesses import HOW_OFTEN, Access, accesses_of
 
 Range: TypeAlias = Interval
 """Smallest and largest integer, both included."""
 
 CAUTIOUS = 1
 """Numbers above the first value that works which are tried of an argument whose use is not understood: every table has
-a row 0, and nearly every table a row 1."""
+a row 0, and nearly every table a row 1. Of an argument that decides how often a loop runs the first is 1, with which
+most loops run, and end soon."""
 USUAL = 1000
 """Largest number, and negative of the smallest, that an argument has where no table limits it; bytes have less."""
 
@@ -38,10 +39,12 @@ class Integers:
     Attributes:
         value: The argument.
         bits: Width of its integers; None for an argument that holds none, or only ``i1``.
+        single: Whether it is one number.
     """
 
     value: Any
     bits: int | None
+    single: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,11 @@ class IntegerRanges:
         found: dict[int, Range] = {**solution.box}
         notes = []
         for place in (place for place in places if place.limit in solution.broken):
-            for position in sorted(_behind(place, reader)):
+            start = int(place.access.what == HOW_OFTEN)
+            for position in sorted(_behind(place, reader) | _counts_behind(place, reader, arguments)):
                 if arguments[position].bits is not None:
-                    low, high = found.get(position, (0, CAUTIOUS))
-                    first = max(low, min(high, 0))
+                    low, high = found.get(position, (start, start + CAUTIOUS))
+                    first = max(low, min(high, start))
                     found[position] = (first, min(high, first + CAUTIOUS))
                     notes.append(_note(position, found[position], place))
         ranges = [None if found.get(p) in (None, usual[p]) else found[p] for p in range(len(arguments))]
@@ -126,8 +130,24 @@ def _index(access: Access, frame: Frame, reader: IndexReader) -> Expression:
     return Computed("arith.addi", (index, reader.read(access.behind, frame)), INDEX_BITS, INDEX_BITS)
 
 
-def _behind(place: Place, reader: IndexReader) -> set[int]:
-    """Return the arguments that an integer is computed from, also through what cannot be read as an expression."""
+def _counts_behind(place: Place, reader: IndexReader, arguments: Sequence[Integers]) -> set[int]:
+    """Return the single numbers among the arguments that are compared to decide how often a loop runs.
+
+    Tensors with more elements are data, of which the loop's end may depend on one.
+    """
+    if place.access.what != HOW_OFTEN:
+        return set()
+    return {p for p in _behind(place, reader, compared=True) if arguments[p].single}
+
+
+def _behind(place: Place, reader: IndexReader, *, compared: bool = False) -> set[int]:
+    """Return the arguments that an integer is computed from, also through what cannot be read as an expression.
+
+    Args:
+        place: The place of the integer.
+        reader: Reads the program.
+        compared: Whether what is compared counts, too.
+    """
     waiting = [(place.access.value, place.frame)]
     if place.access.behind is not None:
         waiting.append((place.access.behind, place.frame))
@@ -138,7 +158,7 @@ def _behind(place: Place, reader: IndexReader) -> set[int]:
         if argument is not None:
             found.add(argument.position)
             continue
-        new = [source for source in reader.sources(value, frame) if source not in seen]
+        new = [source for source in reader.sources(value, frame, compared=compared) if source not in seen]
         seen.update(new)
         waiting += new
     return found

@@ -187,6 +187,9 @@ def _remainder(first: Interval, second: Interval) -> Interval:
     sizes = [abs(end) for part in parts for end in part]
     if max(abs(first[0]), abs(first[1])) < min(sizes):
         return first
+    if second[0] == second[1] and len({_quotient(end, second[0]) for end in first}) == 1:
+        whole = _quotient(first[0], second[0]) * second[0]
+        return first[0] - whole, first[1] - whole
     most = max(sizes) - 1
     return max(min(first[0], 0), -most), min(max(first[1], 0), most)
 

@@ -24,6 +24,8 @@ _ELEMENTS = {"tensor.extract": 0, "tensor.insert": 1, "flow.tensor.load": 0, "fl
 """Operations on one element of a tensor, with the position of the tensor among their operands."""
 _CONTROL = {"scf.for": slice(0, 3), "scf.condition": slice(0, 1), "cf.cond_br": slice(0, 1), "cf.switch": slice(0, 1)}
 """Operations that decide how often something runs, with the operands that say so."""
+HOW_OFTEN = "how often a loop runs"
+"""What an integer is that the end of a loop depends on."""
 _FOLLOWED = ("affine.", "arith.", "cf.", "flow.", "func.", "hal.", "iree_tensor_ext.", "linalg.", "math.", "scf.")
 _FOLLOWED_TOO = ("tensor.", "util.", "iree_linalg_ext.index", "iree_linalg_ext.yield")
 _VALUES_ONLY = frozenset(f"iree_linalg_ext.{name}" for name in ("arg_compare", "scan", "sort", "topk"))
@@ -64,7 +66,7 @@ def accesses_of(op: Any) -> Iterator[Access]:
     elif name in ("iree_linalg_ext.gather", "iree_linalg_ext.scatter"):
         yield from _rows(op)
     elif name in _CONTROL:
-        yield from (Access(value, EMPTY, "how often a loop runs") for value in list(op.operands)[_CONTROL[name]])
+        yield from (Access(value, EMPTY, HOW_OFTEN) for value in list(op.operands)[_CONTROL[name]])
     elif name not in _PLACELESS and name not in _VALUES_ONLY:
         yield from _unfamiliar(op)
 

@@ -30,7 +30,7 @@ def found(text: str, *bits: int | None) -> tuple[tuple[Range | None, ...], tuple
     (main,) = [op.operation for op in module.body if "@main" in str(op).partition("(")[0]]
     arguments = list(main.regions[0].blocks[0].arguments)
     widths = [*bits, *[None] * (len(arguments) - len(bits))]
-    integers = [Integers(argument, width) for argument, width in zip(arguments, widths, strict=True)]
+    integers = [Integers(a, width, "x" not in str(a.type)) for a, width in zip(arguments, widths, strict=True)]
     return IntegerRanges(module.operation).of(main, integers)
 
 
@@ -176,8 +176,31 @@ def test_a_number_of_steps_that_an_argument_gives_is_small_and_said() -> None:
       }
       util.return %r : f32 }"""
     ranges, notes = found(text, 64)
-    assert ranges[0] == (0, 1)
+    assert ranges[0] == (1, 2)
     assert "how often a loop runs" in notes[0]
+
+
+def test_a_single_number_that_a_loop_compares_lets_the_loop_run_and_end() -> None:
+    text = """util.func public @main(%n: i32, %data: tensor<8xi32>, %x: f32) -> f32 {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %at = arith.constant 3 : index
+      %fourth = tensor.extract %data[%at] : tensor<8xi32>
+      %r:2 = scf.while (%i = %zero, %s = %x) : (i32, f32) -> (i32, f32) {
+        %early = arith.cmpi slt, %i, %n : i32
+        %other = arith.cmpi ne, %i, %fourth : i32
+        %both = arith.andi %early, %other : i1
+        scf.condition(%both) %i, %s : i32, f32
+      } do {
+      ^bb0(%i: i32, %s: f32):
+        %j = arith.addi %i, %one : i32
+        %t = arith.addf %s, %x : f32
+        scf.yield %j, %t : i32, f32
+      }
+      util.return %r#1 : f32 }"""
+    ranges, notes = found(text, 32, 32)
+    assert ranges == ((1, 2), None, None), "tensors of several elements are data, and keep their numbers"
+    assert [note.partition(":")[0] for note in notes] == ["argument 0"]
 
 
 def test_a_slice_leaves_room_for_its_size() -> None:
@@ -356,9 +379,23 @@ def grid(ranges: list[Range], seed: int) -> Any:
 
 
 PRODUCT = Index(("%v1 = arith.muli %a, %b : i16",), "%v1", BINARY["arith.muli"])
+ONE_EVEN = Index(
+    (
+        "%v1 = arith.constant -1 : i16",
+        "%v2 = arith.constant -2 : i16",
+        "%v3 = arith.cmpi eq, %a, %v2 : i16",
+        "%v4 = arith.select %v3, %a, %v1 : i16",
+        "%v5 = arith.constant 2 : i16",
+        "%v6 = arith.remsi %v4, %v5 : i16",
+    ),
+    "%v6",
+    lambda a, _: np.where(a == -2, 0, -1),
+)
+"""A remainder that is a position for one number alone."""
 
 
 @example(index=PRODUCT, seed=0)
+@example(index=ONE_EVEN, seed=0)
 @given(index=indices(), seed=st.integers(0, 1000))
 @settings(max_examples=150, deadline=None)
 def test_a_random_index_never_leaves_the_table_and_its_ranges_are_not_needlessly_narrow(
