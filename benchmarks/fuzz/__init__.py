@@ -1,0 +1,1 @@
+"""Random programs, tuned and judged by numbers that no compiler made."""

@@ -1,0 +1,77 @@
+"""Tunes random programs and judges them by NumPy: ``python -m benchmarks.fuzz --programs 500 --results fuzz.jsonl``.
+
+Programs whose seeds are in the file of results are not tuned again, so that many programs can be done in several goes.
+Ends with exit code 1 where a program meets an internal error, computes wrong numbers or has no record; its text is kept
+beside the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.progress import track
+
+from benchmarks.fuzz.figures import lines
+from benchmarks.fuzz.judge import Fate, Judgement
+from benchmarks.fuzz.programs import random_program
+
+LIMIT_S = 300.0
+"""Seconds after which a program counts as one that hangs; a program takes 10 to 30."""
+
+
+def main() -> int:
+    """Judge programs and print what became of them."""
+    arguments = _parser().parse_args()
+    results: Path = arguments.results
+    done = read_results(results)
+    seeds = range(arguments.first, arguments.first + arguments.programs)
+    with results.open("a") as file:
+        for seed in track([seed for seed in seeds if seed not in done], "programs"):
+            done[seed] = _judged(seed, arguments.trials)
+            file.write(json.dumps(asdict(done[seed])) + "\n")
+            file.flush()
+            if done[seed].fate.is_fault:
+                results.with_name(f"{results.stem}-{seed}.mlir").write_text(random_program(seed).text)
+    found = [done[seed] for seed in seeds if seed in done]
+    print("\n".join(lines(found)))
+    return int(any(each.fate.is_fault for each in found))
+
+
+def read_results(path: Path) -> dict[int, Judgement]:
+    """Return the judgements in a file by their seeds; none where there is no file."""
+    text = path.read_text() if path.exists() else ""
+    rows = [json.loads(line) for line in text.splitlines()]
+    return {row["seed"]: Judgement(**{**row, "fate": Fate(row["fate"])}) for row in rows}
+
+
+def _judged(seed: int, trials: int) -> Judgement:
+    """Return what became of the program of a seed, from a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "benchmarks.fuzz.judge", str(seed), folder, str(trials)]
+        try:
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            return Judgement(seed, Fate.INTERNAL, f"no end after {LIMIT_S:.0f} s")
+    if ended.returncode != 0:
+        return Judgement(seed, Fate.INTERNAL, ended.stderr[-2000:])
+    row = json.loads(ended.stdout.splitlines()[-1])
+    return Judgement(**{**row, "fate": Fate(row["fate"])})
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
+    parser.add_argument("--programs", type=int, default=20, help="how many programs")
+    parser.add_argument("--first", type=int, default=0, help="the first one's seed")
+    parser.add_argument("--trials", type=int, default=6, help="candidates per program")
+    parser.add_argument("--results", type=Path, default=Path("fuzz.jsonl"), help="file that results are added to")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
