@@ -22,8 +22,8 @@ def difference(program: RandomProgram, found: Sequence[Array]) -> str:
     """Return the first output that differs by more than rounding explains; empty when none does.
 
     What rounding explains is the largest deviation of evaluations in which every step reads its floats with random
-    errors: the roundings of a step by the rules of :mod:`mlir_sched.runner.rounding`. So cancellation widens what is allowed, a float near a tie may become either integer, and integers that no float
-    decides have to be equal.
+    errors: the roundings of a step by the rules of :mod:`mlir_sched.runner.rounding`. So cancellation widens what is
+    allowed, a float near a tie may become either integer, and integers that no float decides have to be equal.
 
     Source: Parker, "Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic" (1997).
     """

@@ -33,13 +33,20 @@ class ElementwiseTiling(ElementwiseModule):
         return None if found is None or steps_over(found.root, found.contiguous) else found
 
     def schedule(self, s: Schedule, found: Elementwise) -> None:
-        """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize."""
+        """Tile the root loop by loop, fuse the rest into the innermost loop, vectorize.
+
+        What the root reads of other ops is fused into one loop after the other: inside of two loops the root reads a
+        slice of a slice, in which ``transform.structured.fuse_into_containing_op`` finds no op.
+        """
         tile, tail = _sample_tile(s, found)
         order = tuple(tile)
         if 2 <= len(order) <= 4 and _transposes(found.root):
             order = s.sample_order("order", order)
-        *_, innermost = s.tile(found.root, tile, order=order)
-        s.fuse_rest(found.root, innermost)
+        if any(operand.producer is not None for operand in found.root.inputs):
+            s.tile(found.root, tile, order=order, fuse=True)
+        else:
+            *_, innermost = s.tile(found.root, tile, order=order)
+            s.fuse_rest(found.root, innermost)
         if any(steps_over(found.root, loop) for loop in found.loops):
             if tail == PEEL:
                 s.peel()
