@@ -32,10 +32,13 @@ _ADVICE = (
     ("busy", "another process holds it: wait until it is done, or give another store"),
     ("not a database", "it is not an SQLite database, or it is damaged: restore a copy, or give another store"),
     ("malformed", "it is damaged: save what is left with `sqlite3 FILE .recover`, or give another store"),
+    ("not decode", "it is damaged: save what is left with `sqlite3 FILE .recover`, or give another store"),
     ("readonly", "it cannot be written: check the permissions of the file and its directory, or give another store"),
     ("unable to open", "it cannot be opened: check the permissions of the file and its directory"),
     ("full", "the disk is full: make room and run again; what was stored before is safe"),
 )
+_QUOTED = " with text "
+"""Behind this, ``sqlite3`` quotes the content that it cannot decode, which may be a whole script."""
 
 
 class StoreOutageError(UserError):
@@ -255,7 +258,7 @@ def user_errors(url: URL) -> Iterator[None]:
 
 
 def _user_error(url: URL, error: BaseException) -> UserError:
-    text = str(error).strip()
+    text = str(error).strip().partition(_QUOTED)[0]
     advice = next((advice for word, advice in _ADVICE if word in text), "check the store, or give another one")
     message = f"the record store {store_name(url)}: {advice} ({text})"
     if _is_held(error) or _FULL in text:

@@ -49,6 +49,19 @@ def test_a_truncated_store_is_refused_and_untouched(path: Path) -> None:
     assert path.read_bytes() == content
 
 
+def test_text_that_is_damaged_is_one_line_without_its_content(path: Path) -> None:
+    with RecordStore.open(path) as store:
+        store.add_task(TASK)
+        store.add([make_record("a", script="a script\nof a full disk\n")])
+    content = path.read_bytes().replace(b"a script\n", b"a scrip\xb4\n")
+    path.write_bytes(content)
+    with RecordStore.open(path, read_only=True) as store, pytest.raises(UserError, match="it is damaged") as error:
+        store.records(TASK.key, CONTEXT)
+    assert type(error.value) is UserError, "a word of the content is no outage"
+    assert "\n" not in str(error.value)
+    assert path.read_bytes() == content
+
+
 def test_another_programs_database_is_refused_and_untouched(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE bookmarks (url TEXT)")
