@@ -138,7 +138,7 @@ def test_a_program_in_which_nothing_can_have_a_script_is_no_error_and_its_folder
     assert ended.code == 0, ended.err
     result = json.loads(ended.out)
     assert [dispatch["note"] for dispatch in result["dispatches"]] == reasons
-    assert (result["trials"], result["program"]["verified"]) == (0, True)
+    assert (result["trials"], result["program"]["verdict"]) == (0, "right")
     assert "nothing to schedule" in result["notes"][0]
     assert (cli.folder / "tuned" / "flags.txt").exists()
     assert "nothing to schedule" in (cli.folder / "tuned" / "report.html").read_text()
