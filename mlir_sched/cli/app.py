@@ -56,7 +56,7 @@ Reference = Annotated[
     list[str] | None,
     typer.Option(
         help="What an output has to be for these inputs, e.g. a framework's result; repeatable, in order.",
-        metavar="[FUNCTION:]FILE.npy",
+        metavar="[FUNCTION:]FILE",
     ),
 ]
 
