@@ -24,7 +24,7 @@ from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
 
 CHOSEN = (8, 500)
-"""Seeds of programs that are tuned here: f16 and bytes in two results, and bytes and f32 in three, both with scripts."""
+"""Seeds of programs that are tuned here, both with scripts: two results of f16 and bytes, three of bytes and f32."""
 TIMING = Timing(1e-3, 1e-3, 1e-3, 9, 1.5, 1.4, 1.6)
 PROGRAM = ProgramResult(TIMING, TIMING, {}, "default", "local-sync", verdict=Verdict.RIGHT)
 UNTUNED = DispatchResult("product", "a product", TASK.key, 1, TIMING)
