@@ -102,9 +102,11 @@ def require_repeatable(runner: Runner, model: Model, compiled: CompiledModel) ->
 
 
 def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
-    """Return why a function cannot serve as a reference; empty when it can."""
+    """Return why a function cannot serve as a reference; empty when it can, or may inside (``silent_results.py``)."""
     try:
         return _why_not_repeatable(runner, model, entry, compiled)
+    except UnverifiableError:
+        return ""
     except BaselineError as error:
         return reason(str(error)) if isinstance(error, UnverifiableError) else _with_cause(reason(str(error)), model)
 

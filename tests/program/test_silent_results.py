@@ -19,7 +19,7 @@ from mlir_sched.outcome import Verdict
 from mlir_sched.program import inside
 from mlir_sched.program.inside import OTHER_DISPATCHES, WIDE, hidden_types
 from mlir_sched.program.silent_results import with_inside
-from mlir_sched.program.whole_program import CompiledModel, measure_programs
+from mlir_sched.program.whole_program import CompiledModel, measure_programs, without_failing_functions
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
@@ -147,7 +147,8 @@ def silent(runner: Runner, path: Path) -> tuple[Model, CompiledModel]:
     """Return a model as it is verified, and the model compiled untuned."""
     untuned = CompiledModel(compile_to_bytes(path, cases.FLAGS), recipe=Recipe(cases.FLAGS))
     target: Target = replace(cases.TARGET, flags=FLAGS)
-    return with_inside(runner, extract(path, target), untuned), untuned
+    model = without_failing_functions(runner, extract(path, target), untuned)
+    return with_inside(runner, model, untuned), untuned
 
 
 def scripted(path: Path, predicate: int) -> CompiledModel:
@@ -230,6 +231,17 @@ def without_dispatches_behind(shown: object, *arguments: object) -> object:
 def test_a_program_in_which_nothing_depends_on_the_inputs_is_refused(runner: Runner, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"output 0 is not to be told .*, and no result of its dispatches tells more"):
         silent(runner, write(tmp_path, NOTHING))
+
+
+def test_of_several_functions_those_without_any_dependence_on_inputs_are_left_out(
+    runner: Runner, tmp_path: Path
+) -> None:
+    text = CLAMPED + cases.MATMUL + NOTHING.replace("@main", "@nothing")
+    model, _ = silent(runner, write(tmp_path, text))
+    assert [entry.name for entry in model.entries] == ["main", "mm"]
+    assert model.inside is not None
+    assert model.inside.functions == ("main",)
+    assert "no result of its dispatches tells more" in model.not_run["nothing"]
 
 
 def test_a_program_whose_results_say_something_is_not_looked_into(runner: Runner, tmp_path: Path) -> None:
