@@ -25,7 +25,7 @@ F32 = TensorSpec((2, 2), "f32")
         ("2x2xi32=7", np.full((2, 2), 7, np.int32)),
         ("3xbf16", np.zeros(3, ml_dtypes.bfloat16)),
         ("f32=-0.5", np.array(-0.5, np.float32)),
-        ("2xui8=255 1", np.array([-1, 1], np.int8)),
+        ("2xui8=255 1", np.array([255, 1], np.uint8)),
         ("2xi1=1 false", np.array([True, False])),
         ("0x4xf32", np.zeros((0, 4), np.float32)),
         ("3.5", np.array(3.5)),

@@ -15,7 +15,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.library.parts import LAYOUT
 from mlir_sched.outcome import Timing
-from mlir_sched.program import choosing
+from mlir_sched.program import building, choosing
 from mlir_sched.program.choice import CHOSEN_BEFORE, Choice
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.variant import BuiltVariant
@@ -124,6 +124,8 @@ def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_
         del runner
         return tuple(replace(b, timing=Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0)) for b in built), {}
 
+    monkeypatch.setattr(building, "require_repeatable", lambda *_: None)
+    monkeypatch.setattr(building, "with_inside", lambda runner, model, compiled: model)
     monkeypatch.setattr(choosing, "time_variants", timed)
     found = build_variants(path, cases.TARGET, cast("Runner", None), choice=Knowing(decisions, settled=settled))
     others = {built.variant.name for built in found.built} - {"default", LAYOUT}

@@ -34,7 +34,8 @@ WIDENED: dict[str, tuple[str, str, Callable[[Array], Array]]] = {
     },
 }
 """How a program reads each type: the op, its result's type, and what numpy makes of the values."""
-CHECKS = tuple(Check(kind, seed, integers=Integers.WHOLE) for seed, kind in enumerate(InputKind))
+DRAWN = (InputKind.EXACT, InputKind.RANDOM, InputKind.POSITIVE)
+CHECKS = tuple(Check(kind, seed, integers=Integers.WHOLE) for seed, kind in enumerate(DRAWN))
 
 
 @cache
@@ -142,7 +143,7 @@ def test_an_8_bit_float_without_a_number_for_poison_may_be_nan() -> None:
 
 @pytest.mark.parametrize("element_type", DTYPES)
 def test_no_input_is_nan(element_type: str) -> None:
-    for kind in InputKind:
+    for kind in DRAWN:
         (values,) = make_inputs([TensorSpec((5000,), element_type)], Check(kind, 1, integers=Integers.WHOLE))
         assert not (values != values).any()
 

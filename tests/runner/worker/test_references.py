@@ -209,7 +209,7 @@ ZEROS, NANS = np.zeros(4), np.full(4, np.nan)
         ([[SAYING, SAYING], [SAYING, OTHER]], (0,), ("output 0 is the same, whatever the inputs",)),
         ([[SAYING], [SAYING], [OTHER]], (1,), ()),
         ([[np.ones(1)], [np.full(1, 2.0)]], (0,), ()),
-        ([[np.zeros(0), ZEROS], [np.zeros(0), SAYING]], (1,), ("output 0 is not to be told from zeros",)),
+        ([[np.zeros(0), ZEROS], [np.zeros(0), SAYING]], (1,), ()),
     ],
 )
 def test_the_checks_that_are_repeated_say_something_of_every_output(
