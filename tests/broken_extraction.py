@@ -18,13 +18,13 @@ CRASHES, RAISES = "softmax", "reduction_8x4"
 def extract_model(*arguments: Any) -> Model:
     """Extract a model one of whose dispatches crashes the compiler, while another meets a mistake of ours."""
 
-    def broken(module: Any, dispatch: Any) -> Any:
+    def broken(module: Any, dispatch: Any, numbers: Any) -> Any:
         name = str(dispatch.attributes["entry_points"])
         if CRASHES in name:
             os.abort()
         if RAISES in name:
             raise KeyError("a mistake")
-        return build_task_program(module, dispatch)
+        return build_task_program(module, dispatch, numbers)
 
     with mock.patch.object(task_reader, "build_task_program", broken):
         return extraction.extract_model(*arguments)
