@@ -108,7 +108,7 @@ def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled:
     except UnverifiableError:
         return ""
     except BaselineError as error:
-        return reason(str(error)) if isinstance(error, UnverifiableError) else _with_cause(reason(str(error)), model)
+        return _with_cause(reason(str(error)), model)
 
 
 def _with_cause(message: str, model: Model) -> str:

@@ -6,8 +6,10 @@ import errno
 import os
 import resource
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import iree_cases
@@ -51,7 +53,7 @@ def test_a_compiler_that_cannot_write_is_no_failure_of_the_candidate(
     evaluator: CompileAndRun, matmul: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("mlir_sched.tuning.outage.time.sleep", pauses.append)
+    monkeypatch.setattr("mlir_sched.tuning.outage.time", SimpleNamespace(sleep=pauses.append))
     assert evaluator.canary(matmul) is None
     no_more_files(evaluator)
     ((_, outcome),) = evaluator.evaluate(matmul, [iree_cases.GOOD_SCRIPT], {})
@@ -86,6 +88,8 @@ def test_a_pool_without_a_process_leaves_nothing_behind_and_serves_again(
         assert next(pool.compile(matmul.source, [None]))[1].failure is None
         before = len(list(Path("/proc/self/fd").iterdir())), len(list(session_folder().iterdir()))
         os.kill(pool._set._idle[0].pid, signal.SIGKILL)
+        while pool._set._idle[0].is_alive():
+            time.sleep(0.01)
         monkeypatch.setattr(child.subprocess, "Popen", no_memory)  # type: ignore[attr-defined]
         with pytest.raises(OSError, match="allocate memory"):
             list(pool.compile(matmul.source, [None]))
