@@ -196,8 +196,8 @@ def test_what_is_checked_again_and_for_races_tells_wrong_results_from_right_ones
 ) -> None:
     verified: list[protocol.Verify] = []
 
-    def ask(_: client.RunnerClient, request: object, timeout_s: float) -> object:
-        del timeout_s
+    def ask(_: client.RunnerClient, request: object, *limits: object) -> object:
+        del limits
         verified.extend([request] if isinstance(request, protocol.Verify) else [])
         if isinstance(request, protocol.SamplePairs):
             return (protocol.Pair(1e-3, 1e-3, quiet=True),) * request.pairs
