@@ -19,7 +19,7 @@ from mlir_sched.tasks.worker.index_expressions import Computed, Constant, Expres
 from mlir_sched.tasks.worker.index_reader import Frame, IndexReader, bits_of
 from mlir_sched.tasks.worker.intervals import INDEX_BITS, Interval, type_range
 from mlir_sched.tasks.worker.range_solver import Limit, solve
-from mlir_sched.tasks.worker.table_accesses import HOW_OFTEN, Access, accesses_of
+from mlir_sched.tasks.worker.table_accesses import HOW_OFTEN, Access, accesses_of, holds_integers
 
 Range: TypeAlias = Interval
 """Smallest and largest integer, both included."""
@@ -101,7 +101,7 @@ class IntegerRanges:
 
     def of_inputs(self, dispatch: Any) -> tuple[Range | None, ...]:
         """Return the range of each tensor that a ``flow.dispatch`` takes, whatever its caller passes, as :meth:`of`."""
-        tensors = [Integers(value, _element_bits(value.type)) for value in tensor_operands(dispatch)]
+        tensors = [_integers(value) for value in tensor_operands(dispatch)]
         callees = self._reader.callees(dispatch)
         if not callees:
             return (None,) * len(tensors)
@@ -172,11 +172,8 @@ def _note(position: int, tried: Range, place: Place) -> str:
     )
 
 
-def _element_bits(tensor: Any) -> int | None:
-    """Return the width of a tensor's integers; None where it holds none, or only ``i1``."""
-    element = tensor.element_type
-    wide = isinstance(element, ir.IndexType) or (isinstance(element, ir.IntegerType) and element.width > 1)
-    return bits_of(tensor) if wide else None
+def _integers(tensor: Any) -> Integers:
+    return Integers(tensor, bits_of(tensor.type) if holds_integers(tensor.type) else None)
 
 
 def _usual(bits: int) -> Range:

@@ -139,7 +139,7 @@ def _unfamiliar(op: Any) -> Iterator[Access]:
     sizes = op.name.startswith(("tensor.", "flow.tensor."))
     for operand in op.operands:
         is_size = sizes and isinstance(operand.type, ir.IndexType)
-        if is_size or (not followed and _holds_integers(operand.type)):
+        if is_size or (not followed and holds_integers(operand.type)):
             yield Access(operand, EMPTY, f"an operand of {op.name}")
 
 
@@ -160,6 +160,7 @@ def _shape(type_: Any) -> list[int]:
     return [0 if size == "?" else int(size) for size in found.group(1).split("x")] if found else []
 
 
-def _holds_integers(type_: Any) -> bool:
+def holds_integers(type_: Any) -> bool:
+    """Say whether a value of a type is an integer wider than ``i1``, or holds such integers."""
     element = type_.element_type if isinstance(type_, ir.ShapedType) else type_
     return isinstance(element, ir.IndexType) or (isinstance(element, ir.IntegerType) and element.width > 1)
