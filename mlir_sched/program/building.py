@@ -14,11 +14,11 @@ from mlir_sched.library.library import build_library
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
-from mlir_sched.program.silent_results import ADVICE, with_inside
 from mlir_sched.program.state import require_resettable
+from mlir_sched.program.usable_functions import ADVICE, with_usable_functions
 from mlir_sched.program.user_values import against_reference, with_values
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.program.whole_program import measure_programs, profile, require_repeatable, without_failing_functions
+from mlir_sched.program.whole_program import measure_programs, profile
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets.target import Target
@@ -71,8 +71,7 @@ def first_variant(
     built = build_variant(path, target, variant, parameters)
     require_resettable(built.model, target)
     model = with_values(built.model, values)
-    require_repeatable(runner, model, built.compiled())
-    run = with_inside(runner, without_failing_functions(runner, model, built.compiled()), built.compiled())
+    run = with_usable_functions(runner, model, built.compiled())
     model = model if run.entries == model.entries else _model_of(path, target, variant, parameters, run.not_run)
     return replace(built, model=against_reference(runner, model.judged_as(run), built.compiled()))
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from mlir_sched.errors import MlirSchedError, UserError
+from mlir_sched.errors import MlirSchedError
 from mlir_sched.outcome import Timing, of_all
 from mlir_sched.payload import TensorSpec
 from mlir_sched.program.inside import FunctionInside, hidden_types, verified_inside
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.program.state import in_two_orders, state_of
-from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
 from mlir_sched.runner.check import Check, Checks, InputKind
 from mlir_sched.runner.numeric_checks import checks_for_model
@@ -63,70 +61,10 @@ def measure_programs(
     return in_sequence([timing for timing, _ in measured]), results
 
 
-def without_failing_functions(runner: Runner, model: Model, compiled: CompiledModel) -> Model:
-    """Return a model without the functions that cannot serve as a reference, and with the reasons.
-
-    A model of one function stays as it is, and so does one in which no function can serve as a reference.
-
-    Args:
-        runner: Runs the functions.
-        model: The model.
-        compiled: The model as it is compiled untuned.
-    """
-    if len(model.entries) == 1:
-        return model
-    reasons = {entry.name: _why_no_reference(runner, model, entry, compiled) for entry in model.entries}
-    if all(reasons.values()) or not any(reasons.values()):
-        return model
-    kept = tuple(entry for entry in model.entries if not reasons[entry.name])
-    return replace(
-        model, entries=kept, not_run={**model.not_run, **{name: why for name, why in reasons.items() if why}}
-    )
-
-
-def require_repeatable(runner: Runner, model: Model, compiled: CompiledModel) -> None:
-    """Check that the only function of a program computes the same each time, on one thread and on several.
-
-    Where that function cannot be run at all, the first measurement says why.
-
-    Raises:
-        UserError: It does not: no candidate could be told right from wrong.
-    """
-    if len(model.entries) > 1:
-        return
-    with suppress(BaselineError):
-        why = _why_not_repeatable(runner, model, model.entries[0], compiled)
-        if why:
-            cause = why_unwritten(model.tasks) or "look for races, or indices beyond their tables"
-            raise UserError(f"{model.path}: nothing is tuned, as {why}; {cause}")
-
-
-def _why_no_reference(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
-    """Return why a function cannot serve as a reference; empty when it can, or may inside (``silent_results.py``)."""
-    try:
-        return _why_not_repeatable(runner, model, entry, compiled)
-    except UnverifiableError:
-        return ""
-    except BaselineError as error:
-        return _with_cause(reason(str(error)), model)
-
-
-def _with_cause(message: str, model: Model) -> str:
+def with_cause(message: str, model: Model) -> str:
     """Return why a function cannot serve as a reference, with the cause where IREE's code leaves elements unwritten."""
     cause = why_unwritten(model.tasks)
     return f"{message}; {cause}" if cause else message
-
-
-def _why_not_repeatable(runner: Runner, model: Model, entry: EntryPoint, compiled: CompiledModel) -> str:
-    """Return how a function differs from itself when it runs again, also on other threads; empty if it does not.
-
-    Raises:
-        BaselineError: The function cannot be run, or cannot be checked.
-    """
-    model = replace(model, values=tuple(replace(given, reference=()) for given in model.values))
-    program = program_of(model, entry, compiled)
-    (failure,) = runner.check(program, [program], checks_of(model, entry))
-    return "" if failure is None else f"the untuned code of @{entry.name} does not repeat its results ({failure})"
 
 
 def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> ProgramProfile | None:
@@ -204,7 +142,7 @@ def _measure_entry(
         recipes = [compiled.recipe for compiled in others]
         return timing, verified_inside(runner, function_inside(model, entry), results, programs, recipes)
     except BaselineError as error:
-        message = str(error) if isinstance(error, UnverifiableError) else _with_cause(str(error), model)
+        message = str(error) if isinstance(error, UnverifiableError) else with_cause(str(error), model)
         raise type(error)(f"@{entry.name}: {message}" if len(model.entries) > 1 else message) from error
 
 

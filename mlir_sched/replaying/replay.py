@@ -23,9 +23,9 @@ from mlir_sched.library.library import provenance_of, with_provenance
 from mlir_sched.outcome import Timing, Verdict, verdict_of
 from mlir_sched.parameters import ParameterFile, parameter_files
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.silent_results import with_inside
+from mlir_sched.program.usable_functions import with_usable_functions
 from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
-from mlir_sched.program.whole_program import CompiledModel, without_failing_functions
+from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.replaying.accepted_flags import require_own_flags
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED, ReplayedSequence, ReplayResult
@@ -309,7 +309,7 @@ class _Replay:
         plain = compile_to_bytes(self.path, self.target.flags)
         untuned = CompiledModel(plain, recipe=Recipe(self.target.flags))
         tuned = CompiledModel(emitted, self.local_sync, Recipe(self.model.flags, library, applied))
-        run = with_inside(runner, without_failing_functions(runner, self.model, untuned), untuned)
+        run = with_usable_functions(runner, self.model, untuned)
         self.model = against_reference(runner, run, untuned)
         timings = measure_program(runner, self.model, untuned, {}, tuned)
         return [_with_dispatches(s, applied) for s in sequences], timings

@@ -34,6 +34,10 @@ LOOKS, LOOK_S = 5, 0.02
 """How often, and for how many seconds, the calibration kernel is timed without and then with work on other cores, to
 see whether that disturbs it: in turns, as a machine's speed drifts."""
 
+REPEATS, REPEAT_S = 8, 1.0
+"""How often a program runs again to see whether it repeats its results, and the seconds after which no further call
+starts. A data race shows in only some calls; of a program that takes seconds, one more call has to do."""
+
 
 class BaselineError(MlirSchedError):
     """The baseline itself crashes, hangs or has no reproducible result: nothing can be compared with it."""
@@ -178,6 +182,33 @@ class Runner:
         self._release(len(candidates))
         return tuple(failures.get(i) for i in range(len(candidates)))
 
+    def repeat(self, program: Program, checks: Checks) -> Failure | None:
+        """Return how a program differs from itself when it runs again; None where it does not.
+
+        To prepare it runs it twice. Here it runs again: on the CPU on several threads and on one, elsewhere as it is
+        timed. After :data:`REPEAT_S` seconds no further call starts.
+
+        Args:
+            program: The program.
+            checks: Its checks; those that tell wrong results from right ones take turns.
+
+        Raises:
+            BaselineError: It cannot serve as a reference.
+        """
+        self._prepare_task(program, checks)
+        places = (True, False) if self._check_races else (False,)
+        requests = [protocol.Verify(protocol.BASELINE, i, races=r) for r in places for i in self._prepared.telling]
+        start = time.monotonic()
+        try:
+            for request in islice(cycle(requests), REPEATS):
+                if message := self._client.ask(request, self._check_timeout_s(request)):
+                    return Failure(FailureClass.WRONG_RESULT, message)
+                if time.monotonic() - start > REPEAT_S:
+                    break
+        except RequestFailed as failed:
+            return failed.failure
+        return None
+
     def noise(self, seconds: float = 1.0) -> Noise:
         """Measure for ``seconds`` how steady the cores are that programs are timed on.
 
@@ -232,11 +263,19 @@ class Runner:
         self, baseline: Program, candidates: Sequence[Program], checks: Checks, *, whole: bool, silent: bool = False
     ) -> dict[int, Failure]:
         """Return the failures of the candidates that are not right, by index of the candidate."""
+        self._prepare_task(baseline, checks, silent=silent)
+        return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program, whole=whole))}
+
+    def _prepare_task(self, baseline: Program, checks: Checks, *, silent: bool = False) -> None:
+        """Begin with a new baseline.
+
+        Raises:
+            BaselineError, EnvironmentFailureError: As :meth:`_prepare`.
+        """
         self._task = protocol.Prepare(baseline, checks, silent)
         self._measurements += 1
         self._hopeless, self._unchecked, self._long = {}, set(), {}
         self._prepare()
-        return {i: f for i, program in enumerate(candidates) if (f := self._check_fairly(i + 1, program, whole=whole))}
 
     def _prepare(self) -> None:
         """Prepare the baseline and its references in the process that runs now.

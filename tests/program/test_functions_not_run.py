@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +14,8 @@ from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Verdict
 from mlir_sched.program.choice import Choice
 from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.whole_program import (
-    CompiledModel,
-    measure_programs,
-    require_repeatable,
-    without_failing_functions,
-)
+from mlir_sched.program.usable_functions import with_usable_functions
+from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target
@@ -140,20 +135,20 @@ class RacingRunner:
     def __init__(self, racing: str) -> None:
         self.racing = racing
 
-    def check(self, baseline: Program, candidates: Sequence[Program], _: object) -> tuple[Failure | None, ...]:
+    def repeat(self, program: Program, _: object) -> Failure | None:
         failure = Failure(FailureClass.WRONG_RESULT, "on 2 threads: output 0: 0.0 instead of -5.4")
-        return tuple(failure if each.entry == self.racing else None for each in candidates)
+        return failure if program.entry == self.racing else None
 
 
 def test_a_program_that_does_not_repeat_its_results_is_refused_before_the_search(tmp_path: Path) -> None:
     model = extract(write(tmp_path, cases.MATMUL), cases.TARGET)
-    require_repeatable(RacingRunner("other"), model, CompiledModel(b""))  # type: ignore[arg-type]
+    with_usable_functions(RacingRunner("other"), model, CompiledModel(b""))  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"@mm does not repeat its results \(wrong_result: on 2 threads: output 0"):
-        require_repeatable(RacingRunner("mm"), model, CompiledModel(b""))  # type: ignore[arg-type]
+        with_usable_functions(RacingRunner("mm"), model, CompiledModel(b""))  # type: ignore[arg-type]
 
 
 def test_a_function_that_does_not_repeat_its_results_is_left_out_beside_others(tmp_path: Path) -> None:
     model = extract(write(tmp_path, cases.MATMUL + cases.ACCUMULATE), cases.TARGET)
-    kept = without_failing_functions(RacingRunner("acc"), model, CompiledModel(b""))  # type: ignore[arg-type]
+    kept = with_usable_functions(RacingRunner("acc"), model, CompiledModel(b""))  # type: ignore[arg-type]
     assert [entry.name for entry in kept.entries] == ["mm"]
     assert "does not repeat its results" in kept.not_run["acc"]

@@ -46,8 +46,7 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
         return whole(path, target, variant, *others)
 
     monkeypatch.setattr(building, "build_variant", build_variant)
-    monkeypatch.setattr(building, "require_repeatable", lambda *_: None)
-    monkeypatch.setattr(building, "with_inside", lambda runner, model, compiled: model)
+    monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
     monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))
     no_rewrite = RewrittenVariants((), {"r": "no"}, ("t",))
     monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
@@ -90,8 +89,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
-    monkeypatch.setattr(building, "require_repeatable", lambda *_: None)
-    monkeypatch.setattr(building, "with_inside", lambda runner, model, compiled: model)
+    monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
     monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))
     found = build_variants(model, cases.TARGET, cast("Runner", None), choice=NoneExtended())
     assert built in [b.variant.name for b in found.built]

@@ -157,6 +157,15 @@ def test_race_that_one_thread_hides_is_rejected(runner: Runner, compiled: Callab
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
+def test_a_program_with_a_race_does_not_repeat_its_results(runner: Runner, compiled: Callable[[str], bytes]) -> None:
+    free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
+    assert runner.repeat(free, CHECKS) is None
+    failure = runner.repeat(race, CHECKS)
+    assert failure is not None
+    assert "threads: " in failure.message
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a race needs two cores")
 def test_race_is_rejected_where_programs_run_on_several_threads(compiled: Callable[[str], bytes]) -> None:
     free, race = (Program(compiled(name), "task", (ROWS,), (SUM,), True) for name in ("race_free", "race"))
     with Runner(replace(FAST, threads=2)) as runner:

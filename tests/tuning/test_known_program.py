@@ -124,8 +124,7 @@ def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_
         del runner
         return tuple(replace(b, timing=Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0)) for b in built), {}
 
-    monkeypatch.setattr(building, "require_repeatable", lambda *_: None)
-    monkeypatch.setattr(building, "with_inside", lambda runner, model, compiled: model)
+    monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
     monkeypatch.setattr(choosing, "time_variants", timed)
     found = build_variants(path, cases.TARGET, cast("Runner", None), choice=Knowing(decisions, settled=settled))
     others = {built.variant.name for built in found.built} - {"default", LAYOUT}

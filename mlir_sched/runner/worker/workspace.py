@@ -147,7 +147,7 @@ class Workspace:
         loaded = device.load(baseline)
         for index in range(len(self._cases)):
             self._choose_inputs(loaded, index)
-        if reason := self._why_unverifiable() and not silent and self._draw_others(loaded):
+        if (reason := self._why_unverifiable()) and not silent and self._draw_others(loaded):
             raise UnverifiableResults(f"its numbers cannot be verified: {reason}")
         self.check_s = self.call_s = 0.0
         for index in dict.fromkeys((*self.telling.checks, *range(len(self._cases)))):
@@ -313,16 +313,15 @@ class Workspace:
         self.telling = telling(self._outputs, self.checks, references)
         return why_unverifiable(references, self.telling.constant)
 
-    def _draw_others(self, loaded: LoadedProgram) -> str:
-        """Draw other random inputs until a wrong result can be told from a right one; return why none can, if so."""
+    def _draw_others(self, loaded: LoadedProgram) -> bool:
+        """Draw other random inputs until a wrong result can be told from a right one; say whether none can."""
         random = next((i for i, case in enumerate(self._cases) if case.wanted == InputKind.RANDOM), 0)
-        reason = self._why_unverifiable()
         for check in other_draws(self._cases[random].check):
             self._replace_inputs(random, check)
             self._compute_references(loaded, random)
-            if not (reason := self._why_unverifiable()):
-                break
-        return reason
+            if not self._why_unverifiable():
+                return False
+        return True
 
     def _explains(self, index: int, far: _Far) -> bool:
         """Say whether rounding of the inputs explains every element that is beyond its tolerance."""

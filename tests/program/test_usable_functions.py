@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import iree_cases as cases
 import pytest
@@ -16,11 +17,12 @@ from mlir_sched.attributes import APPLIED
 from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Verdict
-from mlir_sched.program import inside
+from mlir_sched.program import inside, usable_functions
 from mlir_sched.program.inside import OTHER_DISPATCHES, WIDE, hidden_types
-from mlir_sched.program.silent_results import with_inside
-from mlir_sched.program.whole_program import CompiledModel, measure_programs, without_failing_functions
-from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
+from mlir_sched.program.usable_functions import with_usable_functions
+from mlir_sched.program.whole_program import CompiledModel, measure_programs
+from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult, UnverifiableError
+from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.shown import Recipe
@@ -38,7 +40,7 @@ def network(result: str, ending: str) -> str:
     return f"""
 func.func @main(%x: tensor<8x32xf32>, %w: tensor<32x16xf32>, %v: tensor<16x16xf32>) -> tensor<8x{result}> {{
   %zero = arith.constant 0.0 : f32
-  %many = arith.constant 1.0e+18 : f32
+  %many = arith.constant 1.0e+30 : f32
   %e = tensor.empty() : tensor<8x16xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
   %p = linalg.matmul ins(%x, %w : tensor<8x32xf32>, tensor<32x16xf32>) outs(%f : tensor<8x16xf32>)
@@ -77,7 +79,7 @@ CLASS = f"""
   %first = arith.constant 0 : i32
   %f1 = linalg.fill ins(%first : i32) outs(%e1 : tensor<8xi32>) -> tensor<8xi32>
   %f2 = tensor.empty() : tensor<8xf32>
-  %lowest = arith.constant -1.0e+18 : f32
+  %lowest = arith.constant -1.0e+30 : f32
   %f3 = linalg.fill ins(%lowest : f32) outs(%f2 : tensor<8xf32>) -> tensor<8xf32>
   %z:2 = linalg.generic {{indexing_maps = [{ROWS}, {ROW}, {ROW}], iterator_types = ["parallel", "reduction"]}}
     ins(%q : tensor<8x16xf32>) outs(%f3, %f1 : tensor<8xf32>, tensor<8xi32>) {{
@@ -147,8 +149,7 @@ def silent(runner: Runner, path: Path) -> tuple[Model, CompiledModel]:
     """Return a model as it is verified, and the model compiled untuned."""
     untuned = CompiledModel(compile_to_bytes(path, cases.FLAGS), recipe=Recipe(cases.FLAGS))
     target: Target = replace(cases.TARGET, flags=FLAGS)
-    model = without_failing_functions(runner, extract(path, target), untuned)
-    return with_inside(runner, model, untuned), untuned
+    return with_usable_functions(runner, extract(path, target), untuned), untuned
 
 
 def scripted(path: Path, predicate: int) -> CompiledModel:
@@ -253,3 +254,23 @@ def test_wide_integers_are_not_compared_where_bytes_may_differ_by_a_rounding() -
     rounded = epilogue("i8", ("arith.sitofp", "arith.mulf", "math.roundeven", "arith.fptosi"), read="i32")
     assert hidden_types([dispatch(matmul(64, "i8", "i32"), rounded)]) == WIDE
     assert hidden_types([dispatch(matmul(64, "i8", "i32"))]) == ()
+
+
+class AskedRunner:
+    """A runner that counts what it is asked, and whose functions' results say nothing."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def repeat(self, program: Program, _: object) -> None:
+        self.asked.append(program.entry)
+        raise UnverifiableError("output 0 is the same")
+
+
+def test_untuned_code_is_asked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model = extract(write(tmp_path, CLAMPED), cases.TARGET)
+    monkeypatch.setattr(usable_functions, "why_not_inside", lambda *_: "")
+    runner = AskedRunner()
+    judged = with_usable_functions(cast("Runner", runner), model, CompiledModel(b"", recipe=Recipe(cases.FLAGS)))
+    assert runner.asked == ["main"]
+    assert judged.inside is not None
