@@ -87,7 +87,8 @@ class Check:
         numbers: Values of the inputs passed by value, in their order; empty where these are filled as other inputs are.
         tolerance: How near the outputs must be, see :class:`Tolerance`; for element types that are not in
             ``tolerances``.
-        captured: File with the inputs of a CAPTURED check (``captured.py``).
+        captured: File with the inputs of a CAPTURED check (``captured.py``). RANDOM floats have their magnitudes, and
+            RANDOM integers wider than a byte their ranges.
         tolerances: The same by element type of the output.
         given: The inputs of a GIVEN check, and what the outputs have to be if the user says that.
         before: Functions that are called before, in a fresh context, in a program with state.

@@ -36,6 +36,10 @@ LARGER = (1.0, 1e3, 1e6)
 """Factors on random numbers that are tried where results are the same whatever the inputs. Each step costs a call. f16
 holds 60 times the second one; of types that do not hold a factor, results are not finite, and it is of no use."""
 
+MOST_MAGNITUDE = 1e6
+"""Largest magnitude of captured floats that drawn ones take; its inverse is the smallest. Larger numbers hide others,
+as masks of -3e38 are meant to, and squares of smaller ones vanish beside 1 in f32."""
+
 _OTHER_SEED = 100
 """Added to the seed of a check for other numbers; no check has a seed as large."""
 
@@ -65,7 +69,11 @@ def make_inputs(specs: Sequence[TensorSpec], check: Check) -> tuple[Array, ...]:
     ranges = check.integer_ranges if check.integer_ranges is not None else (None,) * len(specs)
     if len(ranges) != len(specs):
         raise ValueError(f"{len(specs)} inputs, but {len(ranges)} integer ranges")
-    arrays = [_make_input(spec, check, limits, rng) for spec, limits in zip(specs, ranges, strict=True)]
+    like = _captured_by_position(specs, check)
+    arrays = [
+        _make_input(spec, check, limits, like.get(i), rng)
+        for i, (spec, limits) in enumerate(zip(specs, ranges, strict=True))
+    ]
     for position in _sparse_inputs(specs, check):
         divided = np.random.default_rng([_PARTS_SEED, position]).integers(0, check.parts, specs[position].shape)
         arrays[position][divided != check.part] = 0
@@ -91,7 +99,7 @@ def alternatives(check: Check, specs: Sequence[TensorSpec], outputs: Sequence[Te
     yield check
     if check.kind == InputKind.GIVEN:
         return
-    if check.kind == InputKind.CAPTURED:
+    if check.captured:
         yield from alternatives(replace(check, kind=InputKind.RANDOM, captured=""), specs, outputs)
         return
     if all(is_integer(spec) for spec in outputs):
@@ -146,6 +154,25 @@ def fan(shape: Sequence[int]) -> float:
     return max(1.0, math.prod(window) * (first + second) / 2)
 
 
+def _captured_by_position(specs: Sequence[TensorSpec], check: Check) -> dict[int, Array]:
+    """Return the captured tensors whose magnitudes are drawn, by position of the input."""
+    if not check.captured:
+        return {}
+    tensors = {position: spec for position, spec in enumerate(specs) if not spec.by_value}
+    return dict(zip(tensors, read_values(Path(check.captured), list(tensors.values())), strict=True))
+
+
+def _magnitude(like: Array | None) -> float:
+    """Return the root mean square of captured floats; 1 where they do not vary, or are not numbers as others are."""
+    if like is None or like.size == 0:
+        return 1.0
+    numbers = like.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        magnitude = math.sqrt(np.square(numbers).mean())
+    usable = 1 / MOST_MAGNITUDE <= magnitude <= MOST_MAGNITUDE
+    return magnitude if usable and numbers.min() < numbers.max() else 1.0
+
+
 def _with_numbers(
     specs: Sequence[TensorSpec], tensors: Sequence[Array], numbers: Sequence[int | float]
 ) -> tuple[Array, ...]:
@@ -156,14 +183,25 @@ def _with_numbers(
     return tuple(next(made if spec.by_value else given) for spec in specs)
 
 
-def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Array:
+def _make_input(
+    spec: TensorSpec, check: Check, limits: IntegerRange | None, like: Array | None, rng: np.random.Generator
+) -> Array:
+    """Return the values of an input.
+
+    Args:
+        spec: The input.
+        check: The check.
+        limits: Range of its integers, if it is known.
+        like: Captured values, whose magnitude floats and whose range wide integers of both signs take.
+        rng: Draws the values.
+    """
     dtype = dtype_of(spec)
     if dtype.kind == "c":
-        return _make_input(TensorSpec((*spec.shape, 2), "f32"), check, None, rng).view(dtype).reshape(spec.shape)
+        return _make_input(TensorSpec((*spec.shape, 2), "f32"), check, None, None, rng).view(dtype).reshape(spec.shape)
     if dtype.kind == "b":
         values: Any = rng.integers(0, 2, spec.shape, dtype=np.int8)
     elif is_integer(spec):
-        values = _integers(spec, check, limits, rng)
+        values = _integers(spec, check, limits, like, rng)
     elif check.kind == InputKind.EXACT:
         values = _nonzero(spec, check.bound, rng) * check.scale
     elif check.kind == InputKind.POSITIVE:
@@ -171,11 +209,14 @@ def _make_input(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng
     else:
         values = rng.standard_normal(spec.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
         gain = 1.0 if check.gain is None else check.gain / math.sqrt(fan(spec.shape))
-        values = values if gain * check.scale == 1.0 else values * (gain * check.scale)
+        factor = gain * check.scale * _magnitude(like)
+        values = values if factor == 1.0 else values * factor
     return np.ascontiguousarray(values, dtype=dtype).reshape(spec.shape)
 
 
-def _integers(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: np.random.Generator) -> Any:
+def _integers(
+    spec: TensorSpec, check: Check, limits: IntegerRange | None, like: Array | None, rng: np.random.Generator
+) -> Any:
     lowest, highest = integer_limits(spec)
     if limits is not None:
         if limits[0] < lowest or limits[1] > highest:
@@ -186,9 +227,10 @@ def _integers(spec: TensorSpec, check: Check, limits: IntegerRange | None, rng: 
     if check.integers == Integers.INDICES:
         return rng.integers(0, min(check.bound, highest), spec.shape, dtype=np.int8, endpoint=True)
     if dtype_of(spec).itemsize > 1:
-        return rng.integers(
-            max(-check.wide, lowest), min(check.wide, highest), spec.shape, dtype=_drawn_as(spec), endpoint=True
-        )
+        bounds = (max(-check.wide, lowest), min(check.wide, highest))
+        if like is not None and like.size and like.min() < like.max():
+            bounds = (int(like.min()), int(like.max()))
+        return rng.integers(*bounds, spec.shape, dtype=_drawn_as(spec), endpoint=True)
     return _with_extremes(rng.integers(lowest, highest, spec.shape, dtype=_drawn_as(spec), endpoint=True), spec, rng)
 
 

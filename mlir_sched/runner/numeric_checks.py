@@ -83,7 +83,9 @@ def checks_for_dispatch(
 
 
 def checks_for_task(task: Task) -> Checks:
-    """Return the checks for a task's dispatch; the last one has the values that the program passes, if they are known.
+    """Return the checks for a task's dispatch.
+
+    Where the values that the program passes are known, the last check has these, and random ones have their magnitudes.
 
     Raises:
         ValueError: The task has no dispatch that can be tuned.
@@ -93,8 +95,9 @@ def checks_for_task(task: Task) -> Checks:
     checks = checks_for_dispatch(task.dispatch, task.numbers, task.integer_ranges)
     if not task.captured:
         return checks
-    drawn = next(check for check in checks if check.kind == InputKind.RANDOM)
-    return (*checks, replace(drawn, kind=InputKind.CAPTURED, captured=task.captured))
+    drawn = [replace(c, captured=task.captured) if c.kind == InputKind.RANDOM else c for c in checks]
+    random = next(check for check in drawn if check.kind == InputKind.RANDOM)
+    return (*drawn, replace(random, kind=InputKind.CAPTURED))
 
 
 def checks_for_model(

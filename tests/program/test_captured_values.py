@@ -17,7 +17,7 @@ from mlir_sched.program.captured_values import MOST_SHARE, with_captured_values
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import calls_of
 from mlir_sched.runner.captured import read_values, write_values
-from mlir_sched.runner.check import Check, InputKind
+from mlir_sched.runner.check import Check, InputKind, Integers
 from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.numeric_checks import checks_for_task
 from mlir_sched.runner.packing import to_words
@@ -103,6 +103,31 @@ def test_a_fault_that_only_the_programs_own_values_show_is_refused(tmp_path: Pat
     captured = captured_in(tmp_path, np.linspace(0, 500, 64, dtype=np.float32))
     assert not refuses(drawn)
     assert refuses((*drawn, captured))
+
+
+def test_random_floats_have_the_magnitude_of_the_programs_own(tmp_path: Path) -> None:
+    captured = captured_in(tmp_path, np.linspace(0, 500, 64, dtype=np.float32))
+    drawn = replace(captured, kind=InputKind.RANDOM)
+    assert not refuses((replace(drawn, captured=""),))
+    assert refuses((drawn,))
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, np.nan, np.inf, -3e38, 1e-30])
+def test_values_that_do_not_vary_or_hide_others_leave_random_floats_as_they_are(tmp_path: Path, value: float) -> None:
+    values = np.full(64, value, np.float32)
+    values[0] = 0.0 if abs(value) > 1e30 else value
+    drawn = replace(captured_in(tmp_path, values), kind=InputKind.RANDOM)
+    (found,), (plain,) = (make_inputs((ROW,), check) for check in (drawn, replace(drawn, captured="")))
+    np.testing.assert_array_equal(found, plain)
+
+
+def test_random_integers_have_the_range_of_the_programs_own(tmp_path: Path) -> None:
+    spec = TensorSpec((64,), "i32")
+    write_values(tmp_path / "values.npz", [np.arange(-70_000, 10_000, 1250, dtype=np.int32).view(np.uint8)])
+    check = Check(InputKind.RANDOM, 2, integers=Integers.WHOLE, captured=str(tmp_path / "values.npz"))
+    (found,) = make_inputs((spec,), check)
+    assert -70_000 <= found.min() < -1000
+    assert 1000 < found.max() <= 10_000
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, 1e-38], ids=["zeros", "not a number", "below all tolerances"])
