@@ -513,12 +513,16 @@ def _lasting_scripts(task_key: str, context_key: str, until: int) -> tuple[Colum
 
 
 def _answers(task_key: str, context_key: str, candidate_key: str, since: int) -> Select[Any]:
-    """Return the query for the record that makes measuring a candidate unnecessary (:meth:`RecordStore.find`)."""
+    """Return the query for the record that makes measuring a candidate unnecessary (:meth:`RecordStore.find`).
+
+    The order is that of the unique index, which finds the candidate; in the order of all records SQLite looks at each
+    record of the task.
+    """
     return (
         select(RECORDS)
         .where(*_in_context(task_key, context_key), RECORDS.c.candidate_key == candidate_key)
         .where(or_(_lasts(), RECORDS.c.id > since))
-        .order_by(RECORDS.c.id)
+        .order_by(RECORDS.c.attempt)
         .limit(1)
     )
 
