@@ -133,14 +133,17 @@ def problems_of_end(code: int, output: bytes, folder: Path) -> list[str]:
     result, problems = json.loads(output), why_not_whole(folder)
     if result["program"]["verdict"] != Verdict.RIGHT:
         problems.append("the numbers of the result are not checked")
+    return [*problems, *stored_twice(folder)]
+
+
+def stored_twice(folder: Path) -> list[str]:
+    """Return how many candidates a store has more than once, in a sentence; empty for none."""
     twice = rows(
         folder,
         "SELECT task_key, candidate_key FROM records WHERE origin = 'script' GROUP BY task_key, context_key, "
         "candidate_key HAVING count(*) > 1",
     )
-    if twice:
-        problems.append(f"{len(twice)} candidates were stored twice")
-    return problems
+    return [f"{len(twice)} candidates were stored twice"] if twice else []
 
 
 def main() -> None:
