@@ -17,6 +17,7 @@ import psutil
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask, measuring_context
+from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.search import EvolutionarySearch
@@ -26,7 +27,6 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_history import TaskHistory
-from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import TaskSearch
 
 ROUND = 64

@@ -25,7 +25,7 @@ from mlir_sched.parameters import parameter_files
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.whole_program import profile
 from mlir_sched.runner import Program, Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_task
+from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target

@@ -17,6 +17,8 @@ import numpy as np
 from benchmarks.enumeration import enumerate_traces
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context
+from mlir_sched.evaluation.evaluator import CompileAndRun, seconds_against
+from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.sampling import Value
 from mlir_sched.search import GivenTraces
@@ -25,9 +27,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.tasks import extract
-from mlir_sched.tuning.evaluator import CompileAndRun, seconds_against
 from mlir_sched.tuning.task_history import TaskHistory
-from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import TaskSearch
 
 DATA = Path(__file__).parent / "data"

@@ -27,7 +27,7 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import Failure, IllegalTraceError, UserError
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_task
+from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

@@ -23,6 +23,7 @@ from benchmarks.device_check.programs import path_of
 from benchmarks.operators.report import duration
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
+from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.search.measured_space import MeasuredPoint, read_measured, write_measured
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -30,7 +31,6 @@ from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.estimating import CompileAndAssemble
 
 DATA = Path(__file__).parent / "data" / "h200"
 """Candidates that searches measured on an NVIDIA H200 (``benchmarks.device_check``), 2026-11-26."""

@@ -11,15 +11,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlir_sched.assembly.estimate import VERSION
-from mlir_sched.assembly.ptxas import find_assembler
 from mlir_sched.compiler import WorkerSet
 from mlir_sched.database import RecordStore
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.export import tuned_sequence
 from mlir_sched.emission.finalists import Finalists, take_finalists
-from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.errors import UserError
+from mlir_sched.evaluation.estimated_program import with_estimate
+from mlir_sched.evaluation.estimating import CompileAndAssemble
+from mlir_sched.evaluation.evaluator import Evaluators
+from mlir_sched.evaluation.time_model import modelled_device
+from mlir_sched.gpu_model.estimate import VERSION
+from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.parameters import parameter_files
 from mlir_sched.pipeline import STORE_PATIENCE_S, default_store
 from mlir_sched.preflight import require_what_is_needed
@@ -27,6 +30,7 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import fastest
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.estimated_variants import estimate_variants
+from mlir_sched.program.proof import Proven, Prover
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target
@@ -39,18 +43,20 @@ from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
-from mlir_sched.tuning.estimated_program import with_estimate
-from mlir_sched.tuning.estimating import CompileAndAssemble
-from mlir_sched.tuning.evaluator import Evaluators
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
-from mlir_sched.tuning.monitor import STAGES_WITHOUT_DEVICE, Monitor
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.phases import Phase, PhaseClock
 from mlir_sched.tuning.program_search import ProgramSearch
-from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
-from mlir_sched.tuning.time_model import modelled_device
+from mlir_sched.tuning.progress import (
+    STAGES_WITHOUT_DEVICE,
+    Monitor,
+    Phase,
+    PhaseClock,
+    Progress,
+    ProgressCallback,
+    silent,
+)
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch

@@ -15,8 +15,8 @@ from typing import Any
 
 import psutil
 
-from mlir_sched.assembly.ptxas import find_assembler
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
+from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.preflight.scratch import require_scratch
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions

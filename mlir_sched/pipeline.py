@@ -16,9 +16,11 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import choose_finalists
-from mlir_sched.emission.interim import interim_times
 from mlir_sched.emission.run_result import result_of
 from mlir_sched.emission.time_left import TimeLeft
+from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluators
+from mlir_sched.evaluation.kept_code import KeptCode
+from mlir_sched.evaluation.time_model import TimeModel
 from mlir_sched.parameters import parameter_files
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.algorithms import Algorithms
@@ -42,18 +44,14 @@ from mlir_sched.tuned_folder.pictures import Curve
 from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
-from mlir_sched.tuning.evaluator import CompileAndRun, Evaluators
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
+from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.interruption import Interruption
-from mlir_sched.tuning.kept_code import KeptCode
 from mlir_sched.tuning.known_program import keep_decisions
-from mlir_sched.tuning.monitor import STAGES, Monitor
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.phases import Phase, PhaseClock
 from mlir_sched.tuning.program_search import ProgramSearch
-from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
-from mlir_sched.tuning.time_model import TimeModel
+from mlir_sched.tuning.progress import STAGES, Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
@@ -172,6 +170,7 @@ def tune(
                 monitor.on_phase(Phase.EMISSION, best.state())
                 end = math.inf if interruption.early else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
                 emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
+                variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
                 try:
                     decisions, ratio = result.program.decisions, result.program.tuned.ratio

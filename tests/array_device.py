@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.element_types import Array, dtype_of
+from mlir_sched.runner.checks.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
 
 Function: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]

@@ -7,7 +7,7 @@ from folders import DATA
 from mlir_sched.errors import Failure
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import Program, Runner, RunResult
-from mlir_sched.runner.check import Check, Checks, InputKind
+from mlir_sched.runner.checks.check import Check, Checks, InputKind
 
 SOURCES = DATA / "runner"
 SQUARE = TensorSpec((64, 64), "f32")

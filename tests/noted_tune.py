@@ -16,9 +16,9 @@ from unittest.mock import patch
 from short_sessions import short_sessions
 
 from mlir_sched.cli import main
+from mlir_sched.evaluation.evaluator import CompileAndRun
 from mlir_sched.outcome import Outcome
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.evaluator import CompileAndRun
 
 LOG = Path(sys.argv[1])
 

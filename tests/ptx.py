@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mlir_sched.assembly.ptx import device_code, read_kernel
-from mlir_sched.assembly.ptxas import Resources, assemble, find_assembler
 from mlir_sched.compiler.result import CompileResult
+from mlir_sched.gpu_model.ptx import device_code, read_kernel
+from mlir_sched.gpu_model.ptxas import Resources, assemble, find_assembler
 
 
 def ptx_of(result: CompileResult) -> str:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.assembly.memory import WARP
-from mlir_sched.assembly.ptx import Instruction, Kernel
 from mlir_sched.compiler.result import Launch
+from mlir_sched.gpu_model.memory import WARP
+from mlir_sched.gpu_model.ptx import Instruction, Kernel
 
 Words = NDArray[np.uint64]
 """One register of every thread, as bits."""

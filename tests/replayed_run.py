@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluation.evaluator import Evaluator, Evaluators
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.program.profile import ProgramProfile
@@ -25,12 +26,10 @@ from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import Evaluator, Evaluators
-from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
 

@@ -11,6 +11,8 @@ from speedups import timing
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredTask, measuring_context, script_key
+from mlir_sched.evaluation.evaluator import Evaluator
+from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Outcome
 from mlir_sched.search import EvolutionarySearch, RandomSearch
@@ -18,9 +20,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.task_history import TaskHistory
-from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import TaskSearch
 
 TASK = task_of("matmul", matmul_dispatch(384, 256, 512))

@@ -13,7 +13,7 @@ from command_line import Cli
 from contraction_payloads import matmul
 
 from mlir_sched import RecordStore
-from mlir_sched.assembly import ptxas
+from mlir_sched.gpu_model import ptxas
 
 
 @pytest.fixture

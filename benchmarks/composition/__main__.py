@@ -22,10 +22,10 @@ from benchmarks.operators.table import OPERATORS, operator_named
 from mlir_sched import TuneOptions
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
+from mlir_sched.evaluation.evaluator import UntunedError
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.transform_scripts.llvm_cpu import LoweringConfig
-from mlir_sched.tuning.evaluator import UntunedError
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, StoredTask, measuring_context
 from mlir_sched.emission.acceptance import MIN_GAIN
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
+from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator, UntunedError
+from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.runner import Runner, RunnerOptions
@@ -23,9 +25,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.evaluator import CompileAndRun, Evaluator, UntunedError
 from mlir_sched.tuning.task_history import TaskHistory
-from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import TaskSearch
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.cuda_assembly.records import UNTUNED, Entry
-from mlir_sched.assembly.ptx import PtxError, device_code
-from mlir_sched.assembly.ptxas import AssemblyError, Resources, assemble, find_assembler
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.compiler.worker_process import candidate_limits
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.gpu_model.ptx import PtxError, device_code
+from mlir_sched.gpu_model.ptxas import AssemblyError, Resources, assemble, find_assembler
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target

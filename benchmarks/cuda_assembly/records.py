@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.assembly.estimate import Estimate, estimate
-from mlir_sched.assembly.ptx import Kernel, read_kernel
-from mlir_sched.assembly.ptxas import Resources
 from mlir_sched.compiler.result import Launch
+from mlir_sched.gpu_model.estimate import Estimate, estimate
+from mlir_sched.gpu_model.ptx import Kernel, read_kernel
+from mlir_sched.gpu_model.ptxas import Resources
 from mlir_sched.targets.target import GpuResources
 
 UNTUNED = "untuned"

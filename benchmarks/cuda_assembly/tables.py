@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from benchmarks.cuda_assembly.candidates import Draws, Program
 from benchmarks.cuda_assembly.records import UNTUNED, Entry
-from mlir_sched.assembly.estimate import Estimate
-from mlir_sched.assembly.ptx import PtxError
-from mlir_sched.assembly.ptxas import AssemblyError
+from mlir_sched.gpu_model.estimate import Estimate
+from mlir_sched.gpu_model.ptx import PtxError
+from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.targets.target import Target
 
 Entries = Mapping[tuple[str, str, str], Entry]

@@ -8,22 +8,22 @@ import numpy as np
 
 from benchmarks.fuzz.draft import Array, rounded
 from benchmarks.fuzz.programs import RandomProgram
-from mlir_sched.runner.rounding import SAFETY, machine_epsilon
+from mlir_sched.runner.checks.rounding import SAFETY, machine_epsilon
 
 SAMPLES = 16
 """Evaluations with random errors. The largest of 16 normal deviations is above 0.7 standard deviations in all but 1 of
 40,000 elements, and usually about 2."""
 WIDENING = 2.0
 """Factor on the errors, and once more on the largest deviation: together the factor for safety of
-:mod:`mlir_sched.runner.rounding`."""
+:mod:`mlir_sched.runner.checks.rounding`."""
 
 
 def difference(program: RandomProgram, found: Sequence[Array]) -> str:
     """Return the first output that differs by more than rounding explains; empty when none does.
 
     What rounding explains is the largest deviation of evaluations in which every step reads its floats with random
-    errors: the roundings of a step by the rules of :mod:`mlir_sched.runner.rounding`. So cancellation widens what is
-    allowed, a float near a tie may become either integer, and integers that no float decides have to be equal.
+    errors: the roundings of a step by the rules of :mod:`mlir_sched.runner.checks.rounding`. Cancellation widens what
+    is allowed, a float near a tie may become either integer, and integers that no float decides have to be equal.
 
     Source: Parker, "Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic" (1997).
     """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.fuzz.draft import NARROW, Array, Compute, Draft, Value
-from mlir_sched.runner.rounding import MATH_WEIGHT
+from mlir_sched.runner.checks.rounding import MATH_WEIGHT
 
 SUM_SCALE = 0.0019
 """What sums of products of bytes are scaled with: most of them end within a byte, some saturate."""

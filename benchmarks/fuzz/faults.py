@@ -1,7 +1,7 @@
 """Lets the machine fail in the middle of whole runs: ``python -m benchmarks.fuzz.faults [--only NAME ...]``.
 
 Each run tunes a small model in a folder of its own. Once its first candidates are stored, a fault strikes: a disk is
-full or becomes read-only, another process holds the store, a process of the run is killed or stands still, another run
+full, another process holds the store, a process of the run is killed or stands still, another run
 wants the folder or the store. The run has to end with an exit code that its fault allows, without a traceback, with a
 whole result or none, and with every candidate stored once and none of them blamed for the fault. Where a fault stops a
 run, the next run has to go on and end well. Ends with exit code 1 where this does not hold.
@@ -105,10 +105,6 @@ def _fill(run: Run, disk: str) -> None:
             file.write(bytes(1 << 16))
 
 
-def _make_read_only(run: Run) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", str(run.result)], check=True)
-
-
 def _hold_store(run: Run) -> None:
     with closing(sqlite3.connect(run.result / "records.sqlite", timeout=60, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
@@ -143,7 +139,6 @@ RUNNER, COMPILER = "mlir_sched.runner.worker.server", "mlir_sched.compiler.worke
 FAULTS = (
     Fault("full disk of results", lambda run: _fill(run, "tuned"), (1,), "tuned"),
     Fault("full disk of temporary files", lambda run: _fill(run, "temporary"), (1,), "temporary"),
-    Fault("disk of results becomes read-only", _make_read_only, (1,), "tuned"),
     Fault("store held for a minute", _hold_store),
     Fault("compilers killed", lambda run: _kill(run, COMPILER)),
     Fault("runner killed", lambda run: _kill(run, RUNNER)),
@@ -175,7 +170,6 @@ def problems_of(fault: Fault, folder: Path) -> list[str]:
 def _goes_on(fault: Fault, run: Run) -> list[str]:
     """Return why a run that a fault stopped does not go on once the fault is gone; empty where it does."""
     if fault.disk:
-        subprocess.run(["mount", "-o", "remount,rw", str(run.folder / fault.disk)], check=True)
         (run.folder / fault.disk / "filler").unlink(missing_ok=True)
     return [f"next run: {text}" for text in ended(_begun(run.folder, "next.log"), run.folder, "next.log", (0,))]
 

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.fuzz.draft import DTYPES, NARROW, Array, Draft, Step, Value, rounded
 from benchmarks.fuzz.elementwise import combined
 from benchmarks.fuzz.operations import NARROW_OPERATIONS, OPERATIONS, first_shape
-from mlir_sched.runner.rounding import machine_epsilon
+from mlir_sched.runner.checks.rounding import machine_epsilon
 
 FEWEST, MOST = 2, 8
 """Operations of a program, fewest and most."""

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from benchmarks.fuzz.draft import Array, Draft, Value
-from mlir_sched.runner.rounding import MATH_WEIGHT
+from mlir_sched.runner.checks.rounding import MATH_WEIGHT
 
 
 def reduced(draft: Draft, value: Value) -> Value | None:

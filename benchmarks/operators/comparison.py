@@ -22,11 +22,11 @@ from benchmarks.operators.session import Session, keep_session, kept_session
 from benchmarks.operators.table import Operator
 from benchmarks.operators.tuning import Tuning
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, InputKind
+from mlir_sched.runner.checks.check import Check, InputKind
+from mlir_sched.runner.checks.element_types import Array, dtype_of
+from mlir_sched.runner.checks.inputs import make_inputs
+from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.client import ENVIRONMENT
-from mlir_sched.runner.element_types import Array, dtype_of
-from mlir_sched.runner.inputs import make_inputs
-from mlir_sched.runner.numeric_checks import checks_for_model
 from mlir_sched.runner.worker.comparison import compare
 from mlir_sched.runner.worker.references import telling, why_unverifiable
 from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device

@@ -19,7 +19,6 @@ from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed,
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
-from mlir_sched.emission.proof import Proven, Prover
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
@@ -27,6 +26,7 @@ from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import Rivals, call_s, session_s
+from mlir_sched.program.proof import Proven, Prover
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import profile
 from mlir_sched.reasons import reason

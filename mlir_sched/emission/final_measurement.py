@@ -11,14 +11,14 @@ from typing import TypeVar
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
 from mlir_sched.compiler.pool import Candidate
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
+from mlir_sched.evaluation.origin import is_of_environment
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import BaselineError, Runner, RunResult
-from mlir_sched.runner.numeric_checks import checks_for_task
+from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
-from mlir_sched.tuning.origin import is_of_environment
 
 T = TypeVar("T")
 

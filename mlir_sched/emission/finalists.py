@@ -7,7 +7,6 @@ faster than it is.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,15 +18,16 @@ from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, w
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.emission.pace import Pace
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.evaluation.kept_code import FINALISTS, KeptCode
+from mlir_sched.library.library import sequence_symbol
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
-from mlir_sched.runner.narrow_sums import doubtful_sums
+from mlir_sched.runner.checks.narrow_sums import doubtful_sums
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.kept_code import FINALISTS, KeptCode
 from mlir_sched.tuning.task_search import TaskSearch
 
 NEAR = 0.95
@@ -140,12 +140,6 @@ def take_finalists(searches: Sequence[TaskSearch]) -> Finalists:
             else:
                 winners[key] = _winner(choice, _timing(choice.record), choice.entry.search.history.untuned)
     return Finalists(winners, reasons)
-
-
-def sequence_symbol(number: int, name: str) -> str:
-    """Return the symbol of a dispatch's sequence: ``tuned_<number>_<what it computes>``."""
-    what = re.sub(r"^.*?_?dispatch_\d+_", "", name)
-    return f"tuned_{number}_{re.sub(r'[^A-Za-z0-9_]', '_', what)}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from mlir_sched.database.record import describe, measuring_context
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.program.building import profiled
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.tunability import tunable_share
 from mlir_sched.program.user_values import untuned_wrong_notes
@@ -39,10 +38,14 @@ def result_of(
     variants: BuiltVariants,
     phases: Mapping[str, float],
 ) -> TuneResult:
-    """Return the result of a run on a model file."""
+    """Return the result of a run on a model file.
+
+    Args:
+        run, found, path, emission, folder, phases: What the run was, found and emitted, and how long that took.
+        variants: The variants, with profiles of the default and of the emitted one.
+    """
     best = found.best
-    default, emitted = variants.built[0], profiled(best.built, run.target)
-    default = emitted if best.built.variant == default.variant else profiled(default, run.target)
+    default, emitted = variants.built[0], variants.of(best.built.variant)
     widest, widest_share = _widest(run, [emitted, *(program.built for program in found.others)])
     return TuneResult(
         model=str(path),

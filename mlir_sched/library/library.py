@@ -61,6 +61,12 @@ class TunedSequence:
     only: tuple[str, ...] = ()
 
 
+def sequence_symbol(number: int, name: str) -> str:
+    """Return the symbol of a dispatch's sequence: ``tuned_<number>_<what it computes>``."""
+    what = re.sub(r"^.*?_?dispatch_\d+_", "", name)
+    return f"tuned_{number}_{re.sub(r'[^A-Za-z0-9_]', '_', what)}"
+
+
 def build_library(
     sequences: Sequence[TunedSequence],
     rewrite: RewriteScript | None = None,

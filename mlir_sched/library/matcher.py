@@ -5,7 +5,7 @@ a value from outside, such as a constant of the function (found in IREE 3.13: su
 with such a body is taken apart: the matcher compares its attributes and types, then the DAG of the values that its body
 yields, down to the constants and their values. Of the arguments and the ``linalg.index`` ops of such a body the matcher
 sees the types and which uses belong to the same value, but not the positions: it takes ``x - y`` for ``y - x``. The
-proof of the emitted program (``emission/proof.py``) finds such a mistake.
+proof of the emitted program (``program/proof.py``) finds such a mistake.
 
 Source: IREE, Preprocessing/TransformExtensions/PreprocessingExtensions.cpp and Utils/EquivalenceUtils.cpp.
 """

@@ -19,7 +19,7 @@ from mlir_sched.processes.temporary import session_folder
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import calls_of
 from mlir_sched.reasons import reason
-from mlir_sched.runner.captured import Wanted
+from mlir_sched.runner.checks.captured import Wanted
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
 from mlir_sched.tasks.task import Task

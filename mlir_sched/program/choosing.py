@@ -57,6 +57,21 @@ class BuiltVariants:
         all_built = self.built if known else (*self.built, built)
         return replace(self, built=all_built, left_out={**self.left_out, **left_out})
 
+    def profiled(self, emitted: BuiltVariant, target: Target) -> BuiltVariants:
+        """Return the variants with profiles of the default and of the one that is emitted.
+
+        Args:
+            emitted: That variant, as the search knows it.
+            target: The target of the run.
+        """
+        known = [emitted if built.variant == emitted.variant else built for built in self.built]
+        wanted = (self.built[0].variant, emitted.variant)
+        return replace(self, built=tuple(profiled(b, target) if b.variant in wanted else b for b in known))
+
+    def of(self, variant: Variant) -> BuiltVariant:
+        """Return a variant as it was built."""
+        return next(built for built in self.built if built.variant == variant)
+
 
 def build_variants(
     path: Path,

@@ -22,9 +22,9 @@ from mlir_sched.processes.memory import machine_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
-from mlir_sched.runner.check import Checks
+from mlir_sched.runner.checks.check import Checks
+from mlir_sched.runner.checks.rounding import model_tolerance
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.rounding import model_tolerance
 from mlir_sched.tasks import TASK_FLAGS
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
 from mlir_sched.tasks.shown import Inside, Recipe, ShownFunction, ShownProgram

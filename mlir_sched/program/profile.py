@@ -21,9 +21,9 @@ from mlir_sched.processes.limits import ChildLimits
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.runner.benchmark_module import ProgramFiles, find_tools, write_elements
-from mlir_sched.runner.check import Check
+from mlir_sched.runner.checks.check import Check
+from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.cores import choose_cores
-from mlir_sched.runner.inputs import make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import LOCAL, iree_device
 

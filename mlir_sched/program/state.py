@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlir_sched.errors import UserError
-from mlir_sched.runner.check import Checks
+from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.program import ProgramState, StateFunction
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import EntryPoint, Model

@@ -12,8 +12,8 @@ from mlir_sched.program.inside import FunctionInside, hidden_types, verified_ins
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
 from mlir_sched.program.state import in_two_orders, state_of
 from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
-from mlir_sched.runner.check import Check, Checks, InputKind
-from mlir_sched.runner.numeric_checks import checks_for_model
+from mlir_sched.runner.checks.check import Check, Checks, InputKind
+from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target, records_dispatches
 from mlir_sched.tasks import EntryPoint, Model

@@ -11,13 +11,13 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import SQLITE_MAGIC
 from mlir_sched.database.record import Record, StoredTask
 from mlir_sched.errors import IllegalTraceError, ScriptError
+from mlir_sched.evaluation.task_records import UNTUNED_KEY
 from mlir_sched.library.library import program_decisions, provenance_of, scripts_of
 from mlir_sched.program.program_space import PROGRAM
 from mlir_sched.sampling import Distribution
 from mlir_sched.trace import Decision, Trace
 from mlir_sched.transform_scripts.script_reading import parse_each_trace
 from mlir_sched.tuned_folder.folder import TunedFolder, read_text, read_tuned_folder
-from mlir_sched.tuning.task_records import UNTUNED_KEY
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from mlir_sched.replaying.replay_result import NOT_IN_EDITED, ReplayedSequence, 
 from mlir_sched.replaying.replayed_folder import require_output, write_replayed
 from mlir_sched.replaying.script_state import Judgement, ScriptState, judge
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
-from mlir_sched.runner.given_values import Values, function_values
+from mlir_sched.runner.checks.given_values import Values, function_values
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

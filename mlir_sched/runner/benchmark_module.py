@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.element_types import Array, dtype_of
-from mlir_sched.runner.packing import to_words
+from mlir_sched.runner.checks.element_types import Array, dtype_of
+from mlir_sched.runner.checks.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.runtime_tools import runtime_tool
 

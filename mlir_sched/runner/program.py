@@ -17,7 +17,7 @@ class StateFunction:
     Attributes:
         name: Its name in the module.
         inputs, outputs: Tensors it takes and makes.
-        integer_ranges: Range of the values of each integer input, see :class:`~mlir_sched.runner.check.Check`.
+        integer_ranges: Range of the values of each integer input, see :class:`~mlir_sched.runner.checks.check.Check`.
     """
 
     name: str

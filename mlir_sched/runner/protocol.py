@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from mlir_sched.errors import Failure
-from mlir_sched.runner.check import Checks
+from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.program import Program
 
 BASELINE = 0

@@ -16,10 +16,10 @@ from mlir_sched.outcome import Judged, Timing, Verdict
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.busy_cores import busy
-from mlir_sched.runner.check import Checks
+from mlir_sched.runner.checks.check import Checks
+from mlir_sched.runner.checks.inputs import PROBES
 from mlir_sched.runner.client import RunnerClient
 from mlir_sched.runner.cores import choose_cores, other_cores
-from mlir_sched.runner.inputs import PROBES
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed

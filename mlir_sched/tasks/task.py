@@ -38,8 +38,8 @@ class Task:
             that are computed at run time.
         numbers: The combinations of values that the model passes for the numbers among the inputs, in their order;
             empty where there are no such numbers.
-        captured: File with the inputs that a run of the model passes to the dispatch (``runner/captured.py``); empty
-            where none were recorded. Tasks that differ in it are equal.
+        captured: File with the inputs that a run of the model passes to the dispatch (``runner/checks/captured.py``);
+            empty where none were recorded. Tasks that differ in it are equal.
     """
 
     key: str

@@ -10,8 +10,8 @@ from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import seconds
-from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.progress import Phase
 from mlir_sched.tuning.tuning_run import TuningRun
 
 NOT_TIMED = "the program with it fails or gives other numbers"

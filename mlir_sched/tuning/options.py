@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mlir_sched.errors import UserError
-from mlir_sched.runner.given_values import Values, function_values
+from mlir_sched.runner.checks.given_values import Values, function_values
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.targets.target import LOCAL_TASK
 from mlir_sched.values import FunctionValues, digests_of

@@ -10,6 +10,10 @@ from functools import partial
 
 from mlir_sched.database.record import StoredTask
 from mlir_sched.errors import MlirSchedError
+from mlir_sched.evaluation.evaluator import UntunedError
+from mlir_sched.evaluation.lookahead import Lookahead, Upcoming
+from mlir_sched.evaluation.task_records import TaskRecords
+from mlir_sched.evaluation.work import CandidateWork, UntunedWork, Work
 from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.program.tunability import can_tune
@@ -22,18 +26,13 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
-from mlir_sched.tuning.evaluator import UntunedError
-from mlir_sched.tuning.events import ProgramState, SearchEvents
 from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
-from mlir_sched.tuning.lookahead import Lookahead, Upcoming
-from mlir_sched.tuning.phases import Phase
+from mlir_sched.tuning.progress import Phase, ProgramState, SearchEvents
 from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.task_history import TaskHistory
-from mlir_sched.tuning.task_records import TaskRecords
 from mlir_sched.tuning.task_search import Round, TaskSearch
 from mlir_sched.tuning.task_setup import starts_in, strategy_for
 from mlir_sched.tuning.tuning_run import TuningRun
-from mlir_sched.tuning.work import CandidateWork, UntunedWork, Work
 
 NOISE = 0.05
 """Relative difference between a program's time and the sum of its dispatches' times that is taken for noise."""

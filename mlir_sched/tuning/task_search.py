@@ -8,18 +8,18 @@ from functools import cached_property
 
 from mlir_sched.database.record import Record
 from mlir_sched.errors import FailureClass, IllegalTraceError
+from mlir_sched.evaluation.evaluator import seconds_against
+from mlir_sched.evaluation.lookahead import Lookahead
+from mlir_sched.evaluation.task_records import Candidate, TaskRecords
+from mlir_sched.evaluation.work import CandidateWork, EstimateWork, Work
 from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.search import Demand, Observation, SearchStrategy, TaskProgress
 from mlir_sched.search.preselection import preselect
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.evaluator import seconds_against
-from mlir_sched.tuning.lookahead import Lookahead
 from mlir_sched.tuning.task_demand import demand_of
 from mlir_sched.tuning.task_history import TaskHistory
-from mlir_sched.tuning.task_records import Candidate, TaskRecords
-from mlir_sched.tuning.work import CandidateWork, EstimateWork, Work
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,16 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
+from mlir_sched.evaluation.work import Work
 from mlir_sched.program.building import fastest, profiled
 from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import MOST_FURTHER, Part, Turn
-from mlir_sched.tuning.events import SearchEvents
 from mlir_sched.tuning.exchange import Find, finds_of
 from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.progress import SearchEvents
 from mlir_sched.tuning.tuning_run import TuningRun
-from mlir_sched.tuning.work import Work
 
 T = TypeVar("T")
 Turns: TypeAlias = Generator[tuple[ProgramSearch, Part], None, T]

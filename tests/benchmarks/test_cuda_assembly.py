@@ -11,8 +11,8 @@ from contraction_payloads import matmul
 
 from benchmarks.cuda_assembly.records import Entry, append_entries, read_entries
 from benchmarks.operators.client import ROOT
-from mlir_sched.assembly.ptxas import Resources
 from mlir_sched.compiler.result import Launch
+from mlir_sched.gpu_model.ptxas import Resources
 
 
 def run(folder: Path, traces: int) -> str:

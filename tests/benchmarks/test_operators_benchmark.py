@@ -30,9 +30,9 @@ from benchmarks.operators.table import MODELS, OPERATORS, Operator, flops_of, op
 from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import InputKind
+from mlir_sched.runner.checks.check import InputKind
+from mlir_sched.runner.checks.element_types import dtype_of
 from mlir_sched.runner.client import ENVIRONMENT
-from mlir_sched.runner.element_types import dtype_of
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, extract
 

@@ -32,9 +32,10 @@ from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluation.evaluator import CompileAndRun
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.pipeline import default_store
-from mlir_sched.runner.check import Checks
+from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.program import Program
 from mlir_sched.sampling import Value
 from mlir_sched.search.measured_space import read_measured
@@ -43,7 +44,6 @@ from mlir_sched.space.space import Space
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, LoweringConfig
-from mlir_sched.tuning.evaluator import CompileAndRun
 
 TINY = matmul(16, 16, 16).text
 

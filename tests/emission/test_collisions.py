@@ -13,11 +13,11 @@ from scaled_layers import scaled_layers
 
 from mlir_sched.compiler import CompilerPool, TunedDispatch, tuned_dispatches
 from mlir_sched.compiler.code_digest import plain_type
-from mlir_sched.emission.blame import faults_in
-from mlir_sched.emission.proof import Prover
 from mlir_sched.errors import ScriptError
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.library.matcher import STORE
+from mlir_sched.program.blame import faults_in
+from mlir_sched.program.proof import Prover
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

@@ -18,7 +18,6 @@ from mlir_sched.emission import export
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings, compile_scripts
 from mlir_sched.emission.finalists import Finalists, Winner
-from mlir_sched.emission.proof import Proven
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
@@ -26,6 +25,7 @@ from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.proof import Proven
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import BaselineError

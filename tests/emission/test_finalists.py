@@ -17,13 +17,13 @@ from mlir_sched.database.record import Origin, Record
 from mlir_sched.emission import finalists
 from mlir_sched.emission.finalists import Finalists, choose_finalists
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluation.kept_code import FINALISTS, KeptCode
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.kept_code import FINALISTS, KeptCode
 from mlir_sched.tuning.task_search import TaskSearch
 
 SEARCHED = timing(2.0, width=0.6)

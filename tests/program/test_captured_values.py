@@ -16,11 +16,11 @@ from mlir_sched.program.building import build_variant
 from mlir_sched.program.captured_values import MOST_SHARE, with_captured_values
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import calls_of
-from mlir_sched.runner.captured import read_values, write_values
-from mlir_sched.runner.check import Check, InputKind, Integers
-from mlir_sched.runner.inputs import make_inputs
-from mlir_sched.runner.numeric_checks import checks_for_task
-from mlir_sched.runner.packing import to_words
+from mlir_sched.runner.checks.captured import read_values, write_values
+from mlir_sched.runner.checks.check import Check, InputKind, Integers
+from mlir_sched.runner.checks.inputs import make_inputs
+from mlir_sched.runner.checks.numeric_checks import checks_for_task
+from mlir_sched.runner.checks.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import Target

@@ -20,7 +20,7 @@ from mlir_sched.program.choice import Choice
 from mlir_sched.program.choosing import BuiltVariants, build_variants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_task
+from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract

@@ -14,7 +14,7 @@ from iree_cases import FLAGS
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.benchmark_module import find_tools
-from mlir_sched.runner.numeric_checks import checks_for_model
+from mlir_sched.runner.checks.numeric_checks import checks_for_model
 
 pytestmark = pytest.mark.alone
 

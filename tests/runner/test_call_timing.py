@@ -15,7 +15,7 @@ from mlir_sched.compiler.chain import DEVICE_LENGTH
 from mlir_sched.errors import FailureClass
 from mlir_sched.outcome import Verdict
 from mlir_sched.runner import Program, Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.protocol import BASELINE, CallsSetup, Prepare
 from mlir_sched.runner.worker.calls_bench import CHAINED_S, CallsBench

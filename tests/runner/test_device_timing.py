@@ -29,10 +29,10 @@ from mlir_sched.runner import (
     TimeoutOptions,
 )
 from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, find_tools, write_elements
-from mlir_sched.runner.check import Check, InputKind
-from mlir_sched.runner.element_types import DTYPES
-from mlir_sched.runner.inputs import make_inputs
-from mlir_sched.runner.numeric_checks import checks_for_model
+from mlir_sched.runner.checks.check import Check, InputKind
+from mlir_sched.runner.checks.element_types import DTYPES
+from mlir_sched.runner.checks.inputs import make_inputs
+from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.protocol import DeviceSetup
 from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.runner.worker.device import LocalDevice, RemoteDevice
@@ -264,7 +264,7 @@ import sys, pathlib
 from mlir_sched.runner import *
 from mlir_sched.runner import runner as module
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import *
+from mlir_sched.runner.checks.check import *
 module.find_tools = lambda: tuple(sys.argv[2:4])
 square = TensorSpec((64, 64), "f32")
 right = Program(pathlib.Path(sys.argv[1]).read_bytes(), "task", (square,) * 2, (square,), True)

@@ -11,8 +11,8 @@ from array_device import ArrayDevice, Function
 from rule_ops import dispatch, matmul, operand
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
-from mlir_sched.runner.element_types import Array
-from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
+from mlir_sched.runner.checks.element_types import Array
+from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.workspace import Workspace
 

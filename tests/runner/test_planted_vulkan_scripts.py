@@ -14,7 +14,7 @@ from vulkan import require_vulkan
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import FailureClass
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace

@@ -36,8 +36,8 @@ from mlir_sched.runner import (
     client,
     protocol,
 )
+from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.cores import other_cores
-from mlir_sched.runner.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import RequestFailed
 from mlir_sched.runner.race import Contender
@@ -518,7 +518,7 @@ ORPHAN = """
 import sys, pathlib, threading
 from mlir_sched.runner import *
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import *
+from mlir_sched.runner.checks.check import *
 square = TensorSpec((64, 64), "f32")
 right, hang = (Program(pathlib.Path(p).read_bytes(), "task", (square,) * 2, (square,), True) for p in sys.argv[1:])
 runner = Runner(RunnerOptions(timeouts=TimeoutOptions(call_s=1e3)))

@@ -13,9 +13,9 @@ from folders import ROOT
 from payload_text import Payload
 from ptx import assembled, ptx_of
 
-from mlir_sched.assembly.ptx import read_kernel
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import UserError
+from mlir_sched.gpu_model.ptx import read_kernel
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

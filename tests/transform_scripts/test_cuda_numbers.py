@@ -21,8 +21,8 @@ from ptx import ptx_of
 from ptx_machine import run_kernel
 from reduction_payloads import MAXIMUM, reduced
 
-from mlir_sched.assembly.ptx import read_kernel
 from mlir_sched.compiler import CompilerPool
+from mlir_sched.gpu_model.ptx import read_kernel
 from mlir_sched.tasks.task import Task
 
 Array = NDArray[np.float32]

@@ -13,8 +13,8 @@ from payload_text import Payload
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import TunedSequence, build_library
-from mlir_sched.runner.check import Integers
-from mlir_sched.runner.numeric_checks import checks_for_dispatch
+from mlir_sched.runner.checks.check import Integers
+from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

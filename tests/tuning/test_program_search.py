@@ -20,12 +20,11 @@ from mlir_sched.search import Demand
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.program_curve import ProgramCurve
 from mlir_sched.tuning.budget import EXPLORATION, SET_ASIDE, Part
-from mlir_sched.tuning.events import ProgramState
 from mlir_sched.tuning.exchange import finds_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.phases import Phase
 from mlir_sched.tuning.program_search import NO_TIME_TO_MEASURE, ProgramSearch
+from mlir_sched.tuning.progress import Phase, ProgramState
 from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.task_demand import demand_of

@@ -13,6 +13,7 @@ from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of, turns_o
 from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
+from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.payload import Dispatch
 from mlir_sched.program.profile import ProgramProfile
@@ -20,7 +21,6 @@ from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
-from mlir_sched.tuning.evaluator import Evaluator
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.tuning_run import TuningRun

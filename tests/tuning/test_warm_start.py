@@ -14,10 +14,10 @@ from speedups import Speedups
 from task_searches import PlainScripts, run_round, task_search
 
 from mlir_sched.database import RecordStore
+from mlir_sched.evaluation import task_records
 from mlir_sched.space.space import Space
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.trace import Trace
-from mlir_sched.tuning import task_records
 from mlir_sched.tuning.task_search import TaskSearch
 
 EARLIER = 48

@@ -13,9 +13,9 @@ from typing import Any
 import iree.runtime as rt
 import numpy as np
 
-from mlir_sched.runner.captured import Wanted, write_values
-from mlir_sched.runner.check import Check
-from mlir_sched.runner.inputs import alternatives, make_inputs
+from mlir_sched.runner.checks.captured import Wanted, write_values
+from mlir_sched.runner.checks.check import Check
+from mlir_sched.runner.checks.inputs import alternatives, make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.runner.worker.references import usable_share

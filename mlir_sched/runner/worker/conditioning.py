@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mlir_sched.runner.element_types import Array
-from mlir_sched.runner.inputs import PROBES
+from mlir_sched.runner.checks.element_types import Array
+from mlir_sched.runner.checks.inputs import PROBES
 from mlir_sched.runner.worker.comparison import deviations
 
 ROUNDINGS = 16.0

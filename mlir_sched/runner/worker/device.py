@@ -13,8 +13,8 @@ import numpy as np
 
 from mlir_sched.compiler.chain import ENTRY
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.element_types import Array, dtype_of
-from mlir_sched.runner.packing import from_words, to_words, word_of, words_shape
+from mlir_sched.runner.checks.element_types import Array, dtype_of
+from mlir_sched.runner.checks.packing import from_words, to_words, word_of, words_shape
 from mlir_sched.runner.program import Program, StateFunction
 from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK

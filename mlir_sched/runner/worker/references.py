@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check
-from mlir_sched.runner.element_types import Array, holds_integers
+from mlir_sched.runner.checks.check import Check
+from mlir_sched.runner.checks.element_types import Array, holds_integers
 from mlir_sched.runner.worker.comparison import compare
 
 WIDE_RANGE = 1 << 16

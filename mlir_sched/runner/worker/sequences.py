@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, InputKind, Integers
-from mlir_sched.runner.element_types import Array
-from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.checks.check import Check, InputKind, Integers
+from mlir_sched.runner.checks.element_types import Array
+from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.program import ProgramState, StateFunction
 from mlir_sched.runner.worker.device import Device, LoadedProgram
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, Checks, InputKind
-from mlir_sched.runner.element_types import Array, is_integer
-from mlir_sched.runner.inputs import alternatives, make_inputs, moved_by_rounding, other_draws
-from mlir_sched.runner.packing import to_words
+from mlir_sched.runner.checks.check import Check, Checks, InputKind
+from mlir_sched.runner.checks.element_types import Array, is_integer
+from mlir_sched.runner.checks.inputs import alternatives, make_inputs, moved_by_rounding, other_draws
+from mlir_sched.runner.checks.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned

@@ -14,7 +14,7 @@ from array_device import ArrayDevice, View
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, InputKind
+from mlir_sched.runner.checks.check import Check, InputKind
 from mlir_sched.runner.program import Program, program_of_task
 from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.runner.worker.workspace import MOST_COPIES, Workspace

@@ -13,9 +13,9 @@ import pytest
 
 from mlir_sched.compiler.model import compile_to_bytes
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, InputKind, Integers
-from mlir_sched.runner.element_types import DTYPES, Array
-from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.checks.check import Check, InputKind, Integers
+from mlir_sched.runner.checks.element_types import DTYPES, Array
+from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.runner.worker.device import LocalDevice

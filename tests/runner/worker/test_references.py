@@ -9,10 +9,10 @@ import pytest
 from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, InputKind
-from mlir_sched.runner.element_types import DTYPES, Array
-from mlir_sched.runner.inputs import fan
-from mlir_sched.runner.numeric_checks import checks_for_model
+from mlir_sched.runner.checks.check import Check, InputKind
+from mlir_sched.runner.checks.element_types import DTYPES, Array
+from mlir_sched.runner.checks.inputs import fan
+from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.references import telling, why_unverifiable
 from mlir_sched.runner.worker.workspace import Workspace

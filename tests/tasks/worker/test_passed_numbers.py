@@ -13,8 +13,8 @@ from scaled_layers import scaled_layers
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.chain import THREADS_LENGTH
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.check import Check, InputKind
-from mlir_sched.runner.inputs import make_inputs
+from mlir_sched.runner.checks.check import Check, InputKind
+from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.targets.target import LOCAL_SYNC

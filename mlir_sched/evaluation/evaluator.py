@@ -1,0 +1,365 @@
+"""Evaluates candidates of a task: compile, prove applied, check the numbers, time against the untuned code.
+
+Where the untuned code is slow, a script stands for it (:mod:`.yardstick`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Protocol, runtime_checkable
+
+from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
+from mlir_sched.database.record import script_key
+from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
+from mlir_sched.evaluation.compiling_ahead import CompilingAhead
+from mlir_sched.evaluation.kept_code import KeptCode
+from mlir_sched.evaluation.lookahead import Lookahead
+from mlir_sched.evaluation.origin import is_doubtful, is_of_environment
+from mlir_sched.evaluation.time_model import TimeModel
+from mlir_sched.evaluation.untuned_code import UntunedCode
+from mlir_sched.evaluation.yardstick import Yardstick, Yardsticks
+from mlir_sched.gpu_model.ptx import PtxError
+from mlir_sched.gpu_model.ptxas import AssemblyError
+from mlir_sched.outcome import Outcome, Timing, Verdict
+from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.reasons import reason
+from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, UnverifiableError
+from mlir_sched.runner.checks.numeric_checks import checks_for_task
+from mlir_sched.runner.program import Program, program_of_task
+from mlir_sched.tasks.task import Task
+
+
+class UntunedError(MlirSchedError):
+    """The untuned code of a task cannot be compiled or run by itself, so nothing can be compared with it.
+
+    Attributes:
+        is_lasting: Whether the code is to blame, so that another try ends the same.
+    """
+
+    def __init__(self, message: str, *, is_lasting: bool = False) -> None:
+        super().__init__(message)
+        self.is_lasting = is_lasting
+
+
+class Evaluator(Protocol):
+    """Turns scripts into outcomes."""
+
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
+        """Return the outcome of the task's untuned code (its ratio is 1).
+
+        Args:
+            task: The task.
+            following: The tasks whose untuned code is asked for next, in their order.
+
+        Raises:
+            UntunedError: The untuned code cannot be compiled or run.
+            EnvironmentFailureError, OSError, MemoryError: The machine fails.
+        """
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Yield (index in ``scripts``, outcome) once per script, first those of the scripts that need not be run.
+
+        Args:
+            task: The task.
+            scripts: Scripts to evaluate.
+            known: Outcomes by binary hash: a script that compiles to a known binary is not run again.
+
+        Raises:
+            UntunedError, BaselineError: The untuned code cannot be compiled or run.
+            EnvironmentFailureError, OSError, MemoryError: The machine fails.
+        """
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Says what scripts are likely to take before they are evaluated."""
+
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
+        """Return the estimated seconds per call of every script; None where there is no estimate."""
+
+
+@runtime_checkable
+class Anticipating(Protocol):
+    """An evaluator that has time, while it evaluates, for what is evaluated next."""
+
+    def anticipate(self, lookahead: Lookahead) -> None:
+        """Let the next call of ``evaluate`` find out what follows it, and prepare that."""
+
+
+class Evaluators(ExitStack):
+    """The evaluators of a run, one per set of compiler flags and device, each opened when it is first needed.
+
+    Args:
+        open_evaluator: Makes the evaluator for the tasks of a variant.
+    """
+
+    def __init__(self, open_evaluator: Callable[[BuiltVariant], AbstractContextManager[Evaluator]]) -> None:
+        super().__init__()
+        self._make = open_evaluator
+        self._opened: dict[tuple[tuple[str, ...], bool], Evaluator] = {}
+
+    def of(self, built: BuiltVariant) -> Evaluator:
+        """Return the evaluator for the tasks of a variant."""
+        setting = built.model.task_flags, built.variant.local_sync
+        if setting not in self._opened:
+            self._opened[setting] = self.enter_context(self._make(built))
+        return self._opened[setting]
+
+
+@dataclass
+class _Baseline:
+    program: Program
+    outcome: Outcome
+
+
+class CompileAndRun:
+    """The evaluator that measures on this machine; a context manager.
+
+    While programs are measured, what follows is chosen and compiled on the cores that they leave free. Where they leave
+    none, compiling and timing take turns, as a compilation on the same core disturbs a timing; what follows is then
+    chosen while candidates are compiled.
+
+    Args:
+        flags: Compiler flags of all tasks.
+        options: How programs are run and timed.
+        workers: Compiler processes; by default one per CPU.
+        model: Estimates times; without a model there are no estimates.
+        kept: Keeps the code of the fastest candidates.
+        shared: The compiler processes of several evaluators, in place of ``workers``.
+    """
+
+    def __init__(
+        self,
+        flags: tuple[str, ...],
+        options: RunnerOptions | None = None,
+        *,
+        workers: int | None = None,
+        model: TimeModel | None = None,
+        kept: KeptCode | None = None,
+        shared: WorkerSet | None = None,
+    ) -> None:
+        self._model = model
+        self._kept = kept or KeptCode()
+        self._ahead: dict[tuple[str, str], CompileResult] = {}  # by task and script
+        self._runner = Runner(options)
+        chain_length = self._runner.options.chain_length
+        self._pool = CompilerPool(flags, workers=workers, chain_length=chain_length, shared=shared)
+        self._untuned_code = UntunedCode(self._pool)
+        self._baselines: dict[str, _Baseline] = {}
+        self._yardsticks = Yardsticks()
+        self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
+        self._lookahead = Lookahead()
+
+    def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
+        """Return the outcome of the task's untuned code; that of the following tasks is compiled beside it."""
+        return self._baseline(task, following).outcome
+
+    def evaluate(
+        self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Yield the outcome of every script."""
+        assert task.dispatch is not None
+        programs: dict[int, Program] = {}
+        compiled: dict[int, CompileResult] = {}
+        with self._compiling_ahead.beside_compiling(self._lookahead.upcoming):
+            results = list(self._compiled(task, scripts))  # no outcome may be stored while what follows is chosen
+        for index, result in results:
+            if result.failure is not None or result.vmfb is None:
+                yield index, Outcome(None, result.failure, result.binary_hash)
+            elif result.binary_hash in known:
+                yield index, known[result.binary_hash]
+            else:
+                programs[index] = program_of_task(task, result.vmfb)
+                compiled[index] = result
+        first = {compiled[index].binary_hash: index for index in sorted(programs, reverse=True)}
+        distinct = sorted(first.values())
+        if not distinct:
+            return
+        baseline = self._baseline(task)
+        with self._compiling_ahead.beside(self._compile_upcoming):
+            runs = self._measured(task, baseline, [programs[index] for index in distinct])
+        by_hash: dict[str, Outcome] = {}
+        for index, run in zip(distinct, runs, strict=True):
+            code = compiled[index]
+            by_hash[code.binary_hash] = Outcome(run.timing, run.failure, code.binary_hash, verdict=run.verdict)
+            if run.valid is not None:
+                self._kept.keep(task, script_key(scripts[index]), code, run.valid.ratio)
+        for index in sorted(programs):
+            yield index, by_hash[compiled[index].binary_hash]
+
+    def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
+        """Return what the model says; the compiled code is kept for the next call of :meth:`evaluate`.
+
+        Raises:
+            EnvironmentFailureError: Neither some of the scripts nor the untuned code can be compiled at present.
+        """
+        if self._model is None:
+            return [None] * len(scripts)
+        self._ahead = {}
+        with ThreadPoolExecutor(self._pool.workers) as assembling:  # threads that wait for the assembler's processes
+            found, doubtful = {}, False
+            for index, result in self._pool.compile(task.source, scripts, task.constants):
+                self._keep_ahead(task, scripts[index], result)
+                doubtful = doubtful or (result.failure is not None and is_doubtful(result.failure))
+                found[index] = assembling.submit(self._estimated_s, task, result, scripts[index])
+            estimates = [found[index].result() for index in range(len(scripts))]
+        if doubtful and (failure := self._compiled_untuned(task).failure) is not None:
+            raise EnvironmentFailureError(str(failure))
+        return estimates
+
+    def canary(self, task: Task) -> Failure | None:
+        """Return how the untuned code of a task fails, compiled, checked and limited as candidates are."""
+        assert task.dispatch is not None
+        result = self._compiled_untuned(task)
+        if result.vmfb is None:
+            return result.failure
+        program = program_of_task(task, result.vmfb)
+        try:
+            (failure,) = self._runner.check(program, [program], checks_for_task(task))
+        except BaselineError as error:
+            return Failure(FailureClass.RUN_ERROR, str(error), FailureOrigin.UNTUNED)
+        return failure
+
+    def renew(self) -> None:
+        """End all processes and forget what was compiled ahead; what follows has new processes."""
+        self._ahead = {}
+        self._pool.close()
+        self._runner.close()
+
+    def anticipate(self, lookahead: Lookahead) -> None:
+        """Have what follows the next call of :meth:`evaluate` compiled while that call measures."""
+        self._lookahead = lookahead
+
+    def close(self) -> None:
+        """End all processes."""
+        self._compiling_ahead.close()
+        self._pool.close()
+        self._runner.close()
+
+    def __enter__(self) -> CompileAndRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _compiled(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
+        """Yield (index in ``scripts``, result) per script; only what was not compiled ahead is compiled."""
+        ahead = self._ahead
+        known = {i: ahead[task.key, script] for i, script in enumerate(scripts) if (task.key, script) in ahead}
+        yield from known.items()
+        missing = [index for index in range(len(scripts)) if index not in known]
+        yield from ((missing[i], result) for i, result in self._code_of(task, [scripts[index] for index in missing]))
+
+    def _measured(self, task: Task, baseline: _Baseline, programs: Sequence[Program]) -> Sequence[RunResult]:
+        """Check and time programs of a task; their ratios are relative to the untuned code."""
+        assert task.dispatch is not None
+        assert baseline.outcome.timing is not None
+        checks, yardstick = checks_for_task(task), self._yardsticks.of(task)
+        if yardstick is not None:
+            with suppress(BaselineError):
+                _, runs = self._runner.measure(yardstick.program, programs, checks)
+                return [replace(run, timing=run.timing and run.timing.scaled(yardstick.ratio)) for run in runs]
+            self._yardsticks.drop(task)
+        _, runs = self._runner.measure(baseline.program, programs, checks)
+        timed = [(run.valid, program) for run, program in zip(runs, programs, strict=True) if run.valid is not None]
+        if timed:
+            timing, program = max(timed, key=lambda found: found[0].ratio)
+            if self._yardsticks.wants(task, timing, baseline.outcome.timing):
+                self._try_yardstick(task, baseline, program)
+        return runs
+
+    def _try_yardstick(self, task: Task, baseline: _Baseline, program: Program) -> None:
+        """Measure the fastest program of a round once more, and choose it as the yardstick if it is as fast again.
+
+        The largest of several noisy ratios is too large as a rule, and would be a factor of all further ones.
+        """
+        assert task.dispatch is not None
+        assert baseline.outcome.timing is not None
+        with suppress(BaselineError):
+            _, (again,) = self._runner.measure(baseline.program, [program], checks_for_task(task))
+            if again.valid is not None and self._yardsticks.wants(task, again.valid, baseline.outcome.timing):
+                self._yardsticks.choose(task, Yardstick(program, again.valid.ratio))
+
+    def _compile_upcoming(self, stopped: Callable[[], bool]) -> None:
+        """Compile what follows the current call of :meth:`evaluate`."""
+        upcoming, self._lookahead = self._lookahead.upcoming(), Lookahead()
+        if upcoming is None:
+            return
+        self._ahead = {}
+        task, scripts = upcoming.task, upcoming.scripts
+        with suppress(OSError, EnvironmentFailureError):  # what is not there is compiled when it is needed
+            for index, result in self._code_of(task, scripts):
+                self._keep_ahead(task, scripts[index], result)
+                if stopped():
+                    return
+
+    def _keep_ahead(self, task: Task, script: str, result: CompileResult) -> None:
+        """Keep a result of compiling ahead, unless the machine may be to blame for it."""
+        if result.failure is None or not is_doubtful(result.failure):
+            self._ahead[task.key, script] = result
+
+    def _code_of(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
+        """Compile scripts of a task, and its untuned code, too, if that was measured by another process."""
+        if task.key in self._baselines:
+            return self._pool.compile(task.source, scripts, task.constants)
+        return self._untuned_code.beside(task, scripts)
+
+    def _compiled_untuned(self, task: Task) -> CompileResult:
+        ((_, result),) = self._pool.compile(task.source, [None], task.constants)
+        return result
+
+    def _estimated_s(self, task: Task, result: CompileResult, script: str) -> float | None:
+        assert self._model is not None
+        try:
+            return None if result.vmfb is None else self._model.seconds(task, result, script)
+        except (AssemblyError, PtxError):
+            return None
+
+    def _baseline(self, task: Task, following: Sequence[Task] = ()) -> _Baseline:
+        if task.key not in self._baselines:
+            self._baselines[task.key] = self._make_baseline(task, following)
+        return self._baselines[task.key]
+
+    def _make_baseline(self, task: Task, following: Sequence[Task]) -> _Baseline:
+        assert task.dispatch is not None
+        result = self._untuned_code.of(task, following)
+        if result.failure is not None:
+            raise not_compiled(result.failure)
+        assert result.vmfb is not None
+        program = program_of_task(task, result.vmfb)
+        ahead = self._compiling_ahead
+        try:
+            with ahead.beside(lambda _: self._untuned_code.compile(following, ahead.workers)):
+                timing, _ = self._runner.measure(program, [], checks_for_task(task))
+        except EnvironmentFailureError:
+            raise
+        except MlirSchedError as error:
+            lasts = isinstance(error, UnverifiableError)
+            text = f"its untuned code cannot be measured: {reason(str(error))}"
+            raise UntunedError(text, is_lasting=lasts) from error
+        self._kept.keep_untuned(task, result)
+        return _Baseline(program, Outcome(timing, None, result.binary_hash, verdict=Verdict.RIGHT))
+
+
+def not_compiled(failure: Failure) -> MlirSchedError:
+    """Return the error for untuned code that cannot be compiled, which may be an error of the machine."""
+    if is_of_environment(failure):
+        return EnvironmentFailureError(str(failure))
+    text = f"IREE cannot compile this dispatch alone: {reason(failure.message)}"
+    return UntunedError(text, is_lasting=failure.kind.is_lasting)
+
+
+def seconds_against(timing: Timing | None, untuned: Timing) -> float | None:
+    """Return the time of a candidate on the scale of the task's untuned timing, or None where it has no timing.
+
+    Only the ratio to the interleaved baseline is reliable, because a machine's speed may drift between rounds.
+    """
+    return None if timing is None else untuned.median_s / timing.ratio

@@ -1,0 +1,166 @@
+"""Compiles a program with its scripts as a user does, and checks that each script is applied where it was measured.
+
+The library and the flags are written to a scratch folder; the proven files are later installed unchanged. A compilation
+up to the configuration of dispatches, about half of a whole compilation, tells which dispatch every script was applied
+to, and with what code. This code has to equal the code that was measured alone, and no other dispatch may have a
+script. Then the program is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from mlir_sched.compiler import (
+    ModelCompileError,
+    TunedDispatch,
+    applied_rewrites,
+    compile_to_bytes,
+    compiling,
+    tuned_dispatches,
+)
+from mlir_sched.library.library import TunedSequence, build_library
+from mlir_sched.program.blame import Fault, faults_in, faults_named
+from mlir_sched.program.program_space import ProgramSpace
+from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.whole_program import CompiledModel
+from mlir_sched.reasons import reason
+from mlir_sched.tasks.shown import Recipe
+from mlir_sched.trace import Trace
+from mlir_sched.tuned_folder.installation import EmittedFiles, name_of_emission
+from mlir_sched.tuned_folder.names import FLAGS, LIBRARY
+from mlir_sched.tuned_folder.replaced_file import replace_file
+
+UNNAMED = "the program does not compile with the scripts together, and the compiler does not say which is at fault"
+
+
+@dataclass(frozen=True)
+class Proven:
+    """A program in which each script is applied where it was measured.
+
+    Attributes:
+        variant: The variant of the program.
+        sequences: Its scripts by task key.
+        dropped: Why the other scripts are not in it, by task key.
+        files: Library and flags that the program was compiled with.
+        vmfb: The program.
+        program: The decisions about the program, as the library states them; None where libraries state none.
+        applied: The dispatches that have a script, as the compiler says.
+    """
+
+    variant: BuiltVariant
+    sequences: Mapping[str, TunedSequence]
+    dropped: Mapping[str, str]
+    files: EmittedFiles
+    vmfb: bytes
+    program: Trace | None = None
+    applied: tuple[TunedDispatch, ...] = ()
+
+    def compiled(self) -> CompiledModel:
+        """Return the program as a compiled model."""
+        if not self.sequences:
+            return self.variant.compiled()
+        recipe = Recipe(self.files.flags, self.files.library, self.applied)
+        return CompiledModel(self.vmfb, self.variant.variant.local_sync, recipe)
+
+
+@dataclass(frozen=True)
+class Prover:
+    """Proves sets of scripts of one model.
+
+    Attributes:
+        model: The model's path.
+        folder: A scratch folder of its own.
+        space: The decisions between variants that the program has, which libraries state; None for libraries that state
+            none.
+    """
+
+    model: Path
+    folder: Path
+    space: ProgramSpace | None = None
+
+    def prove(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> Proven:
+        """Compile a variant with scripts, and again without the scripts found at fault, until no script is.
+
+        A script that reaches other dispatches than its own is first restricted to its own dispatch, by name. Without
+        any script the program is the one that was compiled from the variant before: it is not compiled again.
+
+        Raises:
+            ModelCompileError: The rewrite of the program without any script is not applied.
+        """
+        kept, dropped = dict(sequences), dict[str, str]()
+        while True:
+            files = self._files(variant, kept)
+            names = {task.name for task in variant.model.tasks}
+            flags = self._write(files)
+            if not kept:
+                self._require_rewrite(variant, flags)
+                return Proven(variant, {}, dropped, files, variant.vmfb, self._decided(variant))
+            try:
+                with compiling(self.model, flags) as compiled:
+                    self._require_rewrite(variant, flags)
+                    applied = tuned_dispatches(self.model, flags)
+                    faults = faults_in(kept, applied, names)
+                    if not faults:
+                        return Proven(variant, kept, dropped, files, compiled(), self._decided(variant), applied)
+            except ModelCompileError as error:
+                faults = self._faults_of_failure(variant, kept, error)
+            dropped |= {key: fault.reason for key, fault in faults.items() if not fault.elsewhere}
+            kept = {key: _kept_apart(sequence, faults.get(key)) for key, sequence in kept.items() if key not in dropped}
+
+    def _files(self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence]) -> EmittedFiles:
+        """Return the files that a program is compiled with; without scripts and rewrite there is no library."""
+        flags = variant.model.flags if sequences else variant.untuned_flags
+        if not sequences and variant.variant.rewrite is None:
+            return EmittedFiles("", flags)
+        rewrite, program = variant.variant.rewrite, self._decided(variant)
+        build = partial(build_library, list(sequences.values()), rewrite, program=program)
+        return EmittedFiles(build(emission=name_of_emission(build(), flags)), flags)
+
+    def _decided(self, variant: BuiltVariant) -> Trace | None:
+        return self.space.trace_of(variant.variant) if self.space else None
+
+    def _write(self, files: EmittedFiles) -> tuple[str, ...]:
+        """Write library and flags, and return the argument ``@flags.txt``."""
+        library, response = self.folder / LIBRARY, self.folder / FLAGS
+        replace_file(library, files.library.encode())
+        replace_file(response, files.response(library).encode())
+        return (f"@{response}",)
+
+    def _require_rewrite(self, variant: BuiltVariant, flags: tuple[str, ...]) -> None:
+        """Check that the variant's rewrite is applied.
+
+        Raises:
+            ModelCompileError: The rewrite is not applied, or the compiler fails before that.
+        """
+        rewrite = variant.variant.rewrite
+        if rewrite and rewrite.mark not in applied_rewrites(self.model, flags, None):
+            raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
+
+    def _faults_of_failure(
+        self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence], error: ModelCompileError
+    ) -> dict[str, Fault]:
+        """Return the scripts to blame for a failure: those that the compiler names, or that fail alone, or all."""
+        names = {task.name for task in variant.model.tasks}
+        named = faults_named(sequences, self.folder / LIBRARY, error.diagnostics, names)
+        if named:
+            return named
+        alone = {
+            key: Fault(f"the program does not compile with it: {failure}")
+            for key, sequence in sequences.items()
+            if (failure := self._failure_alone(variant, key, sequence))
+        }
+        return alone or dict.fromkeys(sequences, Fault(f"{UNNAMED}: {reason(str(error))}"))
+
+    def _failure_alone(self, variant: BuiltVariant, key: str, sequence: TunedSequence) -> str:
+        try:
+            compile_to_bytes(self.model, self._write(self._files(variant, {key: sequence})))
+        except ModelCompileError as error:
+            return reason(str(error))
+        return ""
+
+
+def _kept_apart(sequence: TunedSequence, fault: Fault | None) -> TunedSequence:
+    return sequence if fault is None else replace(sequence, only=(sequence.dispatch,))
