@@ -30,7 +30,7 @@ pytest: $(VENV)/.installed-test ## Run the tests without lint (WORKERS=2)
 	if test $$result = 0; then echo "all tests passed"; else echo "error: tests failed, see above" >&2; exit 1; fi
 
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
-	@set -e; for name in startup tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
+	@set -e; for name in startup tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks $$name; done
 
 clean: ## Remove the environment and everything that was made
 	rm -rf $(VENV) build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache

@@ -1,1 +1,1 @@
-"""Benchmarks; each is a program of its own, see docs/benchmarks.md."""
+"""Benchmarks by question: ``python -m benchmarks`` lists them, see docs/benchmarks.md."""

@@ -15,7 +15,7 @@ class GivenTraces(SearchStrategy):
     """A strategy that suggests given traces in order, repaired for the space; traces beyond repair are dropped.
 
     No option of ``tune`` chooses it: it serves programs that measure chosen candidates, such as all points of a space
-    (``benchmarks/record_space.py``).
+    (``benchmarks/search/record_space.py``).
 
     Args:
         space: What the traces are repaired for; it may be of another shape or target than the traces came from.

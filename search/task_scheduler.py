@@ -61,7 +61,7 @@ class GradientOptions:
             Ours: such a task must not starve.
         trust: Share of a task's time at the best rates of similar tasks that no candidate is expected to save, 0..1.
             Below 1, so that the fastest of similar tasks does not starve: at equal times its share of the candidates
-            falls at most to 1 - ``trust`` of what it is without similarity. Ours: in ``benchmarks/task_scheduling.py``
+            falls at most to 1 - ``trust`` of what it is without similarity. Ours: in the benchmark ``task_scheduling``
             0.5 gains less than 0.7, and 0.85 loses more where tasks are not alike.
     """
 

@@ -1,4 +1,4 @@
-"""Tunes random programs and judges them by NumPy: ``python -m benchmarks.fuzz --programs 500 --results fuzz.jsonl``.
+"""Tunes random programs and judges them by NumPy: ``python -m benchmarks fuzz --programs 500 --results fuzz.jsonl``.
 
 Programs whose seeds are in the file of results are not tuned again, so that many programs can be done in several goes.
 Ends with exit code 1 where a program meets an internal error, computes wrong numbers or has no record; its text is kept
@@ -65,7 +65,7 @@ def _judged(seed: int, trials: int) -> Judgement:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fuzz", description=__doc__)
     parser.add_argument("--programs", type=int, default=20, help="how many programs")
     parser.add_argument("--first", type=int, default=0, help="the first one's seed")
     parser.add_argument("--trials", type=int, default=6, help="candidates per program")

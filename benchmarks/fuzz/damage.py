@@ -1,4 +1,4 @@
-"""Damages the files that commands read, and looks at how they end: ``python -m benchmarks.fuzz.damage --mutants 200``.
+"""Damages the files that commands read, and looks at how they end: ``python -m benchmarks fuzz.damage --mutants 200``.
 
 One small model is tuned first. Each mutant is a copy of it in which one file is damaged: the model as text or bytecode,
 its inputs, a file of the tuned folder, the record store. A command that reads the file has to work, or to end with exit
@@ -78,7 +78,7 @@ class Ending:
 
 def main() -> int:
     """Damage files and print how commands ended."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz.damage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fuzz.damage", description=__doc__)
     parser.add_argument("--mutants", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--keep", type=Path, default=Path("damaged"), help="folder for the files of problems")

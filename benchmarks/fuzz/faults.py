@@ -1,4 +1,4 @@
-"""Lets the machine fail in the middle of whole runs: ``python -m benchmarks.fuzz.faults [--only NAME ...]``.
+"""Lets the machine fail in the middle of whole runs: ``python -m benchmarks fuzz.faults [--only NAME ...]``.
 
 Each run tunes a small model in a folder of its own. Once its first candidates are stored, a fault strikes: a disk is
 full, another process holds the store, a process of the run is killed or stands still, another run
@@ -28,7 +28,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.fuzz.ending import complaint
-from benchmarks.kills import count_records, rows, stored_twice, why_not_whole
+from benchmarks.tool.kills import count_records, rows, stored_twice, why_not_whole
 
 MODEL = """
 func.func @main(%x: tensor<96x160xf32>, %w: tensor<160x128xf32>) -> tensor<96x128xf32> {
@@ -231,7 +231,7 @@ def _disk(folder: Path, name: str) -> Iterator[None]:
 
 def main(arguments: Sequence[str]) -> int:
     """Let every fault strike a run and print what must not be."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz.faults", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fuzz.faults", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=[fault.name for fault in FAULTS], metavar="NAME")
     parser.add_argument("--keep", type=Path, help="folder for the runs with problems")
     chosen = parser.parse_args(arguments)

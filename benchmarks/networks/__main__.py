@@ -1,7 +1,7 @@
-"""Exports, tunes and times networks: ``python -m benchmarks.networks [NETWORK ...] [--minutes 30] [--threads 1]``.
+"""Exports, tunes and times networks: ``python -m benchmarks networks [NETWORK ...] [--minutes 30] [--threads 1]``.
 
-The engines need an environment of their own, which ``python -m benchmarks.networks.make_engines`` makes; so does TVM
-(``--tvm``), with ``python -m benchmarks.operators.make_peer tvm``.
+The engines need an environment of their own, which ``python -m benchmarks make_engines`` makes; so does TVM
+(``--tvm``), with ``python -m benchmarks make_peer tvm``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.networks.comparison import Result, Setting, WrongResultError, compare_network
-from benchmarks.networks.make_engines import ENGINES, require_engines
 from benchmarks.networks.networks import NETWORKS
-from benchmarks.operators.client import PeerError
-from benchmarks.operators.make_peer import missing, peer_spec
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.tuning import Tuning
+from benchmarks.peers.client import PeerError
+from benchmarks.peers.make_engines import ENGINES, require_engines
+from benchmarks.peers.make_peer import missing, peer_spec
+from benchmarks.peers.tuning import Tuning
 from mlir_sched.errors import UserError
 from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.statistics import Interval
 from mlir_sched.targets import detect_target
 
-TVM = replace(peer_spec("tvm"), module="benchmarks.networks.peer_tvm")
+TVM = replace(peer_spec("tvm"), module="benchmarks.peers.peer_tvm_networks")
 
 
 def main() -> None:
@@ -93,7 +93,7 @@ def _milliseconds(interval: Interval) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks networks", description=__doc__)
     parser.add_argument("networks", nargs="*", help=f"by default {', '.join(NETWORKS)}; or of families.py")
     parser.add_argument("--minutes", type=float, default=30.0, help="of tuning per network")
     parser.add_argument("--threads", type=int, default=1)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operators.client import PeerProcess, PeerSpec, run_module
+from benchmarks.figures.rows import IREE
+from benchmarks.figures.sampling import Samples, TimedWay, interleave, ratio
 from benchmarks.operators.comparison import IREE_PEERS
 from benchmarks.operators.programs import TUNED, Compiled, tune_once
-from benchmarks.operators.rows import IREE
-from benchmarks.operators.sampling import Samples, TimedWay, interleave, ratio
-from benchmarks.operators.tuning import Tuning
+from benchmarks.peers.client import PeerProcess, PeerSpec, run_module
+from benchmarks.peers.tuning import Tuning
 from mlir_sched import TuneOptions
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.parameters import ParameterFile

@@ -1,8 +1,8 @@
-"""Tunes networks of other families for a few minutes: ``python -m benchmarks.networks.coverage [FAMILY ...]``.
+"""Tunes networks of other families for a few minutes: ``python -m benchmarks networks.coverage [FAMILY ...]``.
 
 The table says how much of the untuned time is in dispatches that can have scripts, and what a short run gains. Goals:
 no internal error, a share of 90 %, none slower than untuned, no run over its minutes by 5 %. Networks are exported in
-the environment of the engines, which ``python -m benchmarks.networks.make_engines`` makes.
+the environment of the engines, which ``python -m benchmarks make_engines`` makes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rich.table import Table
 
 from benchmarks.networks.comparison import export, weights_of
 from benchmarks.networks.families import FAMILIES
-from benchmarks.networks.make_engines import ENGINES, require_engines
-from benchmarks.operators.client import PeerError
+from benchmarks.peers.client import PeerError
+from benchmarks.peers.make_engines import ENGINES, require_engines
 from mlir_sched import TuneOptions, tune
 from mlir_sched.errors import UserError
 from mlir_sched.text import median, speedup
@@ -77,7 +77,7 @@ def table_of(results: dict[str, TuneResult], folder: Path) -> Table:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks networks.coverage", description=__doc__)
     parser.add_argument("families", nargs="*", help=f"by default all: {', '.join(FAMILIES)}")
     parser.add_argument("--minutes", type=float, default=3.0, help="of tuning per network")
     parser.add_argument("--threads", type=int, default=1)

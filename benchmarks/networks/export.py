@@ -1,4 +1,4 @@
-"""Exports a network, in the environment of the engines: ``python -m benchmarks.networks.export NAME FOLDER``.
+"""Exports a network, in the environment of the engines: ``python -m benchmarks networks.export NAME FOLDER``.
 
 Writes ``input.npy``, ``model.mlir`` and its weights in ``weights.irpa`` (scope ``model``); with ``--inline`` they are
 inside of ``model.mlir``. With ``--onnx``, which engines need, it also writes ``model.onnx``.
@@ -41,7 +41,7 @@ def export(name: str, folder: Path, *, inline: bool = False, onnx: bool = False)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks.export", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks networks.export", description=__doc__)
     parser.add_argument("name")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--inline", action="store_true", help="leave the weights inside of the program")

@@ -1,6 +1,6 @@
-"""Joins results of several seeds: ``python -m benchmarks.networks.seeds RESULT.json ... [--chart FILE]``.
+"""Joins results of several seeds: ``python -m benchmarks networks.seeds RESULT.json ... [--chart FILE]``.
 
-Every file is what ``python -m benchmarks.networks --json`` wrote for one seed, all of them with the same minutes and
+Every file is what ``python -m benchmarks networks --json`` wrote for one seed, all of them with the same minutes and
 threads on the same machine. The table goes to the terminal as Markdown.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.charts import write_relative_speeds
+from benchmarks.figures.charts import write_relative_speeds
 from benchmarks.networks.comparison import Result
 from benchmarks.operators.programs import TUNED
 
@@ -86,7 +86,7 @@ def _range(values: Sequence[float], form: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks.seeds", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks networks.seeds", description=__doc__)
     parser.add_argument("results", nargs="+", type=Path, help="a file per seed")
     parser.add_argument("--chart", type=Path, help="write a chart of speeds relative to the fastest")
     arguments = parser.parse_args()

@@ -1,9 +1,9 @@
 """Tunes the operators of the MetaSchedule paper, or any programs, and compares IREE, mlir-sched, TVM and PyTorch.
 
-``python -m benchmarks.operators [OPERATOR or FILE.mlir ...] [--trials 64] [--seeds 3] [--threads 1]``; with 0 trials
+``python -m benchmarks operators [OPERATOR or FILE.mlir ...] [--trials 64] [--seeds 3] [--threads 1]``; with 0 trials
 nothing is tuned. Every seed is a session: all frameworks are tuned with this seed and started afresh, and all
 ways of a row are sampled in turns on the same pinned cores. TVM and PyTorch take part when their environments
-exist; ``python -m benchmarks.operators.make_peer`` makes them.
+exist; ``python -m benchmarks make_peer`` makes them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.operators import results
-from benchmarks.operators.client import PeerError
+from benchmarks.figures import results
+from benchmarks.figures.rows import Row
 from benchmarks.operators.comparison import Setting, compare_operator
-from benchmarks.operators.make_peer import FOLDER, REQUIREMENTS, peer_spec
-from benchmarks.operators.rows import Row
 from benchmarks.operators.table import OPERATORS, operator_named
+from benchmarks.peers.client import PeerError
+from benchmarks.peers.make_peer import FOLDER, REQUIREMENTS, peer_spec
 from mlir_sched.errors import UserError
 from mlir_sched.runner.cores import choose_cores
 from mlir_sched.targets import detect_target
@@ -81,7 +81,7 @@ def _write(arguments: argparse.Namespace, rows: Sequence[Row], setting: Setting)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.operators", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks operators", description=__doc__)
     parser.add_argument("operators", nargs="*", help="names of the table, or .mlir files; by default the whole table")
     parser.add_argument("--trials", type=int, default=64, help="per program; 0 tunes nothing")
     parser.add_argument("--threads", type=int, default=1)

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operators import roofline
-from benchmarks.operators.client import PeerError, PeerProcess, PeerSpec
-from benchmarks.operators.make_peer import missing
+from benchmarks.figures import roofline
+from benchmarks.figures.rows import IREE, PLAIN, SYNC, Row, row_of
+from benchmarks.figures.sampling import TimedWay, interleave
+from benchmarks.figures.session import Session, keep_session, kept_session
 from benchmarks.operators.programs import TUNED, Built, build, build_empty
-from benchmarks.operators.rows import IREE, PLAIN, SYNC, Row, row_of
-from benchmarks.operators.sampling import TimedWay, interleave
-from benchmarks.operators.session import Session, keep_session, kept_session
 from benchmarks.operators.table import Operator
-from benchmarks.operators.tuning import Tuning
+from benchmarks.peers.client import PeerError, PeerProcess, PeerSpec
+from benchmarks.peers.make_peer import missing
+from benchmarks.peers.tuning import Tuning
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind
 from mlir_sched.runner.checks.element_types import Array, dtype_of
@@ -36,9 +36,9 @@ _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.starts
 """Allocator settings of IREE's processes: the same as those with which mlir-sched times programs."""
 
 IREE_PEERS = {
-    IREE: PeerSpec(IREE, Path(sys.executable), "benchmarks.operators.peer_iree", environment=_ALLOCATION),
-    PLAIN: PeerSpec(PLAIN, Path(sys.executable), "benchmarks.operators.peer_iree_plain", environment=_ALLOCATION),
-    SYNC: PeerSpec(SYNC, Path(sys.executable), "benchmarks.operators.peer_iree", environment=_ALLOCATION),
+    IREE: PeerSpec(IREE, Path(sys.executable), "benchmarks.peers.peer_iree", environment=_ALLOCATION),
+    PLAIN: PeerSpec(PLAIN, Path(sys.executable), "benchmarks.peers.peer_iree_plain", environment=_ALLOCATION),
+    SYNC: PeerSpec(SYNC, Path(sys.executable), "benchmarks.peers.peer_iree", environment=_ALLOCATION),
 }
 SAMPLE_TIMEOUT_S = 300.0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.operators.table import Operator, flops_of
-from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
+from benchmarks.peers.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions, tune
 from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.errors import UserError

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.folders import MODELS
 from mlir_sched.errors import UserError
 from mlir_sched.tasks import Model
-
-MODELS = Path(__file__).parents[1] / "models"
 
 
 @dataclass(frozen=True)

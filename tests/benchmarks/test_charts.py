@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.charts import relative_speed, write_relative_speeds
+from benchmarks.figures.charts import relative_speed, write_relative_speeds
 
 SECONDS = {"A": {"torch eager": 3e-4, "mlir-sched": 2e-4}, "B": {"mlir-sched": 5e-6}}
 

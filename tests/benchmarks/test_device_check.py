@@ -13,14 +13,14 @@ import pytest
 from contraction_payloads import matmul
 from measured_programs import fake_program
 
-from benchmarks.device_check import speeds
-from benchmarks.device_check.candidates import Numbers
-from benchmarks.device_check.programs import SAMPLED, TUNED, path_of
-from benchmarks.device_check.report import Report
-from benchmarks.device_check.speeds import Speed, Speeds, tune_programs
-from benchmarks.enumeration import Size
-from benchmarks.operators.client import ROOT
-from benchmarks.space_audit import SketchAudit
+from benchmarks.devices.device_check import speeds
+from benchmarks.devices.device_check.candidates import Numbers
+from benchmarks.devices.device_check.programs import SAMPLED, TUNED, path_of
+from benchmarks.devices.device_check.report import Report
+from benchmarks.devices.device_check.speeds import Speed, Speeds, tune_programs
+from benchmarks.peers.client import ROOT
+from benchmarks.search.enumeration import Size
+from benchmarks.search.space_audit import SketchAudit
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.targets import absent_target
@@ -52,7 +52,7 @@ def test_random_candidates_are_compared_on_the_device(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "benchmarks.device_check",
+        "benchmarks.devices.device_check",
         *options,
         "--json",
         "found.json",

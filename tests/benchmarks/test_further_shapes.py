@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from payload_text import Payload
 
-from benchmarks.shapes import SHAPES, Shape
+from benchmarks.operators.shapes import SHAPES, Shape
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.sampling import Value

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks import kills
-from benchmarks.kills import Kill, kept, kill, problems_of_end, table_of
+from benchmarks.tool import kills
+from benchmarks.tool.kills import Kill, kept, kill, problems_of_end, table_of
 
 OUTLIVES = """
 import subprocess, sys, time

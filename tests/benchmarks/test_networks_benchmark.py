@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from benchmarks.figures.sampling import Samples, TimedWay
 from benchmarks.networks.__main__ import table_of
 from benchmarks.networks.comparison import OTHER_FLAGS, Result, WrongResultError, differences, result_of
 from benchmarks.networks.families import FAMILIES
 from benchmarks.networks.networks import NETWORKS
 from benchmarks.networks.seeds import join, markdown
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.sampling import Samples, TimedWay
-from benchmarks.operators.tuning import Tuning
+from benchmarks.peers.tuning import Tuning
 
 REFERENCE = np.linspace(-3e-9, 2e-9, 100, dtype=np.float32)
 

@@ -17,17 +17,20 @@ import numpy as np
 import pytest
 from contraction_payloads import matmul
 
+from benchmarks.figures import roofline
+from benchmarks.figures.roofline import Level, Roofline
+from benchmarks.figures.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER, SYNC
+from benchmarks.figures.sampling import TimedWay, interleave
+from benchmarks.folders import MODELS
 from benchmarks.operators import __main__ as operators_main
-from benchmarks.operators import comparison, make_peer, programs, roofline
-from benchmarks.operators.client import ROOT, PeerError, PeerProcess, PeerSpec, environment_of
-from benchmarks.operators.make_peer import REQUIREMENTS, missing, peer_spec
-from benchmarks.operators.peer import LONG_S, CannotRun, Peer, Prepared, Server, Way, timed
+from benchmarks.operators import comparison, programs
 from benchmarks.operators.programs import TUNED, Built, Compiled
-from benchmarks.operators.roofline import Level, Roofline
-from benchmarks.operators.rows import CALLS, KERNELS, PLAIN, PLAIN_CALLER, SYNC
-from benchmarks.operators.sampling import TimedWay, interleave
-from benchmarks.operators.table import MODELS, OPERATORS, Operator, flops_of, operator_of_file, valid_taps
-from benchmarks.operators.tuning import Clock, Tuning, kept_tuning
+from benchmarks.operators.table import OPERATORS, Operator, flops_of, operator_of_file, valid_taps
+from benchmarks.peers import make_peer
+from benchmarks.peers.client import ROOT, PeerError, PeerProcess, PeerSpec, environment_of
+from benchmarks.peers.make_peer import REQUIREMENTS, missing, peer_spec
+from benchmarks.peers.peer import LONG_S, CannotRun, Peer, Prepared, Server, Way, timed
+from benchmarks.peers.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import InputKind
@@ -230,7 +233,7 @@ def test_a_missing_framework_says_how_to_get_it(tmp_path: Path) -> None:
     for name in REQUIREMENTS:
         note = missing(peer_spec(name, tmp_path))
         assert note is not None
-        assert f"benchmarks.operators.make_peer {name}" in note
+        assert f"python -m benchmarks make_peer {name}" in note
 
 
 def test_an_environment_that_cannot_be_made_leaves_the_others(
@@ -269,7 +272,7 @@ def test_an_unknown_peer_is_refused_with_the_known_ones(
 
 
 def test_an_environment_without_its_framework_says_so() -> None:
-    spec = PeerSpec("tvm", Path(sys.executable), "benchmarks.operators.peer_tvm")
+    spec = PeerSpec("tvm", Path(sys.executable), "benchmarks.peers.peer_tvm")
     with PeerProcess(spec, (0,)) as process, pytest.raises(PeerError, match="this process needs TVM"):
         process.ask({"ask": "prepare"}, 60)
 
@@ -292,9 +295,9 @@ def peer_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     torch.set_num_threads = lambda _: None
     torch.inference_mode = lambda: SimpleNamespace(__enter__=lambda: None)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.delitem(sys.modules, "benchmarks.operators.peer_torch", raising=False)
-    yield importlib.import_module("benchmarks.operators.peer_torch")
-    del sys.modules["benchmarks.operators.peer_torch"]
+    monkeypatch.delitem(sys.modules, "benchmarks.peers.peer_torch", raising=False)
+    yield importlib.import_module("benchmarks.peers.peer_torch")
+    del sys.modules["benchmarks.peers.peer_torch"]
 
 
 def test_without_a_compiler_the_eager_calls_stay(
@@ -323,7 +326,7 @@ def test_iree_runs_with_the_allocation_that_the_tool_times_with() -> None:
 def test_seconds_count_over_the_processes_that_worked_at_one_thing(tmp_path: Path) -> None:
     path = tmp_path / "seconds"
     work = (
-        "import os, sys, time; from pathlib import Path; from benchmarks.operators.tuning import Clock\n"
+        "import os, sys, time; from pathlib import Path; from benchmarks.peers.tuning import Clock\n"
         "with Clock(Path(sys.argv[1]), tick_s=0.05): time.sleep(0.4); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", work, str(path)], cwd=ROOT).returncode == -9

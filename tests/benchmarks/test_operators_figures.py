@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from benchmarks.figures.report import grids_of, means_of, notes_of, tuning_means_of, views_of
+from benchmarks.figures.results import print_results, write_chart, write_json, write_markdown
+from benchmarks.figures.roofline import Level, Roofline, highest, levels_of
+from benchmarks.figures.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
+from benchmarks.figures.sampling import Samples, TimedWay, Unresolved, kernel_time, ratio
+from benchmarks.figures.session import Session, keep_session, kept_session
 from benchmarks.operators.programs import TUNED
-from benchmarks.operators.report import grids_of, means_of, notes_of, tuning_means_of, views_of
-from benchmarks.operators.results import print_results, write_chart, write_json, write_markdown
-from benchmarks.operators.roofline import Level, Roofline, highest, levels_of
-from benchmarks.operators.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
-from benchmarks.operators.sampling import Samples, TimedWay, Unresolved, kernel_time, ratio
-from benchmarks.operators.session import Session, keep_session, kept_session
-from benchmarks.operators.tuning import Tuning
+from benchmarks.peers.tuning import Tuning
 
 ROOFLINE = Roofline((0,), 100e9, (Level("L1", 1 << 15, 200e9), Level("L2", 1 << 20, 100e9), Level("DRAM", 0, 20e9)))
 

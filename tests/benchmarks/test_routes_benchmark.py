@@ -9,7 +9,7 @@ import pytest
 from folders import ROOT
 from rewriting import run
 
-from benchmarks.networks.routes import RouteError, compiled_by_routes, holds
+from benchmarks.tool.routes import RouteError, compiled_by_routes, holds
 from mlir_sched.outcome import Timing
 
 PROJECT = ROOT / "examples" / "cmake_project"

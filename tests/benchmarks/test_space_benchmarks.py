@@ -19,15 +19,16 @@ from contraction_payloads import matmul
 from fixed_targets import FIXED
 from replayed_run import TARGET, matmul_dispatch, task_of
 
-from benchmarks import enumeration, further_shapes, record_space, space_audit
-from benchmarks.composition import report
-from benchmarks.composition.rows import Best, Row, gain_of, winning_modules
-from benchmarks.composition.spaces import PARTS, growing_spaces
-from benchmarks.enumeration import Size, enumerate_traces, size_of
-from benchmarks.further_shapes import Found, candidates_of
-from benchmarks.operators.client import ROOT
-from benchmarks.operators.rows import Against
-from benchmarks.space_audit import SketchAudit, failing_share
+from benchmarks.figures.rows import Against
+from benchmarks.operators import further_shapes
+from benchmarks.operators.further_shapes import Found, candidates_of
+from benchmarks.peers.client import ROOT
+from benchmarks.search import enumeration, record_space, space_audit
+from benchmarks.search.composition import report
+from benchmarks.search.composition.rows import Best, Row, gain_of, winning_modules
+from benchmarks.search.composition.spaces import PARTS, growing_spaces
+from benchmarks.search.enumeration import Size, enumerate_traces, size_of
+from benchmarks.search.space_audit import SketchAudit, failing_share
 from mlir_sched.compiler import CompileResult
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, StoredTask
@@ -220,7 +221,8 @@ def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
 def test_a_composition_run_goes_on_where_it_was(
     tiny: Path, tmp_path: Path, run_here: Callable[..., tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.composition.__main__.growing_spaces", lambda whole: growing_spaces(whole)[-2:])
+    shorter = "benchmarks.search.composition.__main__.growing_spaces"
+    monkeypatch.setattr(shorter, lambda whole: growing_spaces(whole)[-2:])
     files = ("--json", tmp_path / "all.json", "--store", tmp_path / "store.sqlite")
     options = ("--trials", 2, "--round-size", 2, "--seeds", 1)
     printed, code = run_here("composition.__main__", tiny, *options, *files, "--chart", tmp_path / "chart.png")

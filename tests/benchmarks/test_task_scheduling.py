@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.network_tasks import NETWORKS
-from benchmarks.task_scheduling import (
+from benchmarks.search.network_tasks import NETWORKS
+from benchmarks.search.task_scheduling import (
     EFFICIENCY,
     SCENARIOS,
     TRIALS_PER_TASK,

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from benchmarks.time_model import DATA, SUFFIX, Ranking, ranking_of
+from benchmarks.devices.time_model import H200, SUFFIX, Ranking, ranking_of
 from mlir_sched.search.measured_space import read_measured
 from mlir_sched.targets import absent_target
 
@@ -20,7 +20,7 @@ def test_ranks_are_compared_and_refused_code_is_the_last_choice() -> None:
 
 
 def test_measured_candidates_are_compiled_assembled_and_ranked() -> None:
-    file = DATA / f"matmul_4096_f16{SUFFIX}"
+    file = H200 / f"matmul_4096_f16{SUFFIX}"
     ranking = ranking_of(file, absent_target("cuda:sm_90"))
     assert len(ranking.measured_s) == len(read_measured(file).points) > 20
     assert ranking.correlation > 0.9

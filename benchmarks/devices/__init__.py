@@ -1,0 +1,1 @@
+"""Candidates on GPUs: measured, assembled, and estimated by a model."""

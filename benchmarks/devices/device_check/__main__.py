@@ -1,0 +1,77 @@
+"""The first run on a device: what random candidates compute, then how fast tuned programs are; runs unattended.
+
+``python -m benchmarks device_check --target cuda [--minutes 9] [--python PYTHON] [--markdown FILE] [--keep DIR]``.
+First, random candidates of every sketch are compared with IREE's own code; after a third of the minutes, no further
+program's are. Then programs are tuned, and compared with IREE's own code, with PyTorch and with the device's peak.
+Nothing is fetched: the check runs where mlir-sched and IREE are installed. Ends with exit code 1 when a candidate
+fails, or when a program could not be tuned.
+
+Times of mlir-sched and PyTorch are not sampled in turns: PyTorch's are taken first, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.devices.device_check.candidates import sample_spaces
+from benchmarks.devices.device_check.programs import SAMPLED, TUNED, path_of
+from benchmarks.devices.device_check.report import Report
+from benchmarks.devices.device_check.speeds import Speeds, tune_programs
+from mlir_sched.errors import UserError
+from mlir_sched.targets import detect_target
+
+NUMBERS_SHARE = 1 / 3
+"""Part of the time after which no further program's candidates are sampled."""
+
+
+def main() -> None:
+    start_s, arguments = time.monotonic(), _parser().parse_args()
+    whole_s = 60 * arguments.minutes
+    try:
+        target = detect_target(arguments.target, arguments.threads)
+        sampled = [path_of(name) for name in arguments.sample]
+        for name in arguments.tune:
+            path_of(name)
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    until_s = start_s + NUMBERS_SHARE * whole_s
+    numbers = sample_spaces(sampled, target, samples=arguments.candidates, seed=arguments.seed, until_s=until_s)
+    report = Report(target, numbers, Speeds((), ()), time.monotonic() - start_s)
+    report.write(arguments.markdown, arguments.json)  # so that a run that is stopped leaves the numbers
+    speeds = tune_programs(
+        arguments.tune,
+        target,
+        arguments.target,
+        threads=arguments.threads,
+        python=arguments.python,
+        until_s=start_s + whole_s,
+        seed=arguments.seed,
+        keep=arguments.keep,
+    )
+    report = Report(target, numbers, speeds, time.monotonic() - start_s)
+    report.write(arguments.markdown, arguments.json)
+    print(report.text)
+    sys.exit(int(numbers.failed > 0 or len(speeds.speeds) < len(arguments.tune)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks device_check", description=__doc__)
+    parser.add_argument("--target", default="cuda", help="the device, as for mlir-sched tune")
+    parser.add_argument("--threads", type=int, help="threads of a CPU; a device decides by itself")
+    parser.add_argument("--minutes", type=float, default=9.0, help="for everything")
+    parser.add_argument("--candidates", type=int, default=3, help="random candidates per dispatch and sketch")
+    parser.add_argument("--sample", nargs="*", default=SAMPLED, metavar="PROGRAM", help="whose candidates are sampled")
+    parser.add_argument("--tune", nargs="*", default=TUNED, metavar="PROGRAM", help="programs that are tuned")
+    parser.add_argument("--python", default="", help="a Python that has PyTorch, for a comparison")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tuned folders, with their records, there")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--markdown", type=Path, help="write the tables there")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

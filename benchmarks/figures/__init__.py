@@ -1,0 +1,1 @@
+"""Samples, rows, tables, charts and reports that the benchmarks share."""

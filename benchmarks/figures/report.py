@@ -1,0 +1,213 @@
+"""The results as text: tables, means, and notes for the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean, median
+
+from benchmarks.figures.rows import CALLS, KERNELS, PLAIN_CALLER, Against, Column, Row, View
+from benchmarks.operators.programs import TUNED
+from benchmarks.peers.tuning import Tuning
+
+ORDER = (
+    "IREE default",
+    "IREE O3",
+    "IREE data-tiling",
+    "IREE fused-padding",
+    "TVM MetaSchedule",
+    "torch eager",
+    "torch compile",
+    TUNED,
+)
+
+
+def views_of(rows: Sequence[Row]) -> list[str]:
+    """Return the names of the tables: whole calls first."""
+    return [name for name in (CALLS, KERNELS, PLAIN_CALLER) if any(name in row.views for row in rows)]
+
+
+def labels_of(rows: Sequence[Row]) -> list[str]:
+    """Return the labels of all columns that occur in the rows, in the order of the table."""
+    present = {label for row in rows for label in row.calls.columns}
+    return [*(label for label in ORDER if label in present), *sorted(present - set(ORDER))]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as text; a cell may have several lines."""
+
+    title: str
+    header: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+
+def grids_of(rows: Sequence[Row]) -> list[Grid]:
+    """Return all tables; the notes to them come from :func:`notes_of`."""
+    return [*(grid_of(rows, name) for name in views_of(rows)), tuning_of(rows)]
+
+
+def grid_of(rows: Sequence[Row], name: str) -> Grid:
+    """Return the table of one view of the results."""
+    labels = labels_of(rows)
+    header = ("operator", "roofline", *labels, "against the best other", "of roofline")
+    cells = (
+        (*_cells(row, row.views[name], labels), _share(row.of_roofline(name))) for row in rows if name in row.views
+    )
+    return Grid(name, header, tuple(cells))
+
+
+def tuning_of(rows: Sequence[Row]) -> Grid:
+    """Return the table of tuning: trials and seconds of every session."""
+    labels = sorted({label for row in rows for label in row.tuning})
+    cells = ((row.name, *(_tuning(row.tuning.get(label, ())) for label in labels)) for row in rows)
+    return Grid("tuning", ("operator", *labels), tuple(cells))
+
+
+def lines_of(rows: Sequence[Row]) -> list[str]:
+    """Return the lines under the tables: the means of all views and of tuning, and the notes."""
+    means = [line for name in views_of(rows) for line in means_of(rows, name)]
+    return [*means, *tuning_means_of(rows), *notes_of(rows)]
+
+
+def notes_of(rows: Sequence[Row]) -> list[str]:
+    """Return the notes that a reader of the tables needs, one line each."""
+    return [
+        *_about_the_times(rows),
+        *_about_the_ceiling(rows),
+        *(f"empty call of {name}: {low} to {high}" for name, low, high in _empty_calls(rows)),
+        *(
+            f"{row.name}: no kernel time of {label}: {why}"
+            for row in rows
+            for label, why in row.kernels.unresolved.items()
+        ),
+        *_without_repetition(rows),
+    ]
+
+
+def means_of(rows: Sequence[Row], name: str) -> list[str]:
+    """Return lines with mlir-sched's time relative to other columns', over the rows of a view that have both."""
+    lines = []
+    others = [label for label in labels_of(rows) if label != TUNED]
+    groups = {
+        "the best other": others,
+        "the best of IREE": [label for label in others if label.startswith("IREE")],
+        "the better of PyTorch": [label for label in others if label.startswith("torch")],
+        **{label: [label] for label in others},
+    }
+    views = {row.name: row.views[name] for row in rows if name in row.views}
+    for title, labels in groups.items():
+        found = {row: against for row, view in views.items() if (against := view.against(labels)) is not None}
+        if found:
+            mean = 1 / geometric_mean([against.ratio for against in found.values()])
+            lines.append(f"{name}, time relative to {title}: {mean:.2f} (geometric mean; {_counts(found)})")
+        left_out = [row for row, view in views.items() if not view.unresolved.keys().isdisjoint({*labels, TUNED})]
+        if left_out and title == "the best other":
+            lines.append(f"{name}, not in the mean, as kernels cannot be told from calls: {', '.join(left_out)}")
+    return lines
+
+
+def tuning_means_of(rows: Sequence[Row]) -> list[str]:
+    """Return lines with mlir-sched's tuning time relative to others', from the median over the seeds of each row."""
+    lines = []
+    searched = {label for row in rows for label, tunings in row.tuning.items() if any(t.trials for t in tunings)}
+    for label in sorted(searched - {TUNED}):
+        both = [row.tuning for row in rows if label in row.tuning and TUNED in row.tuning]
+        if both:
+            mean = geometric_mean([_seconds(tuning[TUNED]) / _seconds(tuning[label]) for tuning in both])
+            lines.append(f"tuning time relative to {label}: {mean:.2f} (geometric mean; rows: {len(both)})")
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as text with three digits, in s, ms, us or ns."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _cells(row: Row, view: View, labels: Sequence[str]) -> Iterator[str]:
+    yield row.name
+    yield f"{duration(row.floor_s)} {row.bound}"
+    for label in labels:
+        yield "not resolved" if label in view.unresolved else _time(view.columns.get(label))
+    against = view.against(labels)
+    yield "-" if against is None else f"{against}\n{against.label}"
+
+
+def _time(column: Column | None) -> str:
+    if column is None:
+        return "-"
+    low, high = map(duration, column.range_s)
+    low = low.removesuffix(f" {high.split()[1]}")  # a unit that both have is said once
+    return "\n".join([duration(column.time_s), f"{low} to {high}", *column.details])
+
+
+def _share(of_roofline: float | None) -> str:
+    return "" if of_roofline is None else f"{of_roofline:.0%}{' !' if of_roofline > 1 else ''}"
+
+
+def _tuning(tunings: Sequence[Tuning]) -> str:
+    return ", ".join(
+        f"{tuning.trials} in {tuning.seconds:.0f} s" if tuning.trials else f"{tuning.seconds:.0f} s"
+        for tuning in tunings
+    )
+
+
+def _about_the_times(rows: Sequence[Row]) -> Iterator[str]:
+    sessions = max(len(row.sessions) for row in rows)
+    yield "a ratio is the fastest other time divided by mlir-sched's; above 1: mlir-sched is faster"
+    if sessions == 1:
+        yield "one seed: ranges are 95 % intervals of timing; what another seed or day would give is not in them"
+    else:
+        yield f"{sessions} seeds, each in a session of its own: times are the medians, ranges the least and the most"
+        yield "~ the two ranges overlap: one bad day of either explains the difference"
+
+
+def _about_the_ceiling(rows: Sequence[Row]) -> Iterator[str]:
+    peaks = [row.roofline.flops_per_s / 1e9 for row in rows]
+    rates: dict[str, list[float]] = {}
+    for level in (level for row in rows for level in row.roofline.levels):
+        rates.setdefault(level.name, []).append(level.bytes_per_s / 1e9)
+    levels = ", ".join(f"{name} {_range(min(found), max(found))} GB/s" for name, found in rates.items())
+    cores = ", ".join(map(str, rows[0].roofline.cores))
+    peak = _range(min(peaks), max(peaks))
+    yield f"roofline: peaks of cores {cores} as measured beside each row: {peak} GFLOP/s in f32, {levels}"
+    for row in rows:
+        for name in row.views:
+            share = row.of_roofline(name)
+            if share is not None and share > 1:
+                yield f"! {row.name} is at {share:.1%} of the roofline ({name}): {row.bound} was measured too low"
+
+
+def _empty_calls(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
+    times: dict[str, list[float]] = {}
+    for session in (session for row in rows for session in row.sessions):
+        for samples in session.samples:
+            if samples.timed.empty:
+                name = samples.timed.label or samples.timed.peer
+                times.setdefault(name, []).append(samples.interval.median)
+    return ((name, duration(min(found)), duration(max(found))) for name, found in times.items())
+
+
+def _without_repetition(rows: Sequence[Row]) -> Iterator[str]:
+    by_note: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row.notes:
+            by_note.setdefault(note, []).append(row.name)
+    return (f"{note} ({', '.join(names)})" if len(names) < len(rows) else note for note, names in by_note.items())
+
+
+def _counts(found: Mapping[str, Against]) -> str:
+    faster = sum(against.low > 1 and not against.one_day for against in found.values())
+    slower = sum(against.high < 1 and not against.one_day for against in found.values())
+    return f"rows: {len(found)}, faster on {faster}, slower on {slower}"
+
+
+def _seconds(tunings: Sequence[Tuning]) -> float:
+    return median(tuning.seconds for tuning in tunings)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"

@@ -1,0 +1,64 @@
+"""IREE as a peer: loads and calls compiled programs, mlir-sched's among them, with the caching allocator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import iree.runtime as rt
+import numpy as np
+
+from benchmarks.peers.peer import Peer, Prepared, Way, serve
+from mlir_sched.parameters import ParameterFile
+from mlir_sched.payload import TensorSpec
+from mlir_sched.runner.program import Program
+from mlir_sched.runner.worker.device import LoadedProgram, LocalDevice
+from mlir_sched.runner.worker.spinning_threads import yield_to_workers
+
+
+class IreePeer(Peer):
+    """Programs on ``local-sync``, or with several cores on ``local-task`` with one pinned worker per core.
+
+    Args:
+        cores: The cores that the programs run on.
+        yields: Whether the calling thread yields to the workers, as in ``mlir-sched tune``.
+    """
+
+    def __init__(self, cores: Sequence[int], *, yields: bool = True) -> None:
+        super().__init__(cores)
+        rt.flags.parse_flags("--task_topology_cpu_ids=" + ",".join(map(str, cores)))
+        self._device = LocalDevice.on(rt.VmInstance(), len(cores))
+        if yields and len(cores) > 1:
+            yield_to_workers()
+
+    def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
+        ways = tuple(self._way(program, inputs) for program in request["programs"])
+        if "empty" not in request:
+            return Prepared(ways, {})
+        return Prepared(ways, {"": self._way(request["empty"], [np.ones((1,), np.float32)]).run})
+
+    def _way(self, program: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Way:
+        specs = tuple(TensorSpec(tuple(shape), element) for shape, element in program["inputs"])
+        outputs = tuple(TensorSpec(tuple(shape), element) for shape, element in program["outputs"])
+        vmfb = Path(program["vmfb"]).read_bytes()
+        weights = tuple(map(ParameterFile.parse, program.get("parameters", ())))
+        loaded = self._device.load(Program(vmfb, program["entry"], specs, outputs, False, weights))
+        buffers = [self._device.buffer(array, spec) for array, spec in zip(inputs, specs, strict=True)]
+        return Way(
+            program["label"],
+            program["detail"],
+            loaded.bind([buffers], ()),
+            lambda: self._first(loaded, buffers, outputs),
+        )
+
+    def _first(
+        self, loaded: LoadedProgram, buffers: Sequence[Any], outputs: Sequence[TensorSpec]
+    ) -> np.ndarray[Any, Any]:
+        """Return a copy of the first result."""
+        view, *_ = loaded.call(buffers, ())
+        return self._device.read(view, outputs[0], keep=True)
+
+
+if __name__ == "__main__":
+    serve(IreePeer)

@@ -1,0 +1,139 @@
+"""TVM MetaSchedule as a peer for networks: tunes the network's ONNX file for some minutes, then runs the program.
+
+Runs in TVM's own environment with the package ``onnx``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.metaschedule import (
+    LABEL,
+    TUNING_CORES,
+    cpu_target,
+    derived_object,
+    ms,
+    on_cores,
+    pin_threads,
+    search_note,
+    search_options,
+    tvm,
+)
+from benchmarks.peers.peer import Peer, Prepared, load_module, serve, way_of
+from benchmarks.peers.tuning import Tuning, kept_tuning
+
+onnx: Any = load_module("onnx", "ONNX")
+relax: Any = load_module("tvm.relax", "TVM")
+from_onnx: Any = load_module("tvm.relax.frontend.onnx", "TVM").from_onnx
+
+CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
+ROUND_SIZE = 16
+"""Trials of a round. MetaSchedule's default is 64: the first round of each of ResNet-50's 29 tasks would take longer
+than half an hour on two cores."""
+MANY = 10**6
+"""More trials than any time has room for."""
+
+
+class TvmPeer(Peer):
+    """TVM on the pinned cores, with a thread on each."""
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        super().__init__(cores)
+        self._target = cpu_target(cores)
+
+    def prepare(self, request: Mapping[str, Any], inputs: Sequence[np.ndarray[Any, Any]]) -> Prepared:
+        (given,) = inputs
+        folder = Path(request["folder"])
+        module = _network(folder / "model.onnx")
+        tasks = relax.get_pipeline("zero")(module)
+        database, took = self._tuned(tasks, folder / "tvm", request["minutes"], request["seed"])
+        executable = ms.relax_integration.compile_relax(database, module, self._target, params=None)
+        pin_threads(self.cores)
+        call, x = relax.VirtualMachine(executable, tvm.cpu())["main"], tvm.runtime.tensor(given)
+        way = way_of(LABEL, "", lambda: call(x), _first)
+        return Prepared((way,), {}, {LABEL: took}, (search_note(ROUND_SIZE),))
+
+    def _tuned(self, module: Any, work: Path, minutes: float, seed: int) -> tuple[Any, Tuning]:
+        """Return MetaSchedule's database of the network's tasks, and the cost of making it, now or earlier.
+
+        MetaSchedule cannot resume a tuning run: the work of a run that was killed is discarded and does not count.
+        """
+        if took := kept_tuning(work):
+            return ms.database.JSONDatabase(work_dir=str(work)), took
+        shutil.rmtree(work, ignore_errors=True)
+        start = time.monotonic()
+        is_up = Event()
+        callbacks = [*ms.measure_callback.MeasureCallback.create("default"), Deadline(start + 60 * minutes, is_up)]
+        with on_cores(TUNING_CORES, afterwards=self.cores):
+            try:
+                ms.relax_integration.tune_relax(
+                    module,
+                    {},
+                    self._target,
+                    str(work),
+                    MANY,
+                    measure_callbacks=callbacks,
+                    seed=seed,
+                    **search_options(ROUND_SIZE),
+                )
+            except RuntimeError:  # whatever a callback raises
+                if not is_up.is_set():
+                    raise
+        database = ms.database.JSONDatabase(work_dir=str(work))
+        took = Tuning(len(database.get_all_tuning_records()), time.monotonic() - start)
+        took.keep(work)
+        return database, took
+
+
+@derived_object
+class Deadline(ms.measure_callback.PyMeasureCallback):  # type: ignore[misc]
+    """Ends MetaSchedule's tuning, which knows a number of trials only, after the round in which its time is up.
+
+    Args:
+        until: Time by ``time.monotonic()``.
+        is_up: Set when the time is up.
+    """
+
+    def __init__(self, until: float, is_up: Event) -> None:
+        super().__init__()
+        self.until, self.is_up = until, is_up
+
+    def apply(self, *_: Any) -> None:
+        """Raise an error once the time is up."""
+        if time.monotonic() >= self.until:
+            self.is_up.set()
+            raise TimeoutError
+
+
+def _network(path: Path) -> Any:
+    """Return a network whose convolutions have channels last, as MetaSchedule's paper has them.
+
+    The pipeline ``zero`` makes the fused tensor programs that are tuned. TVM compiles a network with a database by the
+    same passes, and finds no record for a network that has gone through these passes before.
+    """
+    module = from_onnx(onnx.load(str(path)))
+    for step in (
+        relax.transform.DecomposeOpsForInference(),
+        relax.transform.FoldConstant(),
+        relax.transform.ConvertLayout(CHANNELS_LAST),
+        relax.transform.FoldConstant(),
+    ):
+        module = step(module)
+    return module
+
+
+def _first(result: Any) -> np.ndarray[Any, Any]:
+    """Return the first result of a call."""
+    first: np.ndarray[Any, Any] = (result if hasattr(result, "numpy") else result[0]).numpy()
+    return first
+
+
+if __name__ == "__main__":
+    serve(TvmPeer)

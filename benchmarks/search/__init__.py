@@ -1,0 +1,1 @@
+"""Design spaces and how well they are searched."""

@@ -1,0 +1,103 @@
+"""The results as a table, as JSON, and as a chart of speed against space."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from benchmarks.figures.report import duration
+from benchmarks.search.composition.rows import Row, gain_of, gains_beyond_noise, winning_modules
+
+VERSION = 1
+PANELS_PER_LINE = 5
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    """Return a table, a line per program and a column per space: best time, and the speed-up over the untuned code."""
+    table = Table("program", "untuned")
+    for space in rows[0].best:
+        table.add_column(f"+ {space}", justify="right")
+    for row in rows:
+        table.add_row(row.name, duration(row.untuned_s), *(_cell(row, space) for space in row.best))
+    table.add_section()
+    table.add_row("gain of the part", "", *(_gain(rows, space) for space in rows[0].best))
+    return table
+
+
+def _cell(row: Row, space: str) -> str:
+    middle, low, high = row.speedup(space)
+    return f"{duration(row.seconds(space)[0])}\n{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _gain(rows: Sequence[Row], space: str) -> str:
+    """Return the part's gain over the previous space as a geometric mean, and the number of programs it speeds up."""
+    if space == next(iter(rows[0].best)):
+        return ""
+    mean = statistics.geometric_mean(gain_of(row, space) for row in rows)
+    return f"{mean:.2f}\n{sum(gains_beyond_noise(row, space) for row in rows)} of {len(rows)} faster"
+
+
+def notes_of(rows: Sequence[Row], modules: Sequence[str]) -> list[str]:
+    """Return the notes that a reader of the table needs, one line each.
+
+    Args:
+        rows: The results of all programs.
+        modules: Names of the modules of the whole space.
+    """
+    winners = winning_modules(rows)
+    notes = ["times are medians over the seeds, in brackets least and most; ratios are untuned time / time"]
+    used = {name: winners[name] for name in modules if name in winners}
+    notes += [f"{name} has a part in what gains on {', '.join(programs)}" for name, programs in used.items()]
+    losers = [name for name in modules if name not in used]
+    if losers:
+        notes.append(f"in no best script that gains: {', '.join(losers)}")
+    tried = sum(best.trials for row in rows for cell in row.best.values() for best in cell)
+    failed = sum(best.failed for row in rows for cell in row.best.values() for best in cell)
+    return [*notes, f"{tried} candidates tried, {failed} failed"]
+
+
+def write_json(path: Path, rows: Sequence[Row], setting: Mapping[str, Any]) -> None:
+    """Write all results, with the setting of the run."""
+    data = {"version": VERSION, "setting": dict(setting), "rows": [row.to_json() for row in rows]}
+    path.write_text(json.dumps(data, indent=1))
+
+
+def read_json(path: Path, setting: Mapping[str, Any]) -> list[Row]:
+    """Return the rows that an earlier run with the same setting wrote; none if there are no such rows."""
+    if not path.exists():
+        return []
+    data = json.loads(path.read_text())
+    if data["version"] != VERSION or data["setting"] != dict(setting):
+        return []
+    return [Row.from_json(row) for row in data["rows"]]
+
+
+def write_chart(path: Path, rows: Sequence[Row]) -> None:
+    """Write a chart: each program's speed-up over the untuned code as the space grows, with the range of the seeds."""
+    lines = math.ceil(len(rows) / PANELS_PER_LINE)
+    columns = min(len(rows), PANELS_PER_LINE)
+    figure = Figure(figsize=(2.6 * columns, 2.8 * lines), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes in panels[len(rows) :]:
+        axes.set_visible(False)
+    for axes, row in zip(panels, rows, strict=False):
+        spaces = list(row.best)
+        middle, low, high = zip(*(row.speedup(space) for space in spaces), strict=True)
+        below = [m - least for m, least in zip(middle, low, strict=True)]
+        above = [most - m for m, most in zip(middle, high, strict=True)]
+        axes.errorbar(range(len(spaces)), middle, yerr=(below, above), marker="o", markersize=3, capsize=2)
+        axes.axhline(1.0, color="gray", linewidth=0.6)
+        axes.set_title(row.name, fontsize="small")
+        axes.set_xticks(range(len(spaces)), [f"+ {space}" for space in spaces], rotation=60, ha="right", fontsize=6)
+        axes.set_ylim(bottom=0.0)
+    figure.supylabel("untuned time / best time", fontsize="small")
+    figure.savefig(path)

@@ -1,0 +1,172 @@
+"""The trials that each search strategy needs: evolution with and without the cost model against random search.
+
+Runs on recorded measurements (files of ``mlir_sched.search.measured_space``), so that neither compiler nor device is
+needed and repeated runs print the same results. Without a file, small synthetic spaces are searched.
+
+    python -m benchmarks search_quality benchmarks/data/*.jsonl.gz --seeds 10 --json out.json --png out.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from mlir_sched import TuneOptions
+from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
+from mlir_sched.sampling import Value
+from mlir_sched.search import EvolutionarySearch, Observation, RandomSearch, SearchStrategy
+from mlir_sched.search.measured_space import MeasuredPoint, MeasuredSpace, read_measured
+from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
+
+PANELS_PER_LINE = 3
+WORST_DRAWN = 1.1
+"""Best time / optimum at which the picture ends: searches fall below this value within the first trials."""
+SYNTHETIC_SHAPES = ((32, 48, 16), (24, 64, 16))
+SYNTHETIC_FIXED: Mapping[str, Value] = {"order": ("m", "n", "k"), "unroll": 2}
+
+
+@dataclass(frozen=True)
+class SearchRun:
+    """The course of one search.
+
+    Attributes:
+        task, strategy, seed: The task, strategy and seed of the search.
+        best_s: Best seconds per call after each trial; infinite while all candidates have failed.
+        optimum_s: Seconds per call of the fastest candidate of the table.
+    """
+
+    task: str
+    strategy: str
+    seed: int
+    best_s: tuple[float, ...]
+    optimum_s: float
+
+    def trials_to_reach(self, within: float) -> float:
+        """Return the trials until the best is at most ``1 + within`` times the optimum; infinite if it never is."""
+        limit = (1.0 + within) * self.optimum_s
+        return next((float(trial) for trial, best in enumerate(self.best_s, 1) if best <= limit), math.inf)
+
+    def slowdown_at(self, trial: int) -> float:
+        """Return best / optimum after a number of trials, or after the last one."""
+        return self.best_s[min(trial, len(self.best_s)) - 1] / self.optimum_s
+
+
+def _evolution(model: CostModel, space: MeasuredSpace, seed: int) -> SearchStrategy:
+    return EvolutionarySearch(space, np.random.default_rng(seed), SharedCostModel(model))
+
+
+STRATEGIES: Mapping[str, Callable[[MeasuredSpace, int], SearchStrategy]] = {
+    "evolution+model": lambda space, seed: _evolution(XGBoostModel(), space, seed),
+    "evolution": lambda space, seed: _evolution(RandomModel(seed), space, seed),
+    "random": lambda space, seed: RandomSearch(space, np.random.default_rng(seed)),
+}
+
+
+def search(space: MeasuredSpace, strategy_name: str, seed: int, *, trials: int, round_size: int) -> SearchRun:
+    """Return the course of one search over a measured space."""
+    strategy = STRATEGIES[strategy_name](space, seed)
+    best_s: list[float] = []
+    while len(best_s) < trials:
+        traces = strategy.suggest(min(round_size, trials - len(best_s)))
+        if not traces:
+            break
+        results = [Observation(trace, space.seconds(trace)) for trace in traces]
+        strategy.observe(results)
+        for result in results:
+            best_s.append(min(result.seconds or math.inf, best_s[-1] if best_s else math.inf))
+    return SearchRun(space.task, strategy_name, seed, tuple(best_s), space.best_s)
+
+
+def synthetic_space(shape: tuple[int, int, int]) -> MeasuredSpace:
+    """Return a fully enumerated part of the synthetic space of a matrix multiplication."""
+    space = SyntheticMatmulSpace(*shape)
+    traces = [trace for sketch in space.sketches for trace in space.all_traces(sketch, SYNTHETIC_FIXED)]
+    rows = space.features(traces).tolist()
+    points = [MeasuredPoint(trace, tuple(row), space.seconds(trace)) for trace, row in zip(traces, rows, strict=True)]
+    return MeasuredSpace("synthetic_{}x{}x{}".format(*shape), points)
+
+
+def search_all(source: Path | tuple[int, int, int], seeds: int, trials: int, round_size: int) -> list[SearchRun]:
+    """Return the searches of every strategy and seed over one table."""
+    space = read_measured(source) if isinstance(source, Path) else synthetic_space(source)
+    pairs = product(STRATEGIES, range(seeds))
+    return [search(space, name, seed, trials=trials, round_size=round_size) for name, seed in pairs]
+
+
+def table(runs: Sequence[SearchRun], within: float) -> str:
+    """Return the summary as text: per task and strategy the median and, in brackets, lowest and highest."""
+    lines = [
+        f"{'task':34} {'strategy':16} {f'trials to {within:.0%}':>20} {'best/optimum @32':>22} {'@64':>22} {'@end':>22}"
+    ]
+    for task in dict.fromkeys(run.task for run in runs):
+        for name in STRATEGIES:
+            own = [run for run in runs if (run.task, run.strategy) == (task, name)]
+            hits = _spread([run.trials_to_reach(within) for run in own], ".0f")
+            curves = [_spread([run.slowdown_at(at) for run in own], ".3f") for at in (32, 64, 10**9)]
+            lines.append(f"{task:34} {name:16} {hits:>20} " + " ".join(f"{text:>22}" for text in curves))
+    return "\n".join(lines)
+
+
+def _spread(values: Sequence[float], form: str) -> str:
+    ordered = sorted(values)
+    middle = ordered[len(ordered) // 2]
+    return f"{middle:{form}} [{ordered[0]:{form}} {ordered[-1]:{form}}]"
+
+
+def draw(runs: Sequence[SearchRun], path: Path) -> None:
+    """Write a picture, one panel per task: the seeds' median of best time / optimum over trials, with quartiles."""
+    from matplotlib.figure import Figure
+
+    tasks = list(dict.fromkeys(run.task for run in runs))
+    columns = min(len(tasks), PANELS_PER_LINE)
+    lines = math.ceil(len(tasks) / columns)
+    figure = Figure(figsize=(4 * columns, 3 * lines), dpi=120, layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes in panels[len(tasks) :]:
+        axes.set_visible(False)
+    for axes, task in zip(panels, tasks, strict=False):
+        for name in STRATEGIES:
+            own = [run for run in runs if (run.task, run.strategy) == (task, name)]
+            length = max(len(run.best_s) for run in own)
+            curves = np.array([[run.slowdown_at(trial) for trial in range(1, length + 1)] for run in own])
+            low, middle, high = np.percentile(curves, (25, 50, 75), axis=0, method="nearest")
+            axes.plot(range(1, length + 1), middle, label=name)
+            axes.fill_between(range(1, length + 1), low, high, alpha=0.2)
+        axes.set_title(task.split("_dispatch_0_")[-1], fontsize="small")
+        axes.set(xlabel="trials", ylabel="best time / optimum", ylim=(1.0, WORST_DRAWN))
+    panels[0].legend(fontsize="small")
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", type=Path, help="measured spaces; none: two synthetic ones")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--round-size", type=int, default=TuneOptions.round_size)
+    parser.add_argument("--within", type=float, default=0.01, help="how near the optimum counts as reached")
+    parser.add_argument("--jobs", type=int, default=1, help="tables searched at the same time")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--png", type=Path)
+    args = parser.parse_args()
+    sources: list[Path | tuple[int, int, int]] = args.tables or list(SYNTHETIC_SHAPES)
+    with ProcessPoolExecutor(args.jobs) as pool:
+        futures = [pool.submit(search_all, source, args.seeds, args.trials, args.round_size) for source in sources]
+        runs = [run for future in futures for run in future.result()]
+    print(table(runs, args.within))
+    if args.json:
+        args.json.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
+    if args.png:
+        draw(runs, args.png)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Benchmarks are called by name: ``python -m benchmarks NAME``."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from folders import ROOT
+
+from benchmarks import __main__ as command
+from benchmarks.__main__ import PROGRAMS, what_it_does
+
+NAMED = re.compile(r"python -m benchmarks ([a-z_.]*[a-z_])")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_name_has_a_program_that_says_what_it_does(name: str) -> None:
+    assert len(what_it_does(PROGRAMS[name]).split()) > 2
+
+
+def test_the_names_in_texts_exist() -> None:
+    files = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("benchmarks/**/*.py")]
+    named = {name for file in files if ".peers" not in file.parts for name in NAMED.findall(file.read_text())}
+    assert named
+    assert named <= PROGRAMS.keys()
+
+
+def test_another_name_is_refused_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "nothing"])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: there is no benchmark 'nothing'; the names are operators, ")
+
+
+def test_without_a_name_all_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks"])
+    command.main()
+    listed = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in listed] == list(PROGRAMS)
