@@ -15,7 +15,7 @@ from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, c
 from mlir_sched.compiler.worker_set import WorkerSet
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.child import POLL_S, ChildCrashError
-from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildStalledError, ChildTimeoutError
 from mlir_sched.processes.shortage import shortage
 
 _MESSAGE_CHARACTERS = 600
@@ -154,6 +154,8 @@ class CompilerPool:
             if not worker.is_done(self.limits):
                 return None
             result: CompileResult = worker.receive(self.limits)
+        except ChildStalledError as error:
+            failure = failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds, FailureOrigin.ENVIRONMENT)
         except ChildTimeoutError as error:
             failure = failed(FailureClass.COMPILE_TIMEOUT, str(error), seconds)
         except ChildMemoryError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.errors import Failure, FailureClass, FailureOrigin
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class CompileResult:
     launch: Launch | None = None
 
 
-def failed(kind: FailureClass, message: str, seconds: float) -> CompileResult:
+def failed(
+    kind: FailureClass, message: str, seconds: float, origin: FailureOrigin = FailureOrigin.CANDIDATE
+) -> CompileResult:
     """Return the result of a candidate that failed."""
-    return CompileResult(None, Failure(kind, message), "", seconds)
+    return CompileResult(None, Failure(kind, message, origin), "", seconds)

@@ -23,13 +23,16 @@ from mlir_sched.processes.executable import kill_group
 from mlir_sched.processes.exit_status import SAID_BYTES, describe_exit, last_words
 from mlir_sched.processes.frames import FrameError, Wait, is_ready, read_frame, write_frame
 from mlir_sched.processes.held_signals import termination_blocked
-from mlir_sched.processes.limits import ChildError, ChildLimits
+from mlir_sched.processes.limits import ChildError, ChildLimits, ChildStalledError, ChildTimeoutError
 from mlir_sched.processes.memory import resident_bytes
 from mlir_sched.processes.python_child import child_environment, python_command
 from mlir_sched.processes.temporary import temporary_folder
 
 POLL_S = 0.1
 """Seconds between two looks at the memory of a child whose message is awaited; a look takes 50 us of another core."""
+STOOD_STILL_S = 1.0
+"""Seconds between two looks from which this process stood still itself: its container was paused, or it was swapped
+out."""
 END_S = 5.0
 """Seconds that a child may take to end after it closed its connection."""
 
@@ -202,7 +205,15 @@ class Child:
         """Return a function that waits until the child reads or writes on, and enforces the limits meanwhile."""
 
         def wait(descriptor: int, event: int) -> None:
+            looked_s, lost_s = time.monotonic(), 0.0
             while not is_ready(descriptor, event, min(POLL_S, max(0.0, since_s + limits.timeout_s - time.monotonic()))):
-                self.enforce(limits, since_s)
+                lost_s = max(lost_s, time.monotonic() - looked_s)
+                looked_s = time.monotonic()
+                try:
+                    self.enforce(limits, since_s)
+                except ChildTimeoutError as error:
+                    if lost_s < STOOD_STILL_S:
+                        raise
+                    raise ChildStalledError(f"{error}, of which this machine stood still for {lost_s:.1f} s") from None
 
         return wait

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+
+import psutil
 
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.processes.memory import mebibytes, resident_bytes
@@ -15,6 +18,10 @@ class ChildError(MlirSchedError):
 
 class ChildTimeoutError(ChildError):
     """The child took more time than it may, and was killed."""
+
+
+class ChildStalledError(ChildTimeoutError):
+    """The child, or this process with it, stood still meanwhile: the time says nothing of what the child did."""
 
 
 class ChildMemoryError(ChildError):
@@ -44,6 +51,15 @@ class ChildLimits:
             ChildTimeoutError, ChildMemoryError: The child is over a limit; the caller has to kill it.
         """
         if time.monotonic() - since_s >= self.timeout_s:
+            if _is_stopped(process):
+                raise ChildStalledError(f"stopped after {self.timeout_s:.4g} s, in which a signal kept it from running")
             raise ChildTimeoutError(f"stopped after {self.timeout_s:.4g} s")
         if resident_bytes(process) > self.memory_bytes:
             raise ChildMemoryError(f"stopped: it used more than {mebibytes(self.memory_bytes)} of memory")
+
+
+def _is_stopped(process: int) -> bool:
+    """Say whether a signal (``SIGSTOP``, a debugger) keeps a process from running."""
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(process).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    return False

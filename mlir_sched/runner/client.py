@@ -10,7 +10,13 @@ from typing import Any
 
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.child import Child, ChildCrashError
-from mlir_sched.processes.limits import ChildError, ChildLimits, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.limits import (
+    ChildError,
+    ChildLimits,
+    ChildMemoryError,
+    ChildStalledError,
+    ChildTimeoutError,
+)
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.runner import protocol
 from mlir_sched.runner.protocol import RequestFailed
@@ -36,6 +42,7 @@ offset in their pages, where image and result compete for the same sets of the L
 FAILURES: dict[type[ChildError], FailureClass] = {
     ChildCrashError: FailureClass.RUN_CRASH,
     ChildTimeoutError: FailureClass.RUN_TIMEOUT,
+    ChildStalledError: FailureClass.RUN_TIMEOUT,
     ChildMemoryError: FailureClass.RUN_MEMORY,
 }
 
@@ -160,8 +167,15 @@ class RunnerClient:
             child.enforce(limits, since_s)
         except ChildError as lost:
             self.kill()
-            raise RequestFailed(Failure(FAILURES[type(lost)], str(lost))) from None
+            raise RequestFailed(_failure(lost)) from None
         return reply
+
+
+def _failure(lost: ChildError) -> Failure:
+    """Return the failure of a request whose process is lost; where the process stood still, the machine is to blame."""
+    stalled = isinstance(lost, ChildStalledError)
+    origin = FailureOrigin.ENVIRONMENT if stalled else FailureOrigin.CANDIDATE
+    return Failure(FAILURES[type(lost)], str(lost), origin)
 
 
 def _may_have_lost_device(reply: object) -> bool:

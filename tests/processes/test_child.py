@@ -1,13 +1,15 @@
+import signal
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import psutil
 import pytest
 
 from mlir_sched.processes import child
 from mlir_sched.processes.child import Child, ChildCrashError
-from mlir_sched.processes.limits import ChildLimits, ChildMemoryError, ChildTimeoutError
+from mlir_sched.processes.limits import ChildLimits, ChildMemoryError, ChildStalledError, ChildTimeoutError
 
 LIMITS = ChildLimits(timeout_s=60.0, memory_bytes=1 << 30)
 PRELUDE = """
@@ -101,3 +103,25 @@ def test_killing_takes_what_the_child_has_started_and_its_folder(start: Callable
     process.kill()
     grandchild.wait(5)
     assert not process.folder.exists()
+
+
+def test_a_limit_that_a_stopped_child_passes_says_nothing_of_the_child(start: Callable[[str], Child]) -> None:
+    process = start("time.sleep(60)")
+    process.send_signal(signal.SIGSTOP)
+    with pytest.raises(ChildStalledError, match=r"stopped after 0.3 s, in which a signal kept it from running"):
+        process.receive(replace(LIMITS, timeout_s=0.3), time.monotonic())
+
+
+def test_a_limit_that_passes_while_this_process_stands_still_says_nothing_of_the_child(
+    start: Callable[[str], Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "STOOD_STILL_S", 0.4)
+    monkeypatch.setattr(child, "is_ready", lambda *_: time.sleep(0.5))
+    with pytest.raises(ChildStalledError, match=r"of which this machine stood still for 0\.\d s"):
+        start("time.sleep(60)").receive(replace(LIMITS, timeout_s=0.3), time.monotonic())
+
+
+def test_a_child_that_works_for_too_long_has_no_excuse(start: Callable[[str], Child]) -> None:
+    with pytest.raises(ChildTimeoutError, match=r"stopped after 0.3 s$") as error:
+        start("while True: pass").receive(replace(LIMITS, timeout_s=0.3), time.monotonic())
+    assert not isinstance(error.value, ChildStalledError)

@@ -97,6 +97,15 @@ def test_a_program_whose_hand_over_takes_too_long_is_no_failure_of_the_candidate
     assert (failure.kind, failure.origin) == (FailureClass.RUN_TIMEOUT, FailureOrigin.ENVIRONMENT)
 
 
+def test_a_program_whose_process_stands_still_is_not_blamed_for_its_time(
+    stalled: Callable[[type, float], list[int]], right: Program
+) -> None:
+    stalled(protocol.Verify, 600.0)
+    with Runner(OPTIONS) as runner:
+        failure = failure_of(only(runner, right, right))
+    assert (failure.kind, failure.origin) == (FailureClass.RUN_TIMEOUT, FailureOrigin.ENVIRONMENT)
+
+
 def test_noise_that_cannot_be_measured_leaves_no_spare_core_and_is_a_finding(
     stalled: Callable[[type, float], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
