@@ -116,6 +116,10 @@ class CompilerPool:
         finally:
             self._set.pin(tuple(os.sched_getaffinity(0)))
 
+    def renew(self) -> None:
+        """End the workers that have nothing to do, those of other pools with the same set, too."""
+        self._set.renew()
+
     def close(self) -> None:
         """End the workers, unless other pools share them."""
         if self._owns_workers:

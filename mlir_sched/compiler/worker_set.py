@@ -63,6 +63,12 @@ class WorkerSet:
         for worker in (*self._idle, *self._lent):
             pin_threads(worker.pid, cores)
 
+    def renew(self) -> None:
+        """End the workers that have nothing to do, so that what follows has new ones."""
+        for worker in self._idle:
+            worker.kill()
+        self._idle = []
+
     def close(self) -> None:
         """End all workers."""
         for worker in (*self._idle, *self._lent):

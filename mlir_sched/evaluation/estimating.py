@@ -79,7 +79,7 @@ class CompileAndAssemble:
 
     def renew(self) -> None:
         """End all processes; what follows has new ones."""
-        self._pool.close()
+        self._pool.renew()
 
     def close(self) -> None:
         """End all processes."""

@@ -229,7 +229,7 @@ class CompileAndRun:
     def renew(self) -> None:
         """End all processes and forget what was compiled ahead; what follows has new processes."""
         self._ahead = {}
-        self._pool.close()
+        self._pool.renew()
         self._runner.close()
 
     def anticipate(self, lookahead: Lookahead) -> None:

@@ -9,6 +9,9 @@ import psutil
 import pytest
 
 from mlir_sched.compiler import CompilerPool, WorkerSet
+from mlir_sched.targets import detect_target
+from mlir_sched.evaluation.estimating import CompileAndAssemble
+from mlir_sched.evaluation.evaluator import CompileAndRun
 
 FAST, SMALL, PLAIN = ("-O3",), ("-Os",), ()
 
@@ -84,3 +87,25 @@ def test_pools_with_other_flags_take_turns_with_the_same_processes(tmp_path: Pat
             assert result.failure is None
             assert len({child.pid for child in own.children()} - before) == 1
     assert {child.pid for child in own.children()} == before
+
+
+def test_evaluators_with_other_flags_have_the_processes_of_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlir_sched.evaluation.estimating.TimeModel", lambda _: None)
+    workers, target = WorkerSet(1), detect_target("llvm-cpu", 1)
+    made = (
+        CompileAndRun(FAST, shared=workers),
+        CompileAndRun(SMALL, shared=workers),
+        CompileAndAssemble(PLAIN, target, shared=workers),
+    )
+    assert all(each._pool._set is workers for each in made)
+
+
+def test_renewed_pools_have_new_processes_whether_they_share_them_or_not(tmp_path: Path) -> None:
+    task, own = cases.task_of(tmp_path, cases.MATMUL), psutil.Process()
+    before = {child.pid for child in own.children()}
+    with WorkerSet(1) as workers, CompilerPool(cases.FLAGS, shared=workers) as pool:
+        for _ in range(2):
+            ((_, result),) = pool.compile(task.source, [None])
+            assert result.failure is None
+            pool.renew()
+            assert {child.pid for child in own.children()} == before

@@ -103,3 +103,14 @@ def test_a_job_without_space_or_memory_blames_the_machine(tmp_path: Path) -> Non
         done, error = run(job, arguments)
         assert not done
         assert isinstance(error, JobEnvironmentError)
+
+
+def test_a_machine_on_which_the_untuned_code_does_not_run_is_no_failure_of_the_candidate(
+    evaluator: CompileAndRun, matmul: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Failure(FailureClass.RUN_TIMEOUT, "stopped after 180 s")
+    monkeypatch.setattr("mlir_sched.evaluation.outage.time", SimpleNamespace(sleep=lambda _: None))
+    found = iter([stopped, None])
+    monkeypatch.setattr(evaluator._runner, "check", lambda *_: [next(found)])
+    assert Judge(evaluator, matmul).of_candidates({0: stopped}) == set()
+    assert list(found) == [], "it is asked until it runs"

@@ -293,3 +293,10 @@ def test_a_store_that_is_held_for_too_long_stops_the_search_and_gets_the_outcome
     resumed = Planted()
     run(tmp_path, resumed)
     assert [*evaluator.asked, *resumed.asked] == undisturbed[0]
+
+
+def test_an_outcome_ends_the_row_of_failures(tmp_path: Path, pauses: list[float]) -> None:
+    evaluator = Planted(lambda number, _: FULL if number % 2 == 0 else None)
+    assert run(tmp_path, evaluator).tried == TRIALS
+    assert len(pauses) > outage.MOST_FAILURES
+    assert set(pauses) == {outage.FIRST_PAUSE_S}

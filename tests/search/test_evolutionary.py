@@ -129,6 +129,7 @@ class RowCount(RandomModel):
     def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
         self.rows, self.failed = len(features), int((throughput == 0.0).sum())
         self.slow = int((throughput < 0.1).sum())
+        self.features = features
         super().fit(features, throughput, groups)
 
 
@@ -148,3 +149,19 @@ def test_a_model_with_room_for_few_rows_learns_from_failures_and_slow_candidates
     assert model.rows == 100
     assert model.failed == pytest.approx(failed / 4, abs=10)
     assert model.slow == pytest.approx(slow / 4, abs=10)
+
+
+def test_the_rows_of_a_model_with_room_for_few_do_not_hang_on_the_order_of_arrival() -> None:
+    space = SyntheticMatmulSpace(512, 384, 640)
+    traces = RandomSearch(space, np.random.default_rng(1)).suggest(400)
+    fastest_first = sorted((Observation(t, space.seconds(t)) for t in traces), key=lambda o: o.seconds or np.inf)
+    learnt = list[FloatArray]()
+    for arrival in (fastest_first, fastest_first[::-1]):
+        model = RowCount()
+        search = EvolutionarySearch(space, np.random.default_rng(0), SharedCostModel(model, max_rows=100))
+        for start in range(0, 400, 40):
+            search.observe(arrival[start : start + 40])
+        search.suggest(1)
+        learnt.append(model.features)
+    first, second = learnt
+    np.testing.assert_array_equal(first, second)

@@ -24,3 +24,15 @@ def test_given_traces_that_a_small_round_has_no_room_for_come_first_in_the_next(
         assert tried[: len(given)] == [trace.key for trace in given]
         assert len(tried) == sum(limits), "each is tried once"
         assert not search.starts
+
+
+def test_a_trace_that_is_given_after_it_was_chosen_is_tried_once() -> None:
+    with RecordStore.open("sqlite://") as store:
+        search = task_search(store)
+        search.prepare(8)
+        given = search.chosen[3]
+        search.start_from(given)
+        run_round(search, Speedups({"matmul": 1.0}))
+        tried = list(search.history.records)
+        assert tried[0] == given.key
+        assert len(tried) == 8

@@ -95,7 +95,9 @@ def test_what_was_measured_is_not_suggested_again_beyond_the_sample(
 ) -> None:
     known = set(started(store).history.records)
     monkeypatch.setattr(task_records, "MOST_KNOWN", 4)
+    monkeypatch.setattr(task_records, "FASTEST", 2)
     search = started(store)  # with the seed of the earlier run
+    assert len(search.history.records) < EARLIER
     assert not known & {trace.key for trace in search.strategy.suggest(EARLIER)}
 
 

@@ -37,3 +37,9 @@ def test_a_sum_that_its_type_cannot_hold_is_named(terms: int, kind: str, expecte
 
 def test_sums_of_products_of_two_inputs_grow_with_the_root_of_their_length() -> None:
     assert doubtful_sums([dispatch(matmul(131_072, "f16"))]) == ""
+
+
+@pytest.mark.parametrize(("kind", "most"), [("f16", 4096), ("bf16", 512)])
+def test_a_sum_grows_until_a_term_is_less_than_half_of_the_distance_between_two_numbers(kind: str, most: int) -> None:
+    assert doubtful_sums([squares(most, kind)]) == ""
+    assert doubtful_sums([squares(most + 1, kind)]).startswith(f"sums of {most + 1} terms in {kind} stop growing")

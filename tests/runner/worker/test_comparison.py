@@ -6,7 +6,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind, Integers, Tolerance
 from mlir_sched.runner.checks.element_types import DTYPES, Array, dtype_of
 from mlir_sched.runner.checks.inputs import make_inputs
-from mlir_sched.runner.worker.comparison import compare, poisoned
+from mlir_sched.runner.worker.comparison import compare, holds_poison, poisoned
 
 DRAWN = [kind for kind in InputKind if kind is not InputKind.CAPTURED]
 
@@ -177,3 +177,9 @@ def test_every_output_has_the_tolerance_of_its_type() -> None:
     narrow, wide = (np.array([1.5], dtype_of(spec(kind))) for kind in ("bf16", "f32"))
     assert check.tolerance_for(spec("bf16"), narrow) == 0.1
     assert check.tolerance_for(spec("f32"), wide) == 1e-6
+
+
+@pytest.mark.parametrize("element_type", DTYPES)
+def test_only_a_float_with_several_nans_tells_that_a_result_is_poison(element_type: str) -> None:
+    telling = {*FLOATS, "f8E5M2", "complex<f32>"}
+    assert holds_poison(poisoned(spec(element_type)), spec(element_type)) == (element_type in telling)

@@ -116,6 +116,13 @@ def test_arguments_of_one_index_share_the_table() -> None:
     assert high_b > 0
 
 
+def test_none_of_two_arguments_of_a_sum_takes_the_whole_table() -> None:
+    first, second = (each or WIDE for each in ranges_of("%a: i32, %b: i32", "%x = arith.addi %a, %b : i32", CAST))
+    assert first[0] + second[0] == 0
+    assert first[1] + second[1] == ROWS - 1
+    assert min(first[1], second[1]) == (ROWS - 1) // 2
+
+
 def test_an_argument_that_is_an_index_of_two_tables_stays_inside_the_smaller_one() -> None:
     lines = ("%i = arith.index_cast %a : i32 to index", "%r = tensor.extract %t[%i] : tensor<8xf32>")
     ranges, _ = found(reading("%a: i32, %t: tensor<8xf32>", *lines), 32)
