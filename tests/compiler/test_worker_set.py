@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from mlir_sched.compiler import CompilerPool, WorkerSet
-from mlir_sched.targets import detect_target
 from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.evaluation.evaluator import CompileAndRun
+from mlir_sched.targets import detect_target
 
 FAST, SMALL, PLAIN = ("-O3",), ("-Os",), ()
 

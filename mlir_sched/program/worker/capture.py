@@ -15,10 +15,11 @@ import numpy as np
 
 from mlir_sched.runner.checks.captured import Wanted, write_values
 from mlir_sched.runner.checks.check import Check
+from mlir_sched.runner.checks.element_types import Array
 from mlir_sched.runner.checks.inputs import alternatives, make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.device import LocalDevice
-from mlir_sched.runner.worker.references import usable_share
+from mlir_sched.runner.worker.references import most_usable
 from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks.worker.tracing import traced_program
 
@@ -70,15 +71,16 @@ class _Listener:
 
 
 def _call(device: LocalDevice, program: Program, vmfb: bytes, check: Check, listener: _Listener) -> None:
-    """Call a function once on the inputs of a check, or on the first alternatives whose results are usable."""
+    """Call a function on the inputs of a check, or on those alternatives whose results are the most usable."""
     loaded = device.load(program.with_code(vmfb))
-    for each in alternatives(check, program.inputs, program.outputs):
+
+    def results_of(each: Check) -> list[Array]:
         listener.begin()
         arrays = make_inputs(program.inputs, each)
         views = loaded.call([device.buffer(a, s) for a, s in zip(arrays, program.inputs, strict=True)], [])
-        results = [device.read(view, spec, keep=True) for view, spec in zip(views, program.outputs, strict=True)]
-        if usable_share(results) == 1.0:
-            return
+        return [device.read(view, spec, keep=True) for view, spec in zip(views, program.outputs, strict=True)]
+
+    most_usable(alternatives(check, program.inputs, program.outputs), results_of)
 
 
 def _bytes_of(view: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -211,7 +211,8 @@ def _make_input(
         gain = 1.0 if check.gain is None else check.gain / math.sqrt(fan(spec.shape))
         factor = gain * check.scale * _magnitude(like)
         values = values if factor == 1.0 else values * factor
-    return np.ascontiguousarray(values, dtype=dtype).reshape(spec.shape)
+    with np.errstate(over="ignore"):  # a factor of LARGER may be too large for the type
+        return np.ascontiguousarray(values, dtype=dtype).reshape(spec.shape)
 
 
 def _integers(

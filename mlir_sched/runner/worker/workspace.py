@@ -22,7 +22,7 @@ from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned
 from mlir_sched.runner.worker.conditioning import MOST_MOVED, explained_by_rounding
 from mlir_sched.runner.worker.device import Device, LoadedProgram
-from mlir_sched.runner.worker.references import telling, usable_share, why_unverifiable
+from mlir_sched.runner.worker.references import most_usable, telling, why_unverifiable
 from mlir_sched.runner.worker.sequences import RestartedCalls, Sequences, kept
 
 MOST_COPIES = 1024
@@ -290,22 +290,16 @@ class Workspace:
         return self._cases[self._timed].inputs
 
     def _choose_inputs(self, loaded: LoadedProgram, index: int) -> None:
-        """Compute the references of a case, on alternative inputs where they are not usable.
+        """Compute the references of a case, on alternative inputs where they are not usable."""
+        case = self._cases[index]
 
-        Of the alternatives, the first with the largest usable share of elements is kept.
-        """
-        case, best, share = self._cases[index], self._cases[index].check, -1.0
-        for check in alternatives(case.check, self._specs.inputs, self._specs.outputs):
-            if share >= 0:
+        def references_of(check: Check) -> list[Array]:
+            if check is not case.check:
                 self._replace_inputs(index, check)
             self._compute_references(loaded, index)
-            if (found := usable_share(case.references)) > share:
-                best, share = check, found
-            if share == 1.0:
-                return
-        if best is not case.check:
-            self._replace_inputs(index, best)
-            self._compute_references(loaded, index)
+            return case.references
+
+        most_usable(alternatives(case.check, self._specs.inputs, self._specs.outputs), references_of)
 
     def _why_unverifiable(self) -> str:
         """Return why wrong results could not be told from right ones, empty if they could; note which checks tell."""
