@@ -48,6 +48,7 @@ class Sketch:
         parallel: Loops of the dispatch's root that may be distributed over workgroups, outermost first; None when
             distribution is decided (or left to IREE, as with a lowering_config).
         complete: Whether the sketch's script can be compiled.
+        passes: The compiler's passes that run on the function before the steps.
     """
 
     name: str = ""
@@ -55,6 +56,7 @@ class Sketch:
     claimed: tuple[int, ...] = ()
     parallel: Loops | None = None
     complete: bool = False
+    passes: tuple[str, ...] = ()
 
     def extended(self, name: str, step: Step, **changes: object) -> Sketch:
         """Return a copy with one more step; ``name`` is appended unless empty."""

@@ -35,10 +35,21 @@ class Schedule(Vectorization):
         target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.
+        passes: The compiler's passes that run on the function before its ops are looked at.
     """
 
-    def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter | None = None) -> None:
-        super().__init__(dispatch, target, recorder, emitter or Emitter())
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        target: Target,
+        recorder: Recorder,
+        emitter: Emitter | None = None,
+        passes: Sequence[str] = (),
+    ) -> None:
+        emitter = emitter or Emitter()
+        for name in passes:
+            emitter.run_pass(name)
+        super().__init__(dispatch, target, recorder, emitter)
         self._on_buffers: list[Callable[[], Sequence[str]]] = []
 
     def apply_patterns(self, *names: str, cse: bool = False) -> None:

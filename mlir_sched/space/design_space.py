@@ -181,7 +181,7 @@ class DesignSpace:
         sketch = self._sketches.get(name)
         if sketch is None:
             raise IllegalTraceError(f"the space has no sketch {name!r}; it has {', '.join(self._sketches) or 'none'}")
-        schedule = Schedule(self.dispatch, self.target, recorder, emitter)
+        schedule = Schedule(self.dispatch, self.target, recorder, emitter, sketch.passes)
         for step in sketch.ordered_steps():
             with module_errors(step.module, self._origin[step.module]):
                 step.run(schedule)
