@@ -58,7 +58,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
+    command = [sys.executable, "-m", "benchmarks", module, *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
 
 
@@ -225,13 +225,13 @@ def test_a_composition_run_goes_on_where_it_was(
     monkeypatch.setattr(shorter, lambda whole: growing_spaces(whole)[-2:])
     files = ("--json", tmp_path / "all.json", "--store", tmp_path / "store.sqlite")
     options = ("--trials", 2, "--round-size", 2, "--seeds", 1)
-    printed, code = run_here("composition.__main__", tiny, *options, *files, "--chart", tmp_path / "chart.png")
+    printed, code = run_here("search.composition.__main__", tiny, *options, *files, "--chart", tmp_path / "chart.png")
     assert code == 0
     (row,) = json.loads((tmp_path / "all.json").read_text())["rows"]
     assert row["name"] == "tiny"
     assert all(cell["trials"] == 2 for cells in row["best"].values() for cell in cells)
     assert (tmp_path / "chart.png").stat().st_size > 1000
-    again, _ = run_here("composition.__main__", tiny, *options, *files)
+    again, _ = run_here("search.composition.__main__", tiny, *options, *files)
     assert "seed 0" in printed
     assert "seed 0" not in again  # the row is there already
 
@@ -300,13 +300,13 @@ def test_a_run_of_one_further_shape_goes_on_where_it_was(
     path = tmp_path / "all.json"
     further_shapes.write_json(path, [], asked)
     options = ("--only", "matmul_tiny", "--trials", 2, "--rounds", 6, "--json", path, "--store", tmp_path / "store")
-    printed, code = run_here("further_shapes", *options)
+    printed, code = run_here("operators.further_shapes", *options)
     (row,) = further_shapes.read_json(path, asked)
     assert code == int(bool(row.verdict)), printed  # the shape may lose where other work disturbs the machine
     assert (row.name, row.tried, row.failed, row.problem) == ("matmul_tiny", 2, 0, "")
     assert row.best is not None
     assert 0 < row.of_roofline < 1
-    again, _ = run_here("further_shapes", *options)
+    again, _ = run_here("operators.further_shapes", *options)
     assert "matmul_tiny ..." in printed
     assert "matmul_tiny ..." not in again
     assert "no such shape: XYZ" in run("further_shapes", "--only", "XYZ").stderr

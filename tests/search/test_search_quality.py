@@ -11,7 +11,6 @@ from folders import ROOT
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
-SCRIPT = ROOT / "benchmarks" / "search_quality.py"
 SPACE = SyntheticMatmulSpace(4, 8, 2)
 
 
@@ -25,8 +24,8 @@ def table(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> str:
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-m", "benchmarks", "search_quality", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
 def test_repeated_runs_print_and_write_the_same(table: Path, tmp_path: Path) -> None:
