@@ -108,8 +108,15 @@ def tune_without_device(
         def estimate(built: BuiltVariant, default: BuiltVariant | None) -> BuiltVariant:
             return with_estimate(built, default, evaluators.of(built), device)
 
-        with RecordStore.open(store or default_store(folder)) as records, workers, evaluators:
-            records.wait_for_locks(STORE_PATIENCE_S, lambda text: progress(Progress(text)))
+        def say_waiting(text: str) -> None:
+            progress(Progress(text))
+
+        place = store or default_store(folder)
+        with (
+            RecordStore.open(place, timeout_s=STORE_PATIENCE_S, note=say_waiting) as records,
+            workers,
+            evaluators,
+        ):
             require_what_is_needed(path, folder, records, options)
             progress(Progress("compiling the untuned program and estimating its time"))
             generation = generation_of(records, fresh=options.fresh)

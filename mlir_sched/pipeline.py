@@ -122,8 +122,11 @@ def tune(
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
 
-        with RecordStore.open(store or default_store(folder)) as records:
-            records.wait_for_locks(STORE_PATIENCE_S, lambda text: progress(Progress(text)))
+        def say_waiting(text: str) -> None:
+            progress(Progress(text))
+
+        place = store or default_store(folder)
+        with RecordStore.open(place, timeout_s=STORE_PATIENCE_S, note=say_waiting) as records:
             require_what_is_needed(path, folder, records, options)
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)

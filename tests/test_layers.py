@@ -185,3 +185,8 @@ def circles(graph: dict[str, set[str]]) -> Iterator[tuple[str, ...]]:
 
     for name in sorted(graph):
         yield from visit(name, ())
+
+
+def test_no_decision_hangs_on_a_clock_that_may_be_set_back() -> None:
+    asking = [path for _, path in modules() if re.search(r"time\.time\(|datetime\.now\(|utcnow\(", path.read_text())]
+    assert [path.name for path in asking] == ["record.py"], "records say when they were made, and nothing more"

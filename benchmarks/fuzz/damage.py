@@ -52,7 +52,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 """The commands that read each file."""
-WRITTEN = {"tune": ("tuned/",), "relocate": ("tuned/flags.txt",), "compile": ("model.vmfb",)}
+WRITTEN = {"tune": ("tuned/",), "relocate": ("tuned/flags.txt", "tuned/.manifest.json"), "compile": ("model.vmfb",)}
 """What a command that works may replace."""
 
 

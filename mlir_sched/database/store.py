@@ -69,33 +69,41 @@ class RecordStore:
     damaged. A store must not be used in a forked child; open another one there.
     """
 
-    def __init__(self, engine: Engine, timeout_s: float = 30.0) -> None:
+    def __init__(self, engine: Engine, patience: Patience) -> None:
         self._engine = engine
-        self._patience = Patience(timeout_s)
+        self._patience = patience
         self._kept: list[tuple[Record, int]] = []
         self._settled: list[Record] = []
 
     @classmethod
-    def open(cls, url_or_path: str | Path, *, read_only: bool = False, timeout_s: float = 30.0) -> Self:
+    def open(
+        cls,
+        url_or_path: str | Path,
+        *,
+        read_only: bool = False,
+        timeout_s: float = 30.0,
+        note: Callable[[str], None] = silent,
+    ) -> Self:
         """Open a store and return it; a missing store is made, an older one is brought to this program's schema.
 
         Args:
             url_or_path: Path of an SQLite file, or an SQLAlchemy URL.
             read_only: Change nothing; the store must exist with this program's schema.
-            timeout_s: Seconds to wait for another process's lock; see :meth:`wait_for_locks`.
+            timeout_s: Seconds to wait for another process's lock, now and later; see :meth:`wait_for_locks`.
+            note: Is told, once per wait, that the store is waited for.
 
         Raises:
             UserError: The store cannot be opened, is no record store, is damaged or has a newer schema; the file stays
                 as it was.
         """
-        url = parse_url(url_or_path)
+        url, patience = parse_url(url_or_path), Patience(timeout_s, note)
         engine = make_engine(url, read_only=read_only, timeout_s=timeout_s)
         try:
-            _prepare(engine, read_only=read_only, timeout_s=timeout_s)
+            _prepare(engine, patience, read_only=read_only)
         except BaseException:
             engine.dispose()
             raise
-        return cls(engine, timeout_s)
+        return cls(engine, patience)
 
     @property
     def name(self) -> str:
@@ -538,9 +546,9 @@ def _settled(connection: Connection, record: Record, since: int) -> Record:
     return stored
 
 
-def _prepare(engine: Engine, *, read_only: bool, timeout_s: float) -> None:
+def _prepare(engine: Engine, patience: Patience, *, read_only: bool) -> None:
     """Check the database and bring its schema up to date; a database that is no record store is not changed."""
-    name, patience = store_name(engine.url), Patience(timeout_s)
+    name = store_name(engine.url)
     if is_file(engine.url):
         check_integrity(engine, patience)
     with transaction(engine, patience=patience) as connection:
@@ -553,6 +561,6 @@ def _prepare(engine: Engine, *, read_only: bool, timeout_s: float) -> None:
             )
         return
     if is_file(engine.url):
-        enable_wal(engine, timeout_s=timeout_s)
+        enable_wal(engine, timeout_s=patience.seconds)
     with transaction(engine, write=True, patience=patience) as connection:
         create_or_migrate(connection, name)

@@ -47,6 +47,19 @@ def test_a_held_store_is_waited_for_and_the_user_is_told_once(
     assert note.startswith(f"waiting for the record store {held.name}")
 
 
+def test_a_store_that_is_held_when_it_is_opened_is_waited_for(
+    path: Path, holder: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "NOTE_S", 0.0)
+    notes: list[str] = []
+    holder.execute("BEGIN EXCLUSIVE")
+    threading.Timer(2.2 * ATTEMPT_S, holder.execute, ("ROLLBACK",)).start()
+    with RecordStore.open(path, timeout_s=60.0, note=notes.append) as store:
+        assert len(store.records(TASK.key, CONTEXT)) == 1
+        assert all(note.startswith(f"waiting for the record store {store.name}") for note in notes)
+    assert notes
+
+
 def test_ctrl_c_ends_the_wait(held: RecordStore) -> None:
     held.wait_for_locks(60.0)
     earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
