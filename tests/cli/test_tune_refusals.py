@@ -1,6 +1,5 @@
 """What tune refuses before it starts."""
 
-import functools
 import json
 import shutil
 import sqlite3
@@ -107,7 +106,7 @@ def test_another_release_of_the_compiler_is_refused(cli: Cli, monkeypatch: pytes
 
 
 def test_a_store_that_cannot_be_used_is_refused_and_left_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RecordStore, "open", functools.partial(RecordStore.open, timeout_s=0.2))
+    monkeypatch.setattr("mlir_sched.pipeline.STORE_PATIENCE_S", 0.2)
     RecordStore.open(cli.folder / "newer.db").close()
     with sqlite3.connect(cli.folder / "newer.db") as connection:
         connection.execute("UPDATE mlir_sched_schema SET version = 999")
