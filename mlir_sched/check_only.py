@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlir_sched.compiler import WorkerSet
-from mlir_sched.database import RecordStore
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.export import tuned_sequence
 from mlir_sched.emission.finalists import Finalists, take_finalists
@@ -24,7 +23,7 @@ from mlir_sched.evaluation.time_model import modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.parameters import parameter_files
-from mlir_sched.pipeline import STORE_PATIENCE_S, default_store
+from mlir_sched.pipeline import open_store
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.building import fastest
@@ -108,15 +107,7 @@ def tune_without_device(
         def estimate(built: BuiltVariant, default: BuiltVariant | None) -> BuiltVariant:
             return with_estimate(built, default, evaluators.of(built), device)
 
-        def say_waiting(text: str) -> None:
-            progress(Progress(text))
-
-        place = store or default_store(folder)
-        with (
-            RecordStore.open(place, timeout_s=STORE_PATIENCE_S, note=say_waiting) as records,
-            workers,
-            evaluators,
-        ):
+        with open_store(store, folder, progress) as records, workers, evaluators:
             require_what_is_needed(path, folder, records, options)
             progress(Progress("compiling the untuned program and estimating its time"))
             generation = generation_of(records, fresh=options.fresh)

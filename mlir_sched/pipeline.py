@@ -122,11 +122,7 @@ def tune(
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
 
-        def say_waiting(text: str) -> None:
-            progress(Progress(text))
-
-        place = store or default_store(folder)
-        with RecordStore.open(place, timeout_s=STORE_PATIENCE_S, note=say_waiting) as records:
+        with open_store(store, folder, progress) as records:
             require_what_is_needed(path, folder, records, options)
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
@@ -192,6 +188,12 @@ def first_stage(target: Target, options: TuneOptions) -> str:
     """Return what a run does first, and on how many threads programs run on the CPU."""
     place = f" on {threads(target.cores, chosen=options.threads is not None)}" if target.driver == LOCAL else ""
     return STAGES[Phase.VARIANTS] + place
+
+
+def open_store(store: str | Path | None, folder: Path | None, progress: ProgressCallback) -> RecordStore:
+    """Return the record store of a run, which is waited for, and said to be, while another process holds it."""
+    place = store or default_store(folder)
+    return RecordStore.open(place, timeout_s=STORE_PATIENCE_S, note=lambda text: progress(Progress(text)))
 
 
 def default_store(folder: Path | None) -> Path:

@@ -6,7 +6,7 @@ for ``TARGET``, as ``tune --check-only`` takes it: an architecture, or a file th
 dispatch, how estimates and measured times agree (Spearman's rank correlation), and how far the candidates that the
 model likes best are from the fastest one.
 
-``--collect FOLDER ...`` writes such files from folders that ``benchmarks.devices.device_check --keep`` keeps.
+``--collect FOLDER ...`` writes such files from folders that ``python -m benchmarks device_check --keep`` keeps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 
 H200 = DATA / "h200"
-"""Candidates that searches measured on an NVIDIA H200 (``benchmarks.devices.device_check``), 2026-11-26."""
+"""Candidates that searches measured on an NVIDIA H200 (the benchmark ``device_check``), 2026-11-26."""
 SUFFIX = ".jsonl.gz"
 FAVOURITES = 4
 _LAST = ("correlation", "model's first", f"best of its first {FAVOURITES}")

@@ -1,10 +1,10 @@
 """Lets the machine fail in the middle of whole runs: ``python -m benchmarks fuzz.faults [--only NAME ...]``.
 
 Each run tunes a small model in a folder of its own. Once its first candidates are stored, a fault strikes: a disk is
-full, another process holds the store, a process of the run is killed or stands still, another run
-wants the folder or the store. The run has to end with an exit code that its fault allows, without a traceback, with a
-whole result or none, and with every candidate stored once and none of them blamed for the fault. Where a fault stops a
-run, the next run has to go on and end well. Ends with exit code 1 where this does not hold.
+full, another process holds the store, a process of the run is killed or stands still, another run wants the folder or
+the store. The run has to end with an exit code that its fault allows, without a traceback, with a whole result or none,
+and with every candidate stored once and none of them blamed for the fault. Where a fault stops a run, the next run has
+to go on and end well. Ends with exit code 1 where this does not hold.
 
 Disks are file systems in memory, which the command mounts in a name space of its own (``unshare``).
 """
