@@ -154,8 +154,8 @@ def test_the_store_is_read_as_the_documentation_says(
     with RecordStore.open("tuning.db") as store:
         store.add_task(TASK)
         store.add([record("a", 0, 0), record("a", 0, 1)])
-        store.add_run("run", {})
-        store.save_model("run", b"trees")
+        store.begin_search("search")
+        store.save_cost_model("search", b"trees")
     (code,) = blocks(ROOT / "docs" / "store.md", "python")
     found: dict[str, object] = {}
     exec(code, found)

@@ -108,7 +108,7 @@ def why_not_whole(folder: Path) -> list[str]:
 def kept(folder: Path) -> set[Any]:
     """Return all records and decisions of a store; empty where there is none."""
     records = rows(folder, "SELECT id, task_key, candidate_key, attempt, timing, failure FROM records")
-    return {*records, *rows(folder, "SELECT key, value FROM decisions")}
+    return {*records, *rows(folder, "SELECT key, value FROM run_decisions")}
 
 
 def count_records(folder: Path) -> int:

@@ -105,20 +105,20 @@ class StoredProgram:
 
     Attributes:
         context_key: What its speed depends on beside the program (:func:`measuring_context`).
-        tasks: Keys of the tasks that the program has without any decision, sorted.
+        task_keys: Keys of the tasks that the program has without any decision, sorted.
         decisions: The decisions by name, as in the program's library.
         ratio: How many times as fast as the untuned program the program is with its scripts.
     """
 
     context_key: str
-    tasks: tuple[str, ...]
+    task_keys: tuple[str, ...]
     decisions: Mapping[str, Value]
     ratio: float
 
     @property
     def key(self) -> str:
         """The same for equal programs in the same context."""
-        return hashlib.sha256("\0".join((self.context_key, *self.tasks)).encode()).hexdigest()[:32]
+        return hashlib.sha256("\0".join((self.context_key, *self.task_keys)).encode()).hexdigest()[:32]
 
 
 def describe(dispatch: Dispatch) -> str:

@@ -1,18 +1,13 @@
-"""Tables of the record store, their version, and how records become rows.
-
-A change of the tables raises ``SCHEMA_VERSION`` and adds the step from the version before to ``MIGRATIONS``.
-"""
+"""Tables of the record store, and how records become rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
     Float,
     ForeignKey,
     Index,
@@ -24,34 +19,23 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    insert,
-    inspect,
-    select,
-    update,
 )
 
-from mlir_sched.database.migrations import to_version_2, to_version_3, to_version_4, to_version_5, to_version_6
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
-from mlir_sched.errors import Failure, FailureClass, UserError
+from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.trace import Trace
-
-SCHEMA_VERSION = 6
-
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {
-    1: to_version_2,
-    2: to_version_3,
-    3: to_version_4,
-    4: to_version_5,
-    5: to_version_6,
-}
-"""By schema version, the step to the next version; it runs inside the transaction that changes the version."""
 
 METADATA = MetaData()
 _KEY = String(255)
 _ROW_ID = BigInteger().with_variant(Integer(), "sqlite")
 
-SCHEMA = Table("mlir_sched_schema", METADATA, Column("version", Integer, nullable=False))
+SCHEMA = Table(
+    "mlir_sched_schema",
+    METADATA,
+    Column("version", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+)
 
 TASKS = Table(
     "tasks",
@@ -99,31 +83,39 @@ PROGRAMS = Table(
     Column("id", _ROW_ID, primary_key=True),
     Column("key", _KEY, nullable=False, unique=True),
     Column("context_key", _KEY, nullable=False),
-    Column("tasks", Text, nullable=False),
+    Column("task_keys", Text, nullable=False),
     Column("decisions", Text, nullable=False),
     Column("ratio", Float(53), nullable=False),
     Column("created", Text, nullable=False),
 )
 
-RUNS = Table(
-    "runs",
+SEARCHES = Table(
+    "searches",
     METADATA,
     Column("id", _ROW_ID, primary_key=True),
     Column("key", _KEY, nullable=False, unique=True),
-    Column("settings", Text, nullable=False),
+    Column("last_record", BigInteger, nullable=False),
     Column("created", Text, nullable=False),
 )
 
 ROUNDS = Table(
     "rounds",
     METADATA,
-    Column("run_key", _KEY, ForeignKey("runs.key"), primary_key=True),
+    Column("search_key", _KEY, ForeignKey("searches.key"), primary_key=True),
     Column("round", Integer, primary_key=True, autoincrement=False),
-    Column("data", Text, nullable=False),
+    Column("trials", Integer, nullable=False),
 )
 
-DECISIONS = Table(
-    "decisions",
+COST_MODELS = Table(
+    "cost_models",
+    METADATA,
+    Column("search_key", _KEY, ForeignKey("searches.key"), primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("created", Text, nullable=False),
+)
+
+RUN_DECISIONS = Table(
+    "run_decisions",
     METADATA,
     Column("id", _ROW_ID, primary_key=True),
     Column("key", _KEY, nullable=False, unique=True),
@@ -135,58 +127,8 @@ CLOCKS = Table(
     "clocks",
     METADATA,
     Column("key", _KEY, primary_key=True),
-    Column("seconds", Float(53), nullable=False),
+    Column("spent_s", Float(53), nullable=False),
 )
-
-MODELS = Table(
-    "models",
-    METADATA,
-    Column("key", _KEY, primary_key=True),
-    Column("data", LargeBinary, nullable=False),
-    Column("created", Text, nullable=False),
-)
-
-
-def stored_version(connection: Connection, name: str) -> int | None:
-    """Return the schema version of a store, or None when the database has no table at all.
-
-    Raises:
-        UserError: The database is not a record store, or its schema is newer than this program's.
-    """
-    tables = inspect(connection).get_table_names()
-    if not tables:
-        return None
-    version = connection.scalar(select(SCHEMA.c.version)) if SCHEMA.name in tables else None
-    if version is None:
-        raise UserError(f"{name} is a database but not a record store of mlir-sched: give another file or URL")
-    if version > SCHEMA_VERSION:
-        raise UserError(
-            f"{name} has schema version {version}, this mlir-sched reads up to version {SCHEMA_VERSION}: "
-            "update mlir-sched, or give another store"
-        )
-    return int(version)
-
-
-def create_or_migrate(connection: Connection, name: str) -> None:
-    """Bring the database to ``SCHEMA_VERSION`` inside the caller's transaction.
-
-    Raises:
-        UserError: No migration leads from the stored version to this program's.
-    """
-    version = stored_version(connection, name)
-    if version is None:
-        METADATA.create_all(connection)
-        connection.execute(insert(SCHEMA).values(version=SCHEMA_VERSION))
-        return
-    for step in range(version, SCHEMA_VERSION):
-        if step not in MIGRATIONS:
-            raise UserError(
-                f"{name} has schema version {version}, which this mlir-sched (schema version {SCHEMA_VERSION}) can no "
-                "longer read: give another store, or use the mlir-sched that wrote it"
-            )
-        MIGRATIONS[step](connection)
-    if version < SCHEMA_VERSION:
-        connection.execute(update(SCHEMA).values(version=SCHEMA_VERSION))
 
 
 def dump_json(data: object) -> str:
@@ -217,7 +159,7 @@ def program_row(program: StoredProgram) -> dict[str, Any]:
     return {
         "key": program.key,
         "context_key": program.context_key,
-        "tasks": dump_json(program.tasks),
+        "task_keys": dump_json(program.task_keys),
         "decisions": dump_json(program.decisions),
         "ratio": float(program.ratio),
         "created": utc_now(),
@@ -226,8 +168,8 @@ def program_row(program: StoredProgram) -> dict[str, Any]:
 
 def row_program(row: RowMapping) -> StoredProgram:
     """Return the program of a row."""
-    tasks, decisions = tuple(json.loads(row["tasks"])), json.loads(row["decisions"])
-    return StoredProgram(row["context_key"], tasks, decisions, row["ratio"])
+    task_keys, decisions = tuple(json.loads(row["task_keys"])), json.loads(row["decisions"])
+    return StoredProgram(row["context_key"], task_keys, decisions, row["ratio"])
 
 
 def record_row(record: Record) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -33,24 +33,22 @@ from mlir_sched.database.patience import Patience, silent
 from mlir_sched.database.record import Origin, Record, StoredProgram, StoredTask, utc_now
 from mlir_sched.database.schema import (
     CLOCKS,
-    DECISIONS,
-    MODELS,
+    COST_MODELS,
     PROGRAMS,
     RECORDS,
     ROUNDS,
-    RUNS,
-    SCHEMA_VERSION,
+    RUN_DECISIONS,
+    SEARCHES,
     TASKS,
-    create_or_migrate,
     dump_json,
     program_row,
     record_row,
     row_program,
     row_record,
     row_task,
-    stored_version,
     task_row,
 )
+from mlir_sched.database.schema_version import has_tables, make_tables
 from mlir_sched.database.statements import Row, insert_missing, replace_row
 from mlir_sched.errors import LASTING, IllegalTraceError, UserError
 from mlir_sched.outcome import Timing, Verdict
@@ -84,17 +82,17 @@ class RecordStore:
         timeout_s: float = 30.0,
         note: Callable[[str], None] = silent,
     ) -> Self:
-        """Open a store and return it; a missing store is made, an older one is brought to this program's schema.
+        """Open a store and return it; a missing store is made.
 
         Args:
             url_or_path: Path of an SQLite file, or an SQLAlchemy URL.
-            read_only: Change nothing; the store must exist with this program's schema.
+            read_only: Change nothing; the store must exist.
             timeout_s: Seconds to wait for another process's lock, now and later; see :meth:`wait_for_locks`.
             note: Is told, once per wait, that the store is waited for.
 
         Raises:
-            UserError: The store cannot be opened, is no record store, is damaged or has a newer schema; the file stays
-                as it was.
+            UserError: The store cannot be opened, is no record store, is damaged or has another schema than this
+                mlir-sched's; the file stays as it was.
         """
         url, patience = parse_url(url_or_path), Patience(timeout_s, note)
         engine = make_engine(url, read_only=read_only, timeout_s=timeout_s)
@@ -350,56 +348,66 @@ class RecordStore:
         with self._read() as connection:
             return tuple(row_program(row) for row in connection.execute(query).mappings())
 
-    # Runs
+    # Searches
 
-    def add_run(self, key: str, settings: Mapping[str, Any]) -> bool:
-        """Store the settings of a run unless its key is known, and return whether they were stored.
+    def begin_search(self, key: str) -> int:
+        """Return the number of the last record from before a search began, which is now unless its key is known.
 
-        When several processes add a run with one key, one of them stores its settings; all find these in
-        ``run_settings``.
+        When several processes begin a search with one key, all of them get the same number.
 
         Args:
-            key: Anything that tells runs apart, such as a hash of model, target and seed.
-            settings: JSON data.
+            key: Anything that tells searches apart, such as a hash of tasks, target and seed.
         """
-        row = {"key": key, "settings": dump_json(settings), "created": utc_now()}
-        return bool(self._insert_missing(RUNS, ("key",), [row]))
-
-    def run_settings(self, key: str) -> dict[str, Any] | None:
-        """Return the settings of a run, or None when there is no such run."""
+        row = {"key": key, "last_record": self.last_record(), "created": utc_now()}
+        self._insert_missing(SEARCHES, ("key",), [row])
         with self._read() as connection:
-            text = connection.scalar(select(RUNS.c.settings).where(RUNS.c.key == key))
-        return None if text is None else dict(json.loads(text))
+            return int(connection.scalars(select(SEARCHES.c.last_record).where(SEARCHES.c.key == key)).one())
 
-    def runs(self) -> tuple[str, ...]:
-        """Return the keys of all runs in insertion order."""
+    def searches(self) -> tuple[str, ...]:
+        """Return the keys of all searches in insertion order."""
         with self._read() as connection:
-            return tuple(connection.scalars(select(RUNS.c.key).order_by(RUNS.c.id)))
+            return tuple(connection.scalars(select(SEARCHES.c.key).order_by(SEARCHES.c.id)))
 
-    def save_round(self, run_key: str, index: int, data: Mapping[str, Any]) -> None:
-        """Store the state of one round of a run, replacing an earlier state of the same round.
+    def save_round(self, search_key: str, round: int, trials: int) -> None:
+        """Store a round of a search, replacing what was stored of the same round.
 
         Args:
-            run_key: A run of this store.
-            index: Round, from 0.
-            data: JSON data, such as the candidates chosen in this round and the state of the random generator.
+            search_key: A search of this store.
+            round: The round, from 0.
+            trials: Candidates that the search has tried so far.
 
         Raises:
-            ValueError: There is no such run.
+            ValueError: There is no such search.
         """
-        if self.run_settings(run_key) is None:
-            raise ValueError(f"{self.name} has no run {run_key!r}: call add_run first")
-        row = {"run_key": run_key, "round": int(index), "data": dump_json(data)}
+        self._check_search(search_key)
+        row = {"search_key": search_key, "round": int(round), "trials": int(trials)}
         with self._write() as connection:
-            replace_row(connection, ROUNDS, ("run_key", "round"), row)
+            replace_row(connection, ROUNDS, ("search_key", "round"), row)
 
-    def rounds(self, run_key: str) -> tuple[dict[str, Any], ...]:
-        """Return the stored rounds of a run in ascending order."""
-        query = select(ROUNDS.c.data).where(ROUNDS.c.run_key == run_key).order_by(ROUNDS.c.round)
+    def rounds(self, search_key: str) -> tuple[int, ...]:
+        """Return, in the order of a search's rounds, the candidates that it had tried when the round was saved last."""
+        query = select(ROUNDS.c.trials).where(ROUNDS.c.search_key == search_key).order_by(ROUNDS.c.round)
         with self._read() as connection:
-            return tuple(json.loads(text) for text in connection.scalars(query))
+            return tuple(connection.scalars(query))
 
-    # Decisions and clocks
+    def save_cost_model(self, search_key: str, data: bytes) -> None:
+        """Store the cost model of a search, replacing an earlier one.
+
+        Raises:
+            ValueError: There is no such search.
+        """
+        self._check_search(search_key)
+        row = {"search_key": search_key, "data": data, "created": utc_now()}
+        with self._write() as connection:
+            replace_row(connection, COST_MODELS, ("search_key",), row)
+
+    def load_cost_model(self, search_key: str) -> bytes | None:
+        """Return the stored cost model of a search, or None."""
+        with self._read() as connection:
+            data = connection.scalar(select(COST_MODELS.c.data).where(COST_MODELS.c.search_key == search_key))
+        return None if data is None else bytes(data)
+
+    # What runs decided once, and their clocks
 
     def decide(self, key: str, make: Callable[[], T]) -> T:
         """Return the decision under a key: the one that any process made first, else what ``make`` returns now.
@@ -412,38 +420,24 @@ class RecordStore:
         """
         if self.decided(key) is None:
             row = {"key": key, "value": dump_json(make()), "created": utc_now()}
-            self._insert_missing(DECISIONS, ("key",), [row])
+            self._insert_missing(RUN_DECISIONS, ("key",), [row])
         return cast("T", self.decided(key))
 
     def decided(self, key: str) -> Any:
         """Return the JSON data that is decided under a key, or None when nothing is."""
         with self._read() as connection:
-            text = connection.scalar(select(DECISIONS.c.value).where(DECISIONS.c.key == key))
+            text = connection.scalar(select(RUN_DECISIONS.c.value).where(RUN_DECISIONS.c.key == key))
         return None if text is None else json.loads(text)
 
     def save_seconds(self, key: str, seconds: float) -> None:
         """Store the seconds that a clock shows, replacing what it showed before."""
         with self._write() as connection:
-            replace_row(connection, CLOCKS, ("key",), {"key": key, "seconds": float(seconds)})
+            replace_row(connection, CLOCKS, ("key",), {"key": key, "spent_s": float(seconds)})
 
     def seconds(self, key: str) -> float:
         """Return the seconds that a clock showed when it was saved last, 0 when it never was."""
         with self._read() as connection:
-            return connection.scalar(select(CLOCKS.c.seconds).where(CLOCKS.c.key == key)) or 0.0
-
-    # Cost models
-
-    def save_model(self, key: str, data: bytes) -> None:
-        """Store a cost model, replacing a model with the same key."""
-        row = {"key": key, "data": data, "created": utc_now()}
-        with self._write() as connection:
-            replace_row(connection, MODELS, ("key",), row)
-
-    def load_model(self, key: str) -> bytes | None:
-        """Return a stored cost model, or None."""
-        with self._read() as connection:
-            data = connection.scalar(select(MODELS.c.data).where(MODELS.c.key == key))
-        return None if data is None else bytes(data)
+            return connection.scalar(select(CLOCKS.c.spent_s).where(CLOCKS.c.key == key)) or 0.0
 
     # Statements
 
@@ -471,6 +465,11 @@ class RecordStore:
         unknown = [key for key in keys if key not in known]
         if unknown:
             raise ValueError(f"{self.name} has no task {unknown[0]!r}: call add_task first")
+
+    def _check_search(self, key: str) -> None:
+        with self._read() as connection:
+            if connection.scalar(select(SEARCHES.c.id).where(SEARCHES.c.key == key)) is None:
+                raise ValueError(f"{self.name} has no search {key!r}: call begin_search first")
 
     def _insert_missing(self, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> list[int]:
         return self._in_turn(lambda connection: insert_missing(connection, table, keys, rows))
@@ -547,20 +546,17 @@ def _settled(connection: Connection, record: Record, since: int) -> Record:
 
 
 def _prepare(engine: Engine, patience: Patience, *, read_only: bool) -> None:
-    """Check the database and bring its schema up to date; a database that is no record store is not changed."""
+    """Check the database, and make the tables where it has none; a database that is no record store is not changed."""
     name = store_name(engine.url)
     if is_file(engine.url):
         check_integrity(engine, patience)
     with transaction(engine, patience=patience) as connection:
-        version = stored_version(connection, name)
+        has_its_tables = has_tables(connection, name)
     if read_only:
-        if version != SCHEMA_VERSION:
-            raise UserError(
-                f"{name} has schema version {version or 'none'}, this mlir-sched has version {SCHEMA_VERSION}: "
-                "a tuning run with this store brings it up to date"
-            )
+        if not has_its_tables:
+            raise UserError(f"{name} is empty: give a record store that a run has written to")
         return
     if is_file(engine.url):
         enable_wal(engine, timeout_s=patience.seconds)
     with transaction(engine, write=True, patience=patience) as connection:
-        create_or_migrate(connection, name)
+        make_tables(connection, name)

@@ -22,8 +22,8 @@ def known_decisions(store: RecordStore, context_key: str, default: Model) -> Map
         default: The program, without any decision.
     """
     own = {task.key for task in default.tasks}
-    closest = max(store.programs(context_key), key=lambda program: len(own & set(program.tasks)), default=None)
-    if closest is None or len(own & set(closest.tasks)) < LEAST_SHARED * max(len(own), len(closest.tasks)):
+    closest = max(store.programs(context_key), key=lambda program: len(own & set(program.task_keys)), default=None)
+    if closest is None or len(own & set(closest.task_keys)) < LEAST_SHARED * max(len(own), len(closest.task_keys)):
         return {}
     return closest.decisions
 
@@ -38,5 +38,5 @@ def keep_decisions(
         decisions: The decisions by name.
         ratio: How many times as fast as the untuned program the program is with its scripts.
     """
-    tasks = tuple(sorted({task.key for task in default.tasks}))
-    store.keep_program(StoredProgram(context_key, tasks, decisions, ratio))
+    task_keys = tuple(sorted({task.key for task in default.tasks}))
+    store.keep_program(StoredProgram(context_key, task_keys, decisions, ratio))

@@ -15,7 +15,6 @@ from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.tuning_run import TuningRun
-from mlir_sched.version import __version__
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,8 @@ class RoundLog:
         """Return the log of the search over some tasks on a target; the search begins now or is resumed."""
         context = measuring_context(target, generation=run.generation)
         key = _key(run, tasks, target, context)
-        run.store.add_run(key, {"last_record": run.store.last_record()})
-        settings, rounds = run.store.run_settings(key), run.store.rounds(key)
-        assert settings is not None
-        trials = int(rounds[-1]["trials"]) if rounds else 0
-        return RoundLog(run.store, key, context, int(settings["last_record"]), len(rounds), trials)
+        last_record, rounds = run.store.begin_search(key), run.store.rounds(key)
+        return RoundLog(run.store, key, context, last_record, len(rounds), rounds[-1] if rounds else 0)
 
     def had_begun(self, rounds: int, tried: int) -> bool:
         """Say whether an earlier process began more than ``rounds`` rounds or tried more than ``tried`` candidates."""
@@ -57,7 +53,7 @@ class RoundLog:
     def save(self, rounds: int, tried: int) -> None:
         """Keep how many rounds were begun and candidates tried, unless earlier processes had come as far."""
         if (rounds, tried) > (self.rounds, self.trials):
-            self.store.save_round(self.key, rounds - 1, {"trials": tried})
+            self.store.save_round(self.key, rounds - 1, tried)
 
     def save_model(self, model: SharedCostModel) -> None:
         """Keep the cost model beside the records that it was fitted to, under the key of the search."""
@@ -66,7 +62,7 @@ class RoundLog:
         with temporary_folder() as folder:
             path = Path(folder) / "model"
             model.save(path)
-            self.store.save_model(self.key, path.read_bytes())
+            self.store.save_cost_model(self.key, path.read_bytes())
 
 
 def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) -> str:
@@ -76,7 +72,6 @@ def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) ->
         [[sketch.name for sketch in run.space.sketches(dispatch, target)] for dispatch in dispatches],
         context,
         *run.options.search_key(),
-        __version__,
-        *(trace.key for trace in run.start_from),
+        [trace.key for trace in run.start_from],
     ]
-    return "run-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+    return "search-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -30,7 +30,7 @@ def store_of(folder: Path, *candidates: str) -> None:
             "CREATE TABLE records (id INTEGER PRIMARY KEY, task_key TEXT, context_key TEXT, candidate_key TEXT, "
             "attempt INTEGER, timing TEXT, failure TEXT, origin TEXT)"
         )
-        database.execute("CREATE TABLE decisions (key TEXT, value TEXT)")
+        database.execute("CREATE TABLE run_decisions (key TEXT, value TEXT)")
         rows = [("task", "context", each, 0, "", "", "script") for each in candidates]
         names = "task_key, context_key, candidate_key, attempt, timing, failure, origin"
         database.executemany(f"INSERT INTO records ({names}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)

@@ -107,15 +107,19 @@ def test_another_release_of_the_compiler_is_refused(cli: Cli, monkeypatch: pytes
 
 def test_a_store_that_cannot_be_used_is_refused_and_left_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlir_sched.pipeline.STORE_PATIENCE_S", 0.2)
-    RecordStore.open(cli.folder / "newer.db").close()
-    with sqlite3.connect(cli.folder / "newer.db") as connection:
+    other = cli.folder / "other.db"
+    RecordStore.open(other).close()
+    with sqlite3.connect(other) as connection:
         connection.execute("UPDATE mlir_sched_schema SET version = 999")
+    content = other.read_bytes()
     damaged = b"SQLite format 3\0" + bytes(range(256)) * 16
     (cli.folder / "damaged.db").write_bytes(damaged)
     RecordStore.open(cli.folder / "locked.db").close()
     lock = sqlite3.connect(cli.folder / "locked.db", isolation_level=None)
     lock.execute("BEGIN EXCLUSIVE")
-    assert "999" in cli.refused("tune", "model.mlir", "--store", "newer.db")
+    for arguments in (("tune", "model.mlir", "--store", "other.db"), ("inspect", "other.db")):
+        assert "other.db has another schema (version 999, " in cli.refused(*arguments)
+        assert other.read_bytes() == content
     assert "damaged" in cli.refused("tune", "model.mlir", "--store", "damaged.db")
     assert "another process holds it" in cli.refused("tune", "model.mlir", "--store", "locked.db")
     assert (cli.folder / "damaged.db").read_bytes() == damaged

@@ -154,18 +154,21 @@ def test_context_key_does_not_depend_on_the_order_of_its_parts() -> None:
     assert context_key(threads=2, cpu="x") == context_key(cpu="x", threads=2) == "cpu=x, threads=2"
 
 
-def test_runs_keep_settings_and_the_last_state_of_every_round(store: RecordStore) -> None:
-    settings = {"seed": 2**70, "trials": 64, "share": 0.1, "nested": {"model": "ü"}}
-    assert store.add_run("run", settings)
-    assert not store.add_run("run", {"seed": 1})
-    assert store.runs() == ("run",)
-    assert store.run_settings("run") == settings
-    assert store.run_settings("none") is None
-    for index, state in ((1, "b"), (0, "a"), (1, "c")):
-        store.save_round("run", index, {"state": state})
-    assert store.rounds("run") == ({"state": "a"}, {"state": "c"})
-    with pytest.raises(ValueError, match="no run 'none'"):
-        store.save_round("none", 0, {})
+def test_a_search_sees_the_records_from_before_it_first_began(store: RecordStore) -> None:
+    assert store.begin_search("first") == 0
+    store.add([make_record("a")])
+    assert [store.begin_search(key) for key in ("second", "first")] == [1, 0]
+    assert store.searches() == ("first", "second")
+
+
+def test_a_search_keeps_what_it_had_tried_when_each_round_was_saved_last(store: RecordStore) -> None:
+    store.begin_search("search")
+    for round, trials in ((1, 9), (0, 8), (1, 16)):
+        store.save_round("search", round, trials)
+    assert store.rounds("search") == (8, 16)
+    assert store.rounds("none") == ()
+    with pytest.raises(ValueError, match="no search 'none'"):
+        store.save_round("none", 0, 0)
 
 
 def test_what_was_decided_first_holds(store: RecordStore, path: Path) -> None:
@@ -206,11 +209,14 @@ def test_a_clock_shows_what_was_saved_last(store: RecordStore) -> None:
         assert store.seconds("clock") == seconds
 
 
-def test_models_are_replaced_by_key(store: RecordStore) -> None:
-    assert store.load_model("m") is None
-    store.save_model("m", b"\0old")
-    store.save_model("m", b"\0new\xff")
-    assert store.load_model("m") == b"\0new\xff"
+def test_a_search_has_one_cost_model(store: RecordStore) -> None:
+    store.begin_search("search")
+    assert store.load_cost_model("search") is None
+    store.save_cost_model("search", b"\0first")
+    store.save_cost_model("search", b"\0second\xff")
+    assert store.load_cost_model("search") == b"\0second\xff"
+    with pytest.raises(ValueError, match="no search 'none'"):
+        store.save_cost_model("none", b"")
 
 
 def test_a_store_in_memory_works_like_a_file() -> None:

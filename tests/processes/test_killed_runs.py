@@ -105,7 +105,7 @@ def rows(store: Path, sql: str) -> list[tuple[Any, ...]]:
 def kept(store: Path) -> set[tuple[Any, ...]]:
     """Return all decisions and records of a store."""
     records = rows(store, "SELECT id, task_key, candidate_key, attempt, timing, failure FROM records")
-    return {*rows(store, "SELECT key, value FROM decisions"), *records}
+    return {*rows(store, "SELECT key, value FROM run_decisions"), *records}
 
 
 @pytest.mark.parametrize("seed", [0])

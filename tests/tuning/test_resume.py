@@ -95,12 +95,12 @@ def test_a_finished_run_measures_nothing_when_repeated(tmp_path: Path) -> None:
     assert again.strip() == f"{TRIALS} tried, 0 measured"
 
 
-def test_the_cost_model_is_stored_with_its_run(tmp_path: Path) -> None:
+def test_the_cost_model_is_stored_with_its_search(tmp_path: Path) -> None:
     store, log = tmp_path / "records.sqlite", tmp_path / "log"
     start(store, log).communicate()
     with RecordStore.open(store) as opened:
-        (run,) = [key for key in opened.runs() if key.startswith("run-")]
-        stored = opened.load_model(run)
+        (search,) = opened.searches()
+        stored = opened.load_cost_model(search)
     assert stored is not None
     path = tmp_path / "model"
     path.write_bytes(stored)

@@ -1,0 +1,80 @@
+"""Which tables a database has: those of this mlir-sched, none at all, or others, which are refused."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection, MetaData, Table, insert, inspect, text
+from sqlalchemy.schema import ColumnCollectionConstraint
+
+from mlir_sched.database.schema import METADATA, SCHEMA
+from mlir_sched.errors import UserError
+from mlir_sched.outcome import Timing
+from mlir_sched.sampling import DISTRIBUTIONS, Distribution
+
+SCHEMA_VERSION = 1
+"""Version of the tables. Until 0.1.0 is released they may change within a version; then their digest differs."""
+
+
+def schema_digest(metadata: MetaData) -> str:
+    """Return a digest of tables, keys and indexes, and of the fields of what is kept as JSON."""
+    tables = sorted(line for table in metadata.sorted_tables for line in _lines(table))
+    documents = [_document(Timing), *map(_document, DISTRIBUTIONS.values())]
+    return hashlib.sha256("\n".join([*tables, *documents]).encode()).hexdigest()[:12]
+
+
+def _document(cls: type[Timing | Distribution]) -> str:
+    return f"{cls.__name__} {[each.name for each in fields(cls)]}"
+
+
+def _lines(table: Table) -> Iterator[str]:
+    for column in table.columns:
+        yield f"{column} {column.type} {'NULL' if column.nullable else 'NOT NULL'}"
+    for rule in table.constraints:
+        if isinstance(rule, ColumnCollectionConstraint):
+            targets = [key.target_fullname for key in getattr(rule, "elements", ())]
+            yield f"{table} {type(rule).__name__} {[column.name for column in rule.columns]} {targets}"
+    for index in table.indexes:
+        yield f"{table} {'unique ' if index.unique else ''}index {[column.name for column in index.columns]}"
+
+
+_OWN = {"version": SCHEMA_VERSION, "digest": schema_digest(METADATA)}
+
+
+def has_tables(connection: Connection, name: str) -> bool:
+    """Say whether a database is a record store of this schema; it is none yet while it has no table at all.
+
+    Args:
+        connection: The database, which is only read.
+        name: Its name, for messages.
+
+    Raises:
+        UserError: The database is not a record store, or one of another schema.
+    """
+    tables = inspect(connection).get_table_names()
+    if not tables:
+        return False
+    rows = connection.execute(text(f"SELECT * FROM {SCHEMA}")).mappings().all() if SCHEMA.name in tables else []
+    if not rows:
+        raise UserError(f"{name} is a database but not a record store of mlir-sched: give another file or URL")
+    found = dict(rows[0])
+    if found != _OWN:
+        raise UserError(
+            f"the record store {name} has another schema ({_text(found)}) than this mlir-sched ({_text(_OWN)}): "
+            "move it away, or give another store"
+        )
+    return True
+
+
+def make_tables(connection: Connection, name: str) -> None:
+    """Make the tables inside the caller's transaction, unless the database has them; raises as :func:`has_tables`."""
+    if not has_tables(connection, name):
+        METADATA.create_all(connection)
+        connection.execute(insert(SCHEMA).values(_OWN))
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {schema[name]}" for name in schema)
