@@ -49,7 +49,7 @@ from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.known_program import keep_decisions
-from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.options import RANDOM, TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import STAGES, Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.tuning_run import TuningRun
@@ -143,7 +143,7 @@ def tune(
                 start=start,
                 generation=generation,
                 start_from=start_from,
-                drawn=DRAWN if time_model is not None and options.strategy != "random" else 1,
+                drawn=DRAWN if time_model is not None and options.strategy != RANDOM else 1,
             )
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)

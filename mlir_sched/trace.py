@@ -18,8 +18,6 @@ import numpy as np
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.sampling import Distribution, Value, distribution_from_json
 
-_RENAMED = {"edges": "tail"}
-
 
 @dataclass(frozen=True)
 class Decision:
@@ -105,7 +103,7 @@ class Trace:
                 _text(data["sketch"]),
                 tuple(
                     _decision(
-                        current_name(_text(d["name"])),
+                        _text(d["name"]),
                         _hashable(d["value"]),
                         *((key, _hashable(value)) for key, value in d["distribution"].items()),
                     )
@@ -123,18 +121,13 @@ def key_of_json(data: Mapping[str, Any]) -> str:
         ValueError: The data has another shape.
     """
     try:
-        return _key(data["sketch"], {current_name(d["name"]): d["value"] for d in data["decisions"]})
+        return _key(data["sketch"], {d["name"]: d["value"] for d in data["decisions"]})
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a trace: {error!r}") from error
 
 
 def _key(sketch: str, values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps([sketch, values]).encode()).hexdigest()[:16]
-
-
-def current_name(name: str) -> str:
-    """Return the name that a decision of an older store or library has today."""
-    return _RENAMED.get(name, name)
 
 
 def _text(value: Any) -> str:

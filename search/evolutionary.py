@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from heapq import nsmallest
 
 import numpy as np
@@ -63,14 +64,9 @@ class EvolutionaryOptions:
     mutation_weights: Mapping[str, float] = field(default_factory=lambda: MUTATION_WEIGHTS)
 
     def key(self) -> str:
-        """Return the options as text that stores hold in the keys of runs: every option keeps the name it had first."""
-        return (
-            f"EvolutionaryOptions(population={self.population!r}, measured_share={self.measured_share!r}, "
-            f"generations={self.generations!r}, mutation_chance={self.mutation_chance!r}, "
-            f"crossover_chance=0.0, random_share={self.random_share!r}, "
-            f"exploration={self.exploration!r}, batch_pool={self.pool_factor!r}, first_pool={self.first_pool!r}, "
-            f"max_replays={self.max_repairs!r}, mutation_weights={self.mutation_weights!r})"
-        )
+        """Return every option with its name as JSON text: equal options have equal keys."""
+        options = {each.name: getattr(self, each.name) for each in fields(self)}
+        return json.dumps(options, default=dict, sort_keys=True)
 
 
 class EvolutionarySearch(SearchStrategy):
@@ -176,7 +172,7 @@ class EvolutionarySearch(SearchStrategy):
         for _ in range(min(2 * size, self._options.max_repairs // self._options.generations)):
             if len(children) == size:
                 break
-            drawn, _, fate = self._rng.random(3)  # the second chose a mate once: seeds keep giving the same candidates
+            drawn, fate = self._rng.random(2)
             parent = parents[np.searchsorted(bounds[:-1], drawn * bounds[-1], side="right")]
             child = self._mutant(parent) if fate < self._options.mutation_chance else parent
             if child is not None:

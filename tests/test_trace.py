@@ -45,12 +45,6 @@ def test_keys_are_equal_exactly_when_the_choices_are(first: int, second: int) ->
     assert (draw(first).key == draw(second).key) == (draw(first).values == draw(second).values)
 
 
-def test_traces_of_older_stores_are_read_under_the_names_of_today() -> None:
-    trace = Trace("contraction", (Decision("tail", Categorical(("divisor", "peel")), "peel"),))
-    data = json.loads(json.dumps(trace.to_json()).replace('"tail"', '"edges"'))
-    assert Trace.from_json(data) == trace
-
-
 def test_keys_tell_sketches_and_types_apart() -> None:
     number = (Decision("x", Categorical((1, 2)), 1),)
     word = (Decision("x", Categorical(("1", "2")), "1"),)

@@ -10,7 +10,7 @@ from iree.compiler import ir
 from mlir_sched.attributes import SEQUENCE
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value, distribution_from_json
-from mlir_sched.trace import Decision, Trace, current_name
+from mlir_sched.trace import Decision, Trace
 from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import (
     DISTRIBUTION,
@@ -187,7 +187,6 @@ def _write_values(sequence: Any, values: Mapping[str, Value]) -> None:
     """Set every number of a sequence that belongs to a decision."""
 
     def number(name: str, element: int) -> Any:
-        name = current_name(name)
         if name not in values:
             raise ScriptError(f"no value is known for {name}")
         value = values[name]
@@ -229,7 +228,7 @@ def read_decisions(sequence: ir.Operation) -> tuple[Decision, ...]:
         known[element] = value
         if distribution is not None:
             distributions[name] = distribution
-    return tuple(_decision(current_name(name), elements, distributions.get(name)) for name, elements in values.items())
+    return tuple(_decision(name, elements, distributions.get(name)) for name, elements in values.items())
 
 
 def _described(sequence: ir.Operation) -> Iterator[tuple[str, int, Any, Any]]:

@@ -68,8 +68,7 @@ class Samples:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Samples:
-        timed = TimedWay(**(data.get("timed") or data["contender"]))  # as folders of earlier versions hold it
-        return Samples(timed, tuple(data["calls_s"]), tuple(data["quiet"]))
+        return Samples(TimedWay(**data["timed"]), tuple(data["calls_s"]), tuple(data["quiet"]))
 
 
 class Unresolved(Exception):  # noqa: N818 - it is an answer, not an error

@@ -8,14 +8,15 @@ from mlir_sched.errors import UserError
 from mlir_sched.runner.checks.given_values import Values, function_values
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.targets.target import LOCAL_TASK
-from mlir_sched.values import FunctionValues, digests_of
+from mlir_sched.values import FunctionValues
 
 DEFAULT_TRIALS_PER_TASK = 64
 """Candidates per tunable task when no budget is given. Source: one round of MetaSchedule (``num_trials_per_iter``)."""
 MOST = {"trials": 10**7, "minutes": 60 * 24 * 366, "round_size": 10**4, "threads": 10**4}
 """Most that a number may be: a year, and more candidates than are tried in a year. They bound what a run computes from
 its budget, such as times and sizes of lists, not what is sensible; a target bounds the threads, too."""
-STRATEGIES = ("evolutionary", "random")
+EVOLUTIONARY, RANDOM = "evolutionary", "random"
+STRATEGIES = (EVOLUTIONARY, RANDOM)
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class TuneOptions:
     threads: int | None = None
     device: str | None = None
     round_size: int = 8
-    strategy: str = "evolutionary"
+    strategy: str = EVOLUTIONARY
     fresh: bool = False
     replace: bool = False
     evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)
@@ -81,15 +82,12 @@ class TuneOptions:
         object.__setattr__(self, "reference", {each.function: each.reference for each in values if each.reference})
 
     def search_key(self) -> tuple[int, int, str, str]:
-        """Return what tells ways to search apart: a part of the keys of runs and rounds, which stores hold."""
-        return self.seed, self.round_size, self.strategy, self.evolution.key()
+        """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold.
 
-    def values_key(self) -> list[object]:
-        """Return what tells apart the values that whole programs are judged with: a part of the keys of decisions.
-
-        Runs without given values keep the keys that they have without this part.
+        The options of the evolution are a part of a search that evolves alone.
         """
-        return [digests_of(self.values)] if self.values else []
+        evolution = self.evolution.key() if self.strategy == EVOLUTIONARY else ""
+        return self.seed, self.round_size, self.strategy, evolution
 
 
 def _require_number(name: str, value: float | None, most: int, *, whole: bool) -> None:

@@ -11,13 +11,13 @@ from mlir_sched.models import SharedCostModel
 from mlir_sched.search import EvolutionarySearch, RandomSearch, SearchStrategy
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
-from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.options import RANDOM, TuneOptions
 
 
 def strategy_for(options: TuneOptions, space: DesignSpace, model: SharedCostModel, number: int) -> SearchStrategy:
     """Return the strategy that a user asked for, seeded by the run's seed and the task's number."""
-    rng = np.random.default_rng([abs(options.seed), number])
-    if options.strategy == "random":
+    rng = np.random.default_rng([options.seed, number])
+    if options.strategy == RANDOM:
         return RandomSearch(space, rng)
     return EvolutionarySearch(space, rng, model, options.evolution)
 

@@ -20,6 +20,7 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuning.budget import Budget
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.run_clock import RunClock
+from mlir_sched.values import digests_of
 
 T = TypeVar("T")
 
@@ -124,10 +125,10 @@ def _asked(
         measuring_context(target, generation=generation),
         *options.search_key(),
         [trace.key for trace in start_from],
-        *options.values_key(),
-        *([drawn] if drawn > 1 else []),  # runs without a model keep the keys that they had before there was one
+        digests_of(options.values),
+        drawn,
     ]
 
 
 def _digest(asked: Sequence[object]) -> str:
-    return "variants-" + hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+    return "run-" + hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]

@@ -22,6 +22,7 @@ from mlir_sched.tasks import Model
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
 from mlir_sched.tuning.known_program import known_decisions
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.values import digests_of
 
 COVERING_BUILDS = 10.0
 """Seconds to give every dispatch of a program two candidates, its untuned code included, relative to those that the
@@ -43,7 +44,7 @@ class VariantChoice(Choice):
 
     Attributes:
         store: Where the decision is kept.
-        key: Key of the decision in the store.
+        key: Beginning of the keys of its decisions in the store.
         until: Time by ``time.monotonic()`` at which all variants should be compiled and timed; infinite for a run by
             trials, which compiles all variants.
         end: Time by ``time.monotonic()`` at which the search should end; infinite for a run by trials.
@@ -71,8 +72,8 @@ class VariantChoice(Choice):
         """Return the choice of a run on a model file that began at ``start``, in a generation of the store."""
         file = path.stat()
         model = (str(path.resolve()), file.st_size, file.st_mtime_ns)
-        run = (*model, target.key, options.minutes, options.seed, generation, *options.values_key())
-        key = "compiled-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
+        run = (*model, target.key, options.minutes, options.seed, generation, digests_of(options.values))
+        key = "variants-" + hashlib.sha256(repr(run).encode()).hexdigest()[:16]
         context_key = measuring_context(target, generation=generation)
         until, end = start + compiling_s(options), start + searching_s(options)
         return VariantChoice(store, key, until, end, target.cores, context_key)
@@ -139,7 +140,7 @@ class VariantChoice(Choice):
         """Return whether a variant was wanted when the run began; where no process has decided that, take note."""
         if self.until == math.inf:
             return True
-        known: list[str] | None = self.store.decided(self.key)
+        known: list[str] | None = self.store.decided(f"{self.key}-compiled")
         wanted = wanted if known is None else name in known
         self._compiled += [name] if wanted else []
         return wanted
@@ -155,7 +156,7 @@ class VariantChoice(Choice):
 
     def settles(self, name: str, *, far_faster: bool) -> bool:
         """Say whether a variant leaves no other one a chance, the same in every run that goes on with this one."""
-        settled: bool = self.store.decide(f"{self.key}-{name}", lambda: far_faster)
+        settled: bool = self.store.decide(f"{self.key}-settled-{name}", lambda: far_faster)
         return settled
 
     def short(self, names: Sequence[str]) -> Sequence[str]:
@@ -170,4 +171,4 @@ class VariantChoice(Choice):
     def keep(self) -> None:
         """Keep the decision, unless the store has one already."""
         if self.until != math.inf:
-            self.store.decide(self.key, lambda: self._compiled)
+            self.store.decide(f"{self.key}-compiled", lambda: self._compiled)

@@ -1,8 +1,21 @@
-"""The search layer alone, in processes of its own."""
+"""The search layer alone: the same candidates in every process, and from one version to the next."""
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
+
+import numpy as np
+import pytest
+from folders import TESTS
+
+from mlir_sched.models import RandomModel, SharedCostModel
+from mlir_sched.search import EvolutionarySearch, RandomSearch
+from mlir_sched.search.conformance import SPACE, run_search
+
+CANDIDATES = TESTS / "golden" / "candidates.json"
+"""A digest of the candidates of each strategy. The cost model is random: trees differ between versions of XGBoost."""
 
 WHOLE_SEARCH = """
 import sys
@@ -54,3 +67,19 @@ def test_importing_search_and_models_does_not_load_xgboost_or_matplotlib() -> No
     code = "import sys, mlir_sched.search, mlir_sched.models; print(*sorted({n.split('.')[0] for n in sys.modules}))"
     loaded = run_python(code, "0")[0].split()
     assert not {"xgboost", "scipy", "matplotlib", "iree"} & set(loaded)
+
+
+def test_candidates_are_what_they_were(request: pytest.FixtureRequest) -> None:
+    rng = np.random.default_rng
+    searches = {
+        "evolutionary": EvolutionarySearch(SPACE, rng(0), SharedCostModel(RandomModel())),
+        "random": RandomSearch(SPACE, rng(0)),
+    }
+    observed = {name: run_search(search, SPACE, 4) for name, search in searches.items()}
+    assert {len(found) for found in observed.values()} == {64}
+    keys = {name: "".join(each.trace.key for each in found) for name, found in observed.items()}
+    found = {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in keys.items()}
+    if request.config.getoption("--update-golden"):
+        CANDIDATES.write_text(json.dumps(found, indent=1) + "\n")
+    frozen = json.loads(CANDIDATES.read_text())
+    assert found == frozen, "a search tries other candidates; if that is meant: pytest --update-golden"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from folders import TESTS
 from payloads import PAYLOADS
 
 from mlir_sched.errors import IllegalTraceError, ScriptError
@@ -203,10 +202,3 @@ def test_sequence_text_ignores_provenance_and_symbol(space: DesignSpace, trace: 
     assert sequence_text(renamed, "other") == sequence_text(script)
     with pytest.raises(ScriptError, match="no sequence @strategy"):
         sequence_text(renamed)
-
-
-def test_a_script_of_an_earlier_version_is_read_under_the_names_of_today() -> None:
-    script = (TESTS / "golden" / "contraction_peel.mlir").read_text()
-    older = script.replace('"tail"', '"edges"').replace("%tail", "%edges")
-    assert older != script
-    assert parse_traces(older) == parse_traces(script)

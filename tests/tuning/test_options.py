@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields, replace
 from typing import Any
 
@@ -9,33 +10,42 @@ import numpy as np
 import pytest
 
 from mlir_sched.errors import UserError
+from mlir_sched.sampling import DISTRIBUTIONS
 from mlir_sched.search import EvolutionaryOptions
+from mlir_sched.search.mutators import MUTATION_WEIGHTS
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.values import digests_of
 
-DEFAULT = (
-    "EvolutionaryOptions(population=128, measured_share=0.2, generations=4, mutation_chance=0.85, "
-    "crossover_chance=0.0, random_share=0.05, exploration=0.5, batch_pool=3, first_pool=1, max_replays=3000, "
-    "mutation_weights=mappingproxy({'perfect_tile': 1.0, 'compute_location': 0.3, 'categorical': 0.3, "
-    "'int_range': 0.3, 'power_of_two': 0.3, 'permutation': 0.3}))"
-)
-"""Runs by this text are in users' stores: another text for the same search makes every interrupted run a new one."""
+NAMES = [field.name for field in fields(EvolutionaryOptions)]
 
 
-def test_the_key_of_the_default_search_is_the_one_that_stores_hold() -> None:
-    assert TuneOptions().search_key() == (0, 8, "evolutionary", DEFAULT)
+def test_the_key_of_the_evolution_has_the_options_that_there_are_and_nothing_else() -> None:
+    assert json.loads(EvolutionaryOptions().key()).keys() == set(NAMES)
+    assert set(MUTATION_WEIGHTS) == set(DISTRIBUTIONS)
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(EvolutionaryOptions)])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_option_of_the_evolution_makes_another_key(name: str) -> None:
     changed: Any = {"a": 0.5} if name == "mutation_weights" else 77
-    assert replace(EvolutionaryOptions(), **{name: changed}).key() != DEFAULT
+    assert replace(EvolutionaryOptions(), **{name: changed}).key() != EvolutionaryOptions().key()
+
+
+def test_equal_options_of_the_evolution_have_equal_keys() -> None:
+    turned = EvolutionaryOptions(mutation_weights=dict(reversed([*MUTATION_WEIGHTS.items()])))
+    assert turned.key() == EvolutionaryOptions().key()
+
+
+def test_options_of_the_evolution_make_no_other_search_where_nothing_evolves() -> None:
+    changed = EvolutionaryOptions(population=77)
+    for strategy, makes_another in (("random", False), ("evolutionary", True)):
+        plain = TuneOptions(strategy=strategy)
+        assert (replace(plain, evolution=changed).search_key() != plain.search_key()) == makes_another
 
 
 def test_values_make_another_run_but_no_other_search() -> None:
     plain, given = TuneOptions(), TuneOptions(inputs=[np.ones(3, np.float32)])
     changed = TuneOptions(inputs=[np.ones(3, np.float32)], reference=["3xf32=2"])
-    keys = [repr(options.values_key()) for options in (plain, given, changed)]
-    assert (keys[0], len(set(keys))) == ("[]", 3), "runs without values keep the keys that stores hold"
+    assert len({repr(digests_of(options.values)) for options in (plain, given, changed)}) == 3
     assert given.search_key() == plain.search_key()
     assert replace(given, threads=1).values == given.values
     assert TuneOptions(inputs=["3xf32=1"]) == given
