@@ -74,8 +74,8 @@ class TuningRun:
             start: When this process began with the run, by ``time.monotonic()``.
         """
         asked = _asked(options, target, space, built, start_from, generation, drawn)
-        key = _digest([*asked, options.trials, options.minutes])
-        clock = RunClock(store, _digest([*asked, "clock"]), start)  # more trials or minutes go on with the same clock
+        key = "run-" + _digest([*asked, options.trials, options.minutes])
+        clock = RunClock(store, "clock-" + _digest(asked), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
         tasks = max((sum(can_tune(task, space, target) for task in b.model.tasks) for b in built), default=0)
         fastest = min((b for b in built if b.timing is not None), key=call_s, default=built[0])
@@ -131,4 +131,4 @@ def _asked(
 
 
 def _digest(asked: Sequence[object]) -> str:
-    return "run-" + hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
