@@ -312,10 +312,6 @@ def to_f16(b: Builder, x: Tensor) -> Tensor:
     return cast(b, x, "f16")
 
 
-def to_f32(b: Builder, x: Tensor) -> Tensor:
-    return cast(b, x, "f32")
-
-
 def _shape(name: str, make: Callable[..., str], real: Sizes, small: Sizes, *rest: Any, **options: Any) -> Shape:
     return Shape(name, make(real, *rest, **options), make(small, *rest, **options))
 
