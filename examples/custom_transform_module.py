@@ -7,10 +7,10 @@ from pathlib import Path
 from mlir_sched import (
     Dispatch,
     LinalgOp,
-    RecordStore,
     Schedule,
     ScheduleModule,
     Target,
+    Trial,
     TuneOptions,
     matchers,
     patterns,
@@ -52,16 +52,15 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         # Random search gives every sketch the same share of the trials, so that the comparison is fair.
-        options = TuneOptions(trials=arguments.trials, strategy="random", threads=1)
-        result = tune(arguments.model, folder, options=options, modules=[OuterProduct()])
+        options = TuneOptions(trials=arguments.trials, threads=1)
+        modules, best = [OuterProduct()], dict[str, float]()
 
-        best: dict[str, float] = {}
-        with RecordStore.open(Path(folder) / "records.sqlite") as store:
-            records = [r for t in store.tasks() for c in store.contexts(t.key) for r in store.records(t.key, c)]
-        for record in records:
-            if record.trace is not None and record.outcome.valid is not None:
-                ratio = record.outcome.valid.ratio
-                best[record.trace.sketch] = max(best.get(record.trace.sketch, 0.0), ratio)
+        def note(trial: Trial) -> None:
+            if trial.outcome.valid is not None:
+                sketch = trial.trace.sketch
+                best[sketch] = max(best.get(sketch, 0.0), trial.outcome.valid.ratio)
+
+        result = tune(arguments.model, folder, options=options, modules=modules, strategy="random", callbacks=[note])
         for sketch, ratio in sorted(best.items(), key=lambda item: -item[1]):
             print(f"{sketch:24} {ratio:.2f}x of the untuned dispatch")
         print(f"emitted: {result.dispatches[0].sketch or 'the untuned code'}")

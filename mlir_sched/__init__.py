@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from mlir_sched.database.record import Record
     from mlir_sched.deployment import TunedCompilation, compile_tuned, relocate
     from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError, UserError
+    from mlir_sched.models import CostModel, Measured, Rows, XGBoostOptions
     from mlir_sched.outcome import Outcome, Timing
     from mlir_sched.payload import Dispatch, LinalgOp, OpKind
     from mlir_sched.pipeline import tune
     from mlir_sched.replaying.replay import replay
     from mlir_sched.replaying.replay_result import ReplayResult
-    from mlir_sched.search import EvolutionaryOptions
+    from mlir_sched.search import EvolutionaryOptions, Observation, SearchStrategy, TaskProgress, TaskScheduler
     from mlir_sched.space.design_space import DesignSpace
     from mlir_sched.space.space import Space
     from mlir_sched.targets import detect_target
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     from mlir_sched.transform_scripts.script_reading import parse_traces
     from mlir_sched.transform_scripts.structures import Loop
     from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
+    from mlir_sched.tuning.callbacks import Trial
     from mlir_sched.tuning.options import TuneOptions
     from mlir_sched.tuning.progress import Progress
 
 from mlir_sched.version import __version__
 
 __all__ = [
+    "CostModel",
     "Decision",
     "DesignSpace",
     "Dispatch",
@@ -44,7 +47,9 @@ __all__ = [
     "IllegalTraceError",
     "LinalgOp",
     "Loop",
+    "Measured",
     "MlirSchedError",
+    "Observation",
     "OpKind",
     "Outcome",
     "ProgramResult",
@@ -52,21 +57,27 @@ __all__ = [
     "Record",
     "RecordStore",
     "ReplayResult",
+    "Rows",
     "Schedule",
     "ScheduleModule",
     "ScriptError",
+    "SearchStrategy",
     "Sketch",
     "Space",
     "Stage",
     "Step",
     "Target",
+    "TaskProgress",
+    "TaskScheduler",
     "Timing",
     "Trace",
     "TransformModule",
+    "Trial",
     "TuneOptions",
     "TuneResult",
     "TunedCompilation",
     "UserError",
+    "XGBoostOptions",
     "__version__",
     "compile_tuned",
     "detect_target",
@@ -89,7 +100,8 @@ _EXPORTS = {
     "pipeline": ("tune",),
     "replaying.replay": ("replay",),
     "replaying.replay_result": ("ReplayResult",),
-    "search": ("EvolutionaryOptions",),
+    "models": ("CostModel", "Measured", "Rows", "XGBoostOptions"),
+    "search": ("EvolutionaryOptions", "Observation", "SearchStrategy", "TaskProgress", "TaskScheduler"),
     "space.design_space": ("DesignSpace",),
     "space.space": ("Space",),
     "targets": ("detect_target",),
@@ -100,6 +112,7 @@ _EXPORTS = {
     "transform_scripts.script_reading": ("parse_traces",),
     "transform_scripts.structures": ("Loop",),
     "tuned_folder.result": ("DispatchResult", "ProgramResult", "TuneResult"),
+    "tuning.callbacks": ("Trial",),
     "tuning.options": ("TuneOptions",),
     "tuning.progress": ("Progress",),
 }

@@ -22,6 +22,7 @@ from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.evaluation.time_model import modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
+from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.parameters import parameter_files
 from mlir_sched.pipeline import open_store
 from mlir_sched.preflight import require_what_is_needed
@@ -31,6 +32,7 @@ from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.estimated_variants import estimate_variants
 from mlir_sched.program.proof import Proven, Prover
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.search import StrategyFactory, TaskScheduler
 from mlir_sched.space.space import Space
 from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
@@ -42,6 +44,7 @@ from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
+from mlir_sched.tuning.callbacks import Callback, tell
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
@@ -56,6 +59,7 @@ from mlir_sched.tuning.progress import (
     ProgressCallback,
     silent,
 )
+from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
@@ -70,6 +74,10 @@ def tune_without_device(
     store: str | Path | None = None,
     modules: Sequence[TransformModule] = (),
     parameters: Sequence[str] = (),
+    strategy: str | StrategyFactory = "evolutionary",
+    cost_model: str | CostModelFactory = "xgboost",
+    scheduler: str | TaskScheduler = "gradient",
+    callbacks: Sequence[Callback] = (),
     progress: ProgressCallback = silent,
 ) -> EstimatedResult:
     """Search scripts for a device that need not be there, and write a folder that says that nothing was measured.
@@ -83,6 +91,7 @@ def tune_without_device(
         store: Record store; by default ``records.sqlite`` in the output folder. Estimates never meet measured times.
         modules: Further transform modules, put at the front of the default ones.
         parameters: Files with the model's weights, each as ``scope=path``.
+        strategy, cost_model, scheduler, callbacks: As for ``pipeline.tune``.
         progress: Called often with the state of the run.
 
     Raises:
@@ -92,6 +101,7 @@ def tune_without_device(
     """
     if options.values:
         raise UserError("without a device nothing is run: --input and --reference have no use with --check-only")
+    method = SearchMethod.of(strategy, cost_model, scheduler)
     path, weights, start = require_program(model), parameter_files(parameters), time.monotonic()
     claim = claim_of(path, weights, options, options.target, store=store, modules=modules)
     with open_folder(Path(output), claim) as folder:
@@ -116,12 +126,15 @@ def tune_without_device(
             choice.keep()
             for text in variants.tracebacks:
                 errors.add(text)
-            run = TuningRun.of(options, target, space, records, variants.built, start=start, generation=generation)
+            run = TuningRun.of(
+                options, target, space, records, variants.built, start=start, method=method, generation=generation
+            )
             monitor = Monitor(run, PhaseClock(start), progress, errors.add, STAGES_WITHOUT_DEVICE)
             search = VariantSearch.of(run, variants.built, monitor, _expected, settled=variants.settled)
             with Interruption(run.clock) as interruption:
                 for program, work in search.work():
                     work.run(evaluators.of(program.built))
+                    tell(callbacks, program.name, work)
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             monitor.on_phase(Phase.EMISSION, found.best.state())
             with interruption.emitting():

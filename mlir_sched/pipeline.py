@@ -21,6 +21,7 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluators
 from mlir_sched.evaluation.kept_code import KeptCode
 from mlir_sched.evaluation.time_model import TimeModel
+from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.parameters import parameter_files
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.algorithms import Algorithms
@@ -29,6 +30,7 @@ from mlir_sched.program.captured_values import with_captured_values
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.search import StrategyFactory, TaskScheduler
 from mlir_sched.search.preselection import DRAWN
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
@@ -44,14 +46,16 @@ from mlir_sched.tuned_folder.pictures import Curve
 from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
+from mlir_sched.tuning.callbacks import Callback, tell
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.known_program import keep_decisions
-from mlir_sched.tuning.options import RANDOM, TuneOptions
+from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import STAGES, Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
+from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
@@ -70,6 +74,10 @@ def tune(
     modules: Sequence[TransformModule] = (),
     start_from: Sequence[Trace] = (),
     parameters: Sequence[str] = (),
+    strategy: str | StrategyFactory = "evolutionary",
+    cost_model: str | CostModelFactory = "xgboost",
+    scheduler: str | TaskScheduler = "gradient",
+    callbacks: Sequence[Callback] = (),
     progress: ProgressCallback = silent,
 ) -> TuneResult:
     """Tune a model for this machine and write a folder that a plain ``iree-compile @tuned/flags.txt`` uses.
@@ -84,6 +92,13 @@ def tune(
         start_from: Traces that every dispatch whose space knows them tries first, e.g. those of scripts edited by hand
             (``parse_traces(text).values()``); decisions that do not fit a dispatch are repaired.
         parameters: Files with the model's weights, each as ``scope=path`` (``iree-run-module --parameters``).
+        strategy: Chooses the candidates of a task: ``evolutionary``, ``random``, a registered name, or what makes a
+            strategy, such as a subclass of ``SearchStrategy`` or ``EvolutionaryOptions``.
+        cost_model: Predicts which candidates are fast: ``xgboost``, ``random``, a registered name, or what makes a
+            model, such as a subclass of ``CostModel`` or ``XGBoostOptions``.
+        scheduler: Chooses the task of each round: ``gradient``, a registered name, or a ``TaskScheduler``.
+        callbacks: Are called with every outcome (``Trial``) once it is stored. An exception ends the search as Ctrl-C
+            does: what was found is emitted, and ``TuneResult.stopped`` says why.
         progress: Called often with the state of the run.
 
     Returns:
@@ -98,7 +113,7 @@ def tune(
             search stopped.
         EnvironmentFailureError: The machine fails outside of the search.
     """
-    options = options or TuneOptions()
+    options, method = options or TuneOptions(), SearchMethod.of(strategy, cost_model, scheduler)
     path = require_program(model)
     weights = parameter_files(parameters)
     start = time.monotonic()
@@ -141,9 +156,10 @@ def tune(
                 records,
                 variants.built,
                 start=start,
+                method=method,
                 generation=generation,
                 start_from=start_from,
-                drawn=DRAWN if time_model is not None and options.strategy != RANDOM else 1,
+                drawn=1 if time_model is None else DRAWN,
             )
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)
@@ -157,6 +173,7 @@ def tune(
             with workers, Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
                 for program, work in search.work():
                     work.run(evaluators.of(program.built))
+                    tell(callbacks, program.name, work)
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())

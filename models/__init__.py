@@ -1,8 +1,19 @@
-"""Cost models and their metrics, on plain arrays: this package knows neither MLIR and IREE nor traces."""
+"""Cost models and their metrics, on plain data: this package needs neither MLIR nor IREE."""
 
-from mlir_sched.models.cost_model import CostModel
+from mlir_sched.models.cost_model import CostModel, Feed, Measured, ModelTask, Rows
 from mlir_sched.models.random_model import RandomModel
-from mlir_sched.models.shared_model import SharedCostModel
+from mlir_sched.models.shared_model import SharedCostModel, TaskModel
 from mlir_sched.models.xgboost_model import XGBoostModel, XGBoostOptions
 
-__all__ = ["CostModel", "RandomModel", "SharedCostModel", "XGBoostModel", "XGBoostOptions"]
+__all__ = [
+    "CostModel",
+    "Feed",
+    "Measured",
+    "ModelTask",
+    "RandomModel",
+    "Rows",
+    "SharedCostModel",
+    "TaskModel",
+    "XGBoostModel",
+    "XGBoostOptions",
+]

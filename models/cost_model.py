@@ -1,26 +1,121 @@
-"""The contract of a cost model, which scores candidates by their features; a higher score is better."""
+"""The contract of a cost model, which scores candidates of the tasks that it is told; a higher score is better.
+
+::
+
+    class Nearest(CostModel):
+        fitted = False
+
+        def fit(self, tasks):
+            self._known = np.concatenate([each.rows.features for each in tasks])
+            self._throughput = np.concatenate([each.throughput for each in tasks])
+            self.fitted = True
+
+        def predict(self, rows):
+            distance = ((rows.features[:, None] - self._known) ** 2).sum(axis=2)
+            return self._throughput[distance.argmin(axis=1)]
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlir_sched.payload import Dispatch
+from mlir_sched.trace import Trace
+
+if TYPE_CHECKING:
+    from mlir_sched.targets.target import Target
+
 FloatArray: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 """Features, scores and throughputs; single or double precision."""
 
-IntArray: TypeAlias = NDArray[np.int64]
-"""Task indices."""
+
+class Feed(StrEnum):
+    """What a cost model reads of a candidate."""
+
+    FEATURES = "features"
+    """Its row of numbers."""
+    TRACES = "traces"
+    """Its trace: the sketch and every decision."""
+
+
+@dataclass(frozen=True)
+class ModelTask:
+    """The task of candidates, as a cost model is told it.
+
+    Attributes:
+        group: Number of the task among those of the search, >= 0. Only rows of one group can be compared.
+        dispatch: The dispatch; None for a table of measured candidates, which knows none.
+        target: What candidates are compiled for; None like ``dispatch``.
+    """
+
+    group: int
+    dispatch: Dispatch | None = None
+    target: Target | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Candidates of one task as a cost model reads them; what the model does not ask for is empty.
+
+    Attributes:
+        task: The task.
+        features: ``[n_rows, n_features]``, finite; ``[n_rows, 0]`` where the model asks for none.
+        traces: One per row; empty where the model asks for none.
+    """
+
+    task: ModelTask
+    features: FloatArray
+    traces: tuple[Trace, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.features.ndim != 2 or (self.traces and len(self.traces) != len(self.features)):
+            shapes = f"{self.features.shape} and {len(self.traces)} traces"
+            raise ValueError(f"features [rows, n] are needed, and a trace per row or none, but got {shapes}")
+        if not np.isfinite(self.features).all():
+            raise ValueError("features must be finite")
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measured candidates of one task.
+
+    Attributes:
+        rows: The candidates.
+        throughput: ``[n_rows]`` in 0..1: best time of the task / time of the row; 0 for a failure.
+    """
+
+    rows: Rows
+    throughput: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.throughput.shape != (len(self.rows),):
+            raise ValueError(f"{len(self.rows)} rows need a throughput each, but got {self.throughput.shape}")
+        values = self.throughput
+        if values.size and (values.min() < 0.0 or values.max() > 1.0 or np.isnan(values).any()):
+            raise ValueError(f"throughput must lie in 0..1, but got {values.min()} to {values.max()}")
 
 
 class CostModel(ABC):
     """A model that learns from measured candidates which candidates are fast.
 
     The same calls in the same order must give the same scores in any process.
+
+    Attributes:
+        feeds: What the model reads of every candidate; features alone by default.
     """
+
+    feeds: ClassVar[frozenset[Feed]] = frozenset({Feed.FEATURES})
 
     @property
     @abstractmethod
@@ -28,29 +123,26 @@ class CostModel(ABC):
         """Whether :meth:`predict` may be called."""
 
     @abstractmethod
-    def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Fit the model to all measured candidates and forget earlier fits.
+    def fit(self, tasks: Sequence[Measured]) -> None:
+        """Fit the model to the measured candidates of all tasks and forget earlier fits.
 
         A model may decline to learn from too little data; ``fitted`` is then False.
 
         Args:
-            features: ``[n_rows, n_features]``, finite.
-            throughput: ``[n_rows]`` in 0..1: best time of the row's task / time of the row; 0 for a failure.
-            groups: ``[n_rows]``, the index of the row's task. Only rows of the same group can be compared.
-
-        Raises:
-            ValueError: The shapes of the arrays do not match, or a value is out of range.
+            tasks: The candidates of each task that has any, in the order of their groups.
         """
 
     @abstractmethod
-    def predict(self, features: FloatArray) -> NDArray[np.float64]:
-        """Return a score per row, ``[n_rows]``, higher is better, on the scale of ``throughput``.
+    def predict(self, rows: Rows) -> NDArray[np.float64]:
+        """Return a score per row, ``[n_rows]``, higher is better, on the scale of ``Measured.throughput``.
+
+        The task may be one that the model was not fitted on.
 
         Raises:
             RuntimeError: The model is not fitted.
         """
 
-    def predict_with_spread(self, features: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predict_with_spread(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return score and uncertainty (a standard deviation, >= 0) per row, both ``[n_rows]``.
 
         A model that does not estimate its uncertainty returns zeros.
@@ -58,7 +150,7 @@ class CostModel(ABC):
         Raises:
             RuntimeError: The model is not fitted.
         """
-        scores = self.predict(features)
+        scores = self.predict(rows)
         return scores, np.zeros_like(scores)
 
     @abstractmethod
@@ -78,16 +170,5 @@ class CostModel(ABC):
         """
 
 
-def check_rows(features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-    """Check that the arguments of :meth:`CostModel.fit` fit together.
-
-    Raises:
-        ValueError: They do not fit together; the message says why.
-    """
-    if features.ndim != 2 or throughput.shape != features.shape[:1] or groups.shape != throughput.shape:
-        shapes = f"{features.shape}, {throughput.shape} and {groups.shape}"
-        raise ValueError(f"features [rows, n], throughput [rows] and groups [rows] are needed, but got {shapes}")
-    if not np.isfinite(features).all():
-        raise ValueError("features must be finite")
-    if throughput.size and (throughput.min() < 0.0 or throughput.max() > 1.0 or np.isnan(throughput).any()):
-        raise ValueError(f"throughput must lie in 0..1, but got {throughput.min()} to {throughput.max()}")
+CostModelFactory: TypeAlias = Callable[[], CostModel]
+"""What makes the cost model of a search: a class, for one."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.models.cost_model import CostModel, FloatArray, IntArray, check_rows
+from mlir_sched.models.cost_model import CostModel, Measured, Rows
 
 
 class RandomModel(CostModel):
@@ -28,16 +29,11 @@ class RandomModel(CostModel):
         """True after a fit to at least one row, and after ``load``."""
         return self._fitted
 
-    def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Check the arguments, and learn nothing.
+    def fit(self, tasks: Sequence[Measured]) -> None:
+        """Learn nothing."""
+        self._fitted = any(len(each.rows) for each in tasks)
 
-        Raises:
-            ValueError: The arrays do not fit together, or a value is out of range.
-        """
-        check_rows(features, throughput, groups)
-        self._fitted = len(features) > 0
-
-    def predict(self, features: FloatArray) -> NDArray[np.float64]:
+    def predict(self, rows: Rows) -> NDArray[np.float64]:
         """Return one random score per row.
 
         Raises:
@@ -45,7 +41,7 @@ class RandomModel(CostModel):
         """
         if not self._fitted:
             raise RuntimeError("the model is not fitted")
-        return self._rng.random(len(features))
+        return self._rng.random(len(rows))
 
     def save(self, path: Path) -> None:
         """Write the seed.

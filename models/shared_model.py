@@ -1,13 +1,36 @@
-"""One cost model for all tasks of a run, with the measured rows it learns from."""
+"""One cost model for all tasks of a search, with the measured rows that it learns from."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.models.cost_model import CostModel, FloatArray
+from mlir_sched.models.cost_model import CostModel, Feed, FloatArray, Measured, ModelTask, Rows
+from mlir_sched.trace import Trace
+
+
+class Featured(Protocol):
+    """The space of a task, as far as a model is fed from it."""
+
+    def features(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
+        """Return one row per trace, ``[n_traces, n_features]``, finite."""
+        ...
+
+
+class Result(Protocol):
+    """The result of a candidate, as far as a model learns from it."""
+
+    @property
+    def trace(self) -> Trace:
+        """The candidate."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds per call, > 0, lower is better; None when it failed."""
 
 
 class SharedCostModel:
@@ -26,72 +49,32 @@ class SharedCostModel:
     def __init__(self, model: CostModel, *, max_rows: int = 4000) -> None:
         self._model = model
         self.max_rows = max_rows
-        self._candidates: list[int] = []
-        self._features: list[FloatArray] = []
-        self._throughput: list[NDArray[np.float64]] = []
+        self._tasks: list[TaskModel] = []
         self._stale = False
 
-    def add_task(self) -> int:
-        """Return the index of a new task without rows."""
-        self._features.append(np.empty((0, 0), dtype=np.float32))
-        self._throughput.append(np.empty(0))
-        self._candidates.append(0)
-        return len(self._features) - 1
-
-    def update(
-        self, task: int, features: FloatArray, seconds: NDArray[np.float64], candidates: int | None = None
-    ) -> None:
-        """Replace the rows of a task, of which the model takes the first where all tasks together have too many.
-
-        Rows that are chosen by their times teach nothing of what is slow or fails: the order of the rows must have
-        nothing to do with their times.
+    def task(self, space: Featured) -> TaskModel:
+        """Return the model as one further task uses it.
 
         Args:
-            task: An index from ``add_task``.
-            features: ``[n_rows, n_features]``; all tasks have the same features.
-            seconds: ``[n_rows]`` seconds per call, lower is better; infinite for a failure.
-            candidates: Measured candidates of the task, by default as many as rows; a task with more than ``max_rows``
-                need not give all of their rows.
-
-        Raises:
-            ValueError: The arrays do not fit together, or a time is not positive.
+            space: The task's space. What it says of the task (``dispatch``, ``target``) is told to the model.
         """
-        if features.ndim != 2 or seconds.shape != features.shape[:1] or not (seconds > 0).all():
-            raise ValueError(f"a positive time per row is needed, got {features.shape} rows and {seconds.shape} times")
-        best = float(seconds.min(initial=np.inf))
-        self._features[task] = features
-        self._throughput[task] = best / seconds if np.isfinite(best) else np.zeros(len(seconds))
-        self._candidates[task] = len(seconds) if candidates is None else candidates
+        dispatch, target = getattr(space, "dispatch", None), getattr(space, "target", None)
+        self._tasks.append(TaskModel(self, self._model, space, ModelTask(len(self._tasks), dispatch, target)))
+        return self._tasks[-1]
+
+    def rows_changed(self) -> None:
+        """Have the next :meth:`refresh` refit the model."""
         self._stale = True
 
     def refresh(self) -> bool:
         """Refit the model if rows changed since the last refit; return whether the model can predict."""
         if self._stale:
             self._stale = False
-            shares = {task: share for task in range(len(self._features)) if (share := self._share(task))}
-            if shares:
-                self._model.fit(
-                    np.concatenate([self._features[task][:share] for task, share in shares.items()]),
-                    np.concatenate([self._throughput[task][:share] for task, share in shares.items()]),
-                    np.concatenate([np.full(share, task, dtype=np.int64) for task, share in shares.items()]),
-                )
+            total = sum(task.candidates for task in self._tasks)
+            measured = [task.measured(self._share(task.candidates, total)) for task in self._tasks]
+            if any(len(each.rows) for each in measured):
+                self._model.fit([each for each in measured if len(each.rows)])
         return self._model.fitted
-
-    def predict(self, features: FloatArray) -> NDArray[np.float64]:
-        """Return a score per row, ``[n_rows]``, higher is better.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
-        return self._model.predict(features)
-
-    def predict_with_spread(self, features: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return score and uncertainty per row, both ``[n_rows]``.
-
-        Raises:
-            RuntimeError: The model is not fitted.
-        """
-        return self._model.predict_with_spread(features)
 
     def save(self, path: Path) -> None:
         """Write the fitted model to a file.
@@ -106,7 +89,101 @@ class SharedCostModel:
         """Whether the model can predict."""
         return self._model.fitted
 
-    def _share(self, task: int) -> int:
-        """Return how many of a task's rows the model learns from: all, or its share if tasks have too many."""
-        total, own = sum(self._candidates), self._candidates[task]
-        return min(len(self._throughput[task]), own if total <= self.max_rows else own * self.max_rows // total)
+    def _share(self, candidates: int, total: int) -> int:
+        """Return how many rows of a task the model learns from: all, or its share if tasks have too many."""
+        return candidates if total <= self.max_rows else candidates * self.max_rows // total
+
+
+class TaskModel:
+    """The shared model as one task uses it: it is fed with what the model asks for of the task's traces.
+
+    ``SharedCostModel.task`` makes it.
+
+    Attributes:
+        candidates: Measured candidates of the task.
+    """
+
+    def __init__(self, shared: SharedCostModel, model: CostModel, space: Featured, task: ModelTask) -> None:
+        self.candidates = 0
+        self._shared = shared
+        self._model = model
+        self._space = space
+        self._task = task
+        self._traces: dict[str, Trace] = {}  # of the candidates that the model may learn from, in the order of the keys
+        self._features: dict[str, NDArray[np.float32]] = {}
+        self._throughput = np.empty(0)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the model can predict."""
+        return self._model.fitted
+
+    def refresh(self) -> bool:
+        """Refit the model if rows of any task changed since the last refit; return whether the model can predict."""
+        return self._shared.refresh()
+
+    def learn(self, results: Mapping[str, Result], fresh: Iterable[str]) -> None:
+        """Have the next refit know the results of the task's candidates.
+
+        Where there are more candidates than the model takes rows, it learns from those with the smallest keys. Keys are
+        digests of the decisions, so that these are a random sample, failures among them, which does not depend on the
+        order of arrival: rows that are chosen by their times teach nothing of what is slow or fails.
+
+        Args:
+            results: All results, by the key of the trace.
+            fresh: Keys of those that came since the last call.
+
+        Raises:
+            ValueError: A time is not positive.
+        """
+        keys = sorted({*self._traces, *fresh})[: self._shared.max_rows]
+        if not keys:
+            return
+        added = [key for key in keys if key not in self._traces]
+        rows = dict(zip(added, self._featurise([results[key].trace for key in added]), strict=True))
+        self._features = {key: rows[key] if key in rows else self._features[key] for key in keys}
+        self._traces = {key: results[key].trace for key in keys}
+        self._throughput = _throughput(np.array([results[key].seconds or np.inf for key in keys]))
+        self.candidates = len(results)
+        self._shared.rows_changed()
+
+    def measured(self, count: int) -> Measured:
+        """Return the first ``count`` of the rows that the model may learn from, all if there are fewer."""
+        features = np.stack(list(self._features.values())[:count]) if self._features and count else np.empty((0, 0))
+        return Measured(self._rows(list(self._traces.values())[:count], features), self._throughput[:count])
+
+    def predict(self, traces: Sequence[Trace]) -> NDArray[np.float64]:
+        """Return a score per trace, ``[n_traces]``, higher is better.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
+        return self._model.predict(self._rows(traces, self._featurise(traces)))
+
+    def predict_with_spread(self, traces: Sequence[Trace]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return score and uncertainty per trace, both ``[n_traces]``.
+
+        Raises:
+            RuntimeError: The model is not fitted.
+        """
+        return self._model.predict_with_spread(self._rows(traces, self._featurise(traces)))
+
+    def _rows(self, traces: Sequence[Trace], features: FloatArray) -> Rows:
+        return Rows(self._task, features, tuple(traces) if Feed.TRACES in self._model.feeds else ())
+
+    def _featurise(self, traces: Sequence[Trace]) -> NDArray[np.float32]:
+        if Feed.FEATURES in self._model.feeds:
+            return self._space.features(traces)
+        return np.empty((len(traces), 0), dtype=np.float32)
+
+
+def _throughput(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return best time / time of each row; zeros where all failed.
+
+    Raises:
+        ValueError: A time is not positive.
+    """
+    if not (seconds > 0).all():
+        raise ValueError(f"times must be positive, but got {seconds.min()}")
+    best = float(seconds.min())
+    return best / seconds if np.isfinite(best) else np.zeros(len(seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.models.cost_model import CostModel, FloatArray, IntArray, check_rows
+from mlir_sched.models.cost_model import CostModel, FloatArray, Measured, Rows
 
 _FORMAT = "mlir-sched xgboost model 1"
 
@@ -51,6 +52,15 @@ class XGBoostOptions:
         if self.members < 2 or self.min_rows < self.members:
             raise ValueError(f"members >= 2 and min_rows >= members must hold, but got {self}")
 
+    @property
+    def key(self) -> str:
+        """What tells models apart in the keys of stores."""
+        return repr(self)
+
+    def __call__(self) -> XGBoostModel:
+        """Return a model with these options: options are given in place of a model."""
+        return XGBoostModel(self)
+
 
 class XGBoostModel(CostModel):
     """A small ensemble of boosted-tree models; the score is the mean of their predictions.
@@ -68,14 +78,11 @@ class XGBoostModel(CostModel):
         """True after a fit to enough rows with different throughputs, and after ``load``."""
         return bool(self._members)
 
-    def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        """Fit every member anew; with too few rows, or with equal throughputs, the model becomes unfitted.
-
-        Raises:
-            ValueError: The arrays do not fit together, or a value is out of range.
-        """
-        check_rows(features, throughput, groups)
+    def fit(self, tasks: Sequence[Measured]) -> None:
+        """Fit every member anew; with too few rows, or with equal throughputs, the model becomes unfitted."""
         self._members = []
+        features = np.concatenate([each.rows.features for each in tasks]) if tasks else np.empty((0, 0))
+        throughput = np.concatenate([each.throughput for each in tasks]) if tasks else np.empty(0)
         if len(features) < self._options.min_rows or float(np.ptp(throughput)) == 0.0:
             return
         fold = np.random.default_rng(self._options.seed).permutation(len(features)) % self._options.members
@@ -83,15 +90,15 @@ class XGBoostModel(CostModel):
             self._fit_member(features, throughput, fold == member) for member in range(self._options.members)
         ]
 
-    def predict(self, features: FloatArray) -> NDArray[np.float64]:
+    def predict(self, rows: Rows) -> NDArray[np.float64]:
         """Return the mean score of the members.
 
         Raises:
             RuntimeError: The model is not fitted.
         """
-        return self.predict_with_spread(features)[0]
+        return self.predict_with_spread(rows)[0]
 
-    def predict_with_spread(self, features: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predict_with_spread(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation over the members, both ``[n_rows]``.
 
         Raises:
@@ -99,8 +106,8 @@ class XGBoostModel(CostModel):
         """
         if not self._members:
             raise RuntimeError("the model is not fitted")
-        rows = np.ascontiguousarray(features, dtype=np.float32)
-        scores = np.stack([member.inplace_predict(rows) for member in self._members]).astype(np.float64)
+        features = np.ascontiguousarray(rows.features, dtype=np.float32)
+        scores = np.stack([member.inplace_predict(features) for member in self._members]).astype(np.float64)
         return scores.mean(axis=0), scores.std(axis=0)
 
     def save(self, path: Path) -> None:

@@ -4,11 +4,12 @@ from mlir_sched.search.evolutionary import EvolutionaryOptions, EvolutionarySear
 from mlir_sched.search.given_traces import GivenTraces
 from mlir_sched.search.random_search import RandomSearch
 from mlir_sched.search.similar_tasks import Demand
-from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy
+from mlir_sched.search.strategy import Observation, SearchSpace, SearchStrategy, StrategyFactory
 from mlir_sched.search.task_scheduler import (
     GradientOptions,
     GradientScheduler,
     TaskProgress,
+    TaskScheduler,
 )
 
 __all__ = [
@@ -22,5 +23,7 @@ __all__ = [
     "RandomSearch",
     "SearchSpace",
     "SearchStrategy",
+    "StrategyFactory",
     "TaskProgress",
+    "TaskScheduler",
 ]

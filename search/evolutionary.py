@@ -68,6 +68,10 @@ class EvolutionaryOptions:
         options = {each.name: getattr(self, each.name) for each in fields(self)}
         return json.dumps(options, default=dict, sort_keys=True)
 
+    def __call__(self, space: SearchSpace, rng: np.random.Generator, model: SharedCostModel) -> EvolutionarySearch:
+        """Return the search with these options: options are given in place of a strategy."""
+        return EvolutionarySearch(space, rng, model, self)
+
 
 class EvolutionarySearch(SearchStrategy):
     """A search that evolves a population towards high predicted scores and suggests the best unmeasured traces.
@@ -99,37 +103,21 @@ class EvolutionarySearch(SearchStrategy):
         options: EvolutionaryOptions | None = None,
     ) -> None:
         super().__init__(space, rng)
-        self._model = model
-        self._task = model.add_task()
+        self._model = model.task(space)
         self._options = options or EvolutionaryOptions()
-        self._rows: dict[str, NDArray[np.float32]] = {}  # of the candidates that the model may learn from
         self._rank_accuracy: list[float] = []
 
     @property
     def rank_accuracy(self) -> tuple[float, ...]:
-        """``pair_accuracy`` of the model on each round, before it learnt from that round; 0.5 is chance, 1 is perfect.
-
-        Rounds before the model could predict are left out.
-        """
+        """See :attr:`SearchStrategy.rank_accuracy`."""
         return tuple(self._rank_accuracy)
 
     def observe(self, observations: Sequence[Observation]) -> None:
-        """Learn the results of candidates; the next ``suggest`` refits the model.
-
-        Where there are more candidates than the model takes rows, it learns from those with the smallest keys. Keys are
-        digests of the decisions, so that these are a random sample, failures among them, which does not depend on the
-        order of arrival.
-        """
+        """Learn the results of candidates; the next ``suggest`` refits the model."""
         fresh = {o.trace.key: o for o in observations if o.trace.key not in self._observed}
         self._judge_model(list(fresh.values())[:JUDGED])
         super().observe(observations)
-        keys = sorted({*self._rows, *fresh})[: self._model.max_rows]
-        added = [key for key in keys if key not in self._rows]
-        rows = dict(zip(added, self._space.features([fresh[key].trace for key in added]), strict=True))
-        self._rows = {key: rows[key] if key in rows else self._rows[key] for key in keys}
-        if keys:
-            seconds = np.array([self._observed[key].seconds or np.inf for key in keys])
-            self._model.update(self._task, np.stack(list(self._rows.values())), seconds, len(self._observed))
+        self._model.learn(self._observed, fresh)
 
     def _propose(self, count: int) -> list[Trace]:
         options = self._options
@@ -187,7 +175,7 @@ class EvolutionarySearch(SearchStrategy):
             return None
 
     def _scores(self, traces: Sequence[Trace]) -> NDArray[np.float64]:
-        mean, spread = self._model.predict_with_spread(self._space.features(traces))
+        mean, spread = self._model.predict_with_spread(traces)
         return np.asarray(mean + self._options.exploration * spread, dtype=np.float64)
 
     def _choose(self, pool: list[Trace], count: int) -> list[Trace]:
@@ -199,5 +187,5 @@ class EvolutionarySearch(SearchStrategy):
     def _judge_model(self, results: Sequence[Observation]) -> None:
         if self._model.fitted and len(results) > 1:
             throughput = np.array([1.0 / o.seconds if o.seconds else 0.0 for o in results])
-            rows = self._space.features([o.trace for o in results])
-            self._rank_accuracy.append(pair_accuracy(self._model.predict(rows), throughput))
+            scores = self._model.predict([o.trace for o in results])
+            self._rank_accuracy.append(pair_accuracy(scores, throughput))

@@ -7,7 +7,9 @@ from mlir_sched.trace import Trace
 
 
 class RandomSearch(SearchStrategy):
-    """A strategy that draws distinct traces from the space's own prior."""
+    """A strategy that draws distinct traces from the space's own prior, and measures all that it draws."""
+
+    preselected = False
 
     def _propose(self, count: int) -> list[Trace]:
         return self._sample_unseen(count, (None,))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlir_sched.errors import IllegalTraceError
+from mlir_sched.models.shared_model import SharedCostModel
 from mlir_sched.trace import Trace
 
 
@@ -74,9 +75,17 @@ class SearchStrategy(ABC):
     Args:
         space: What to search.
         rng: Source of every random choice.
+        model: The cost model that all tasks of a search share, for a strategy that uses one (``model.task(space)``).
+
+    Attributes:
+        preselected: Whether estimates of a compiled candidate's time may choose the first candidates among more traces
+            than are asked for, where a target has such estimates.
     """
 
-    def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
+    preselected: ClassVar[bool] = True
+
+    def __init__(self, space: SearchSpace, rng: np.random.Generator, model: SharedCostModel | None = None) -> None:
+        del model
         self._space = space
         self._rng = rng
         self._observed: dict[str, Observation] = {}
@@ -104,6 +113,14 @@ class SearchStrategy(ABC):
         """
         self._observed |= {observation.trace.key: observation for observation in observations}
         self._seen.update(observation.trace.key for observation in observations)
+
+    @property
+    def rank_accuracy(self) -> tuple[float, ...]:
+        """``pair_accuracy`` of the strategy's model on each round, before the model learnt from that round.
+
+        0.5 is chance, 1 is perfect. Rounds before the model could predict are left out; without a model there are none.
+        """
+        return ()
 
     def exclude(self, traces: Iterable[Trace]) -> None:
         """Never suggest these traces, for instance because they make a program that is already known."""
@@ -148,3 +165,7 @@ class SearchStrategy(ABC):
             return self._space.sample(self._rng, sketch)
         except IllegalTraceError:
             return None
+
+
+StrategyFactory: TypeAlias = Callable[[SearchSpace, np.random.Generator, SharedCostModel], SearchStrategy]
+"""What makes the strategy of each task: a subclass of :class:`SearchStrategy`, for one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from mlir_sched.search.similar_tasks import Demand, seconds_at_best_rates
 
@@ -72,6 +73,18 @@ class GradientOptions:
     trust: float = 0.7
 
 
+@runtime_checkable
+class TaskScheduler(Protocol):
+    """What chooses the task that gets the next round; it must keep nothing between calls.
+
+    A scheduler that is passed as an object has a ``key``, a text for the stores that hold runs.
+    """
+
+    def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
+        """Return the index of the task that gets the next round; None if all are exhausted."""
+        ...
+
+
 class GradientScheduler:
     """A scheduler that gives each round to the task where the weighted sum of times is expected to fall the most.
 
@@ -103,6 +116,11 @@ class GradientScheduler:
 
     def __init__(self, options: GradientOptions | None = None) -> None:
         self._options = options or GradientOptions()
+
+    @property
+    def key(self) -> str:
+        """What tells schedulers apart in the keys of stores."""
+        return repr(self._options)
 
     def next_task(self, tasks: Sequence[TaskProgress]) -> int | None:
         """Return the index of the task that gets the next round, the first of equals; None if all are exhausted."""

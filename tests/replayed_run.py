@@ -30,6 +30,7 @@ from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.progress import Phase, ProgramState
+from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult, VariantSearch
 
@@ -39,6 +40,7 @@ TARGET = Target(
 
 
 QUICK = EvolutionaryOptions(population=64, generations=2)
+METHOD = SearchMethod(QUICK)
 """A population that is enough where the order of rounds is looked at, and not what they find."""
 
 
@@ -91,11 +93,12 @@ def program_search(
     start_from: Sequence[Trace] = (),
     profile: ProgramProfile | None = None,
     heard: Heard | None = None,
+    method: SearchMethod = METHOD,
 ) -> ProgramSearch:
     """Return the search over the tasks of a program that has no other variants."""
     built = BuiltVariant(Variant("default", ()), Model("model.mlir", (), tuple(tasks), ()), b"", None, (), profile)
     space, start = Space.default(target), time.monotonic()
-    run = TuningRun.of(options, target, space, store, [built], start=start, start_from=start_from)
+    run = TuningRun.of(options, target, space, store, [built], start=start, method=method, start_from=start_from)
     return ProgramSearch(run, built, heard or Heard())
 
 
@@ -151,7 +154,7 @@ class HashedMeasurements:
 def main(store_path: str, log: str, trials: int) -> None:
     tasks = [task_of("first", matmul_dispatch(64, 96, 32)), task_of("second", matmul_dispatch(128, 64, 48))]
     with RecordStore.open(store_path) as store:
-        options = TuneOptions(trials=trials, round_size=8, seed=3, evolution=QUICK)
+        options = TuneOptions(trials=trials, round_size=8, seed=3)
         search = searched(program_search(options, store, tasks), HashedMeasurements(Path(log)))
         print(f"{search.tried} tried, {sum(s.measured for s in search.searches)} measured")
 

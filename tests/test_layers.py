@@ -27,10 +27,11 @@ PLAIN = (
 """Modules of plain data, which need neither MLIR nor IREE."""
 LAYERS = (
     PLAIN,
-    ("models",),
-    ("search", "processes"),
+    ("plugins", "processes"),
     ("compiler",),
     ("targets", "compiler.worker"),
+    ("models",),
+    ("search",),
     ("tasks", "transform_scripts", "tuned_folder"),
     ("tasks.worker", "space", "database", "runner", "gpu_model"),
     ("library", "runner.worker"),

@@ -176,7 +176,15 @@ def tune(
             "--replace", help="Replace the result of another model, and edited or foreign files, in the folder."
         ),
     ] = False,
-    strategy: Annotated[str, typer.Option(help="evolutionary or random.")] = "evolutionary",
+    strategy: Annotated[
+        str, typer.Option(help="Search strategy: evolutionary, random or a registered one.", metavar="NAME")
+    ] = "evolutionary",
+    cost_model: Annotated[
+        str, typer.Option(help="Cost model: xgboost, random or a registered one.", metavar="NAME")
+    ] = "xgboost",
+    scheduler: Annotated[
+        str, typer.Option(help="Task scheduler: gradient or a registered one.", metavar="NAME")
+    ] = "gradient",
     check_only: Annotated[
         bool,
         typer.Option(
@@ -198,14 +206,16 @@ def tune(
         from mlir_sched.cli.tune import run_tune
         from mlir_sched.targets import described_by
         from mlir_sched.tuning.options import TuneOptions
+        from mlir_sched.tuning.search_method import SearchMethod
 
         options = TuneOptions(
             target=described_by(target, target_description),
-            trials=trials, minutes=minutes, seed=seed, threads=threads, device=device, strategy=strategy,
+            trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
             fresh=fresh, replace=replace, inputs=inputs or (), reference=reference or (),
         )  # fmt: skip
+        method = SearchMethod.of(strategy, cost_model, scheduler)
         run = run_check_only if check_only else run_tune
-        code = run(model, output, options, store, module or (), parameters or (), out)
+        code = run(model, output, options, method, store, module or (), parameters or (), out)
     raise typer.Exit(code)
 
 

@@ -16,12 +16,14 @@ from mlir_sched.space.user_modules import load_modules
 from mlir_sched.text import console, duration, seconds, table
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.search_method import SearchMethod
 
 
 def run_check_only(
     model: Path,
     folder: Path,
     options: TuneOptions,
+    method: SearchMethod,
     store: str | None,
     modules: Sequence[str],
     parameters: Sequence[str],
@@ -31,7 +33,16 @@ def run_check_only(
     loaded = load_modules(modules)
     with progress_view() as progress:
         result = tune_without_device(
-            model, folder, options=options, store=store, modules=loaded, parameters=parameters, progress=progress
+            model,
+            folder,
+            options=options,
+            store=store,
+            modules=loaded,
+            parameters=parameters,
+            strategy=method.strategy,
+            cost_model=method.cost_model,
+            scheduler=method.scheduler,
+            progress=progress,
         )
     if output.as_json:
         output.document(result.to_json())

@@ -17,6 +17,7 @@ from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.text import console, durations, failures, median, numbers, phases, seconds, speedup, table, threads
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.search_method import SearchMethod
 
 UNLIKE = 2.0
 """Factor between a dispatch's time alone and its time in the program beyond which the user is told."""
@@ -33,6 +34,7 @@ def run_tune(
     model: Path,
     folder: Path,
     options: TuneOptions,
+    method: SearchMethod,
     store: str | None,
     modules: Sequence[str],
     parameters: Sequence[str],
@@ -42,7 +44,16 @@ def run_tune(
     loaded = load_modules(modules)
     with progress_view() as progress:
         result = tune(
-            model, folder, options=options, store=store, modules=loaded, parameters=parameters, progress=progress
+            model,
+            folder,
+            options=options,
+            store=store,
+            modules=loaded,
+            parameters=parameters,
+            strategy=method.strategy,
+            cost_model=method.cost_model,
+            scheduler=method.scheduler,
+            progress=progress,
         )
     if output.as_json:
         output.document(result.to_json())

@@ -17,7 +17,6 @@ from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.tunability import tunable_share
 from mlir_sched.program.user_values import untuned_wrong_notes
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.search import EvolutionarySearch
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
@@ -154,6 +153,5 @@ def _of_other_machines(run: TuningRun, best: ProgramSearch) -> tuple[str, ...]:
 
 
 def _accuracy(searches: Sequence[TaskSearch]) -> float | None:
-    strategies = [search.strategy for search in searches]
-    judged = [a for s in strategies if isinstance(s, EvolutionarySearch) for a in s.rank_accuracy]
+    judged = [accuracy for search in searches for accuracy in search.strategy.rank_accuracy]
     return float(np.mean(judged)) if judged else None

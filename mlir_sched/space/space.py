@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib.metadata import entry_points
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
+from mlir_sched.plugins import make_all
 from mlir_sched.space.module_errors import module_errors
 from mlir_sched.space.sources import sources_digest
 from mlir_sched.targets.target import Target
@@ -143,14 +143,7 @@ def registered_modules(target: Target) -> Iterator[TransformModule]:
     Raises:
         UserError: A module cannot be loaded or is not a transform module.
     """
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-        try:
-            module = entry.load()()
-        except Exception as error:
-            raise UserError(
-                f"the transform module {entry.name!r} ({entry.value}) cannot be loaded: {error!r}; "
-                "mend or uninstall the distribution that registers it"
-            ) from error
+    for entry, module in make_all(ENTRY_POINTS, "transform module"):
         if not isinstance(module, TransformModule):
             raise UserError(f"{entry.value}, registered as {entry.name!r}, does not make a TransformModule")
         if module.is_for(target):

@@ -1,6 +1,6 @@
 """The end of a search before its time: what was found until then is the result.
 
-The user ends a search by Ctrl-C, and the machine where it fails too often in a row.
+The user ends a search by Ctrl-C or a callback that raises, and the machine where it fails too often in a row.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.errors import EnvironmentFailureError, EnvironmentStopError, MlirSchedError
 from mlir_sched.processes.shortage import SHORT
 from mlir_sched.reasons import reason
+from mlir_sched.tuning.callbacks import CallbackError
 from mlir_sched.tuning.run_clock import RunClock
 
 
 @dataclass
 class Interruption:
-    """The end of a block of code where the user interrupts it, or the machine's failures stop it; a context manager.
+    """The end of a block of code that the user, a callback or the machine's failures stop; a context manager.
 
     Attributes:
         clock: The run's clock, which is saved then.
         happened: Whether the user interrupted the block.
-        stopped: Why the machine's failures stopped the block; empty when they did not.
+        stopped: Why a callback or the machine's failures stopped the block; empty when they did not.
     """
 
     clock: RunClock
@@ -67,8 +68,8 @@ class Interruption:
 
 
 def _stop(error: BaseException | None) -> str:
-    """Return why an error of the machine ends a search; empty for any other error."""
-    if isinstance(error, EnvironmentStopError):
+    """Return why an error of the machine or of a callback ends a search; empty for any other error."""
+    if isinstance(error, EnvironmentStopError | CallbackError):
         return str(error)
     if isinstance(error, StoreOutageError):
         return f"{error}; what was stored is kept, and the same command goes on"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from mlir_sched.errors import UserError
 from mlir_sched.runner.checks.given_values import Values, function_values
-from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.targets.target import LOCAL_TASK
 from mlir_sched.values import FunctionValues
 
@@ -15,8 +14,6 @@ DEFAULT_TRIALS_PER_TASK = 64
 MOST = {"trials": 10**7, "minutes": 60 * 24 * 366, "round_size": 10**4, "threads": 10**4}
 """Most that a number may be: a year, and more candidates than are tried in a year. They bound what a run computes from
 its budget, such as times and sizes of lists, not what is sensible; a target bounds the threads, too."""
-EVOLUTIONARY, RANDOM = "evolutionary", "random"
-STRATEGIES = (EVOLUTIONARY, RANDOM)
 
 
 @dataclass(frozen=True)
@@ -34,11 +31,9 @@ class TuneOptions:
         device: ``local-task`` (several threads only) always runs the program on IREE's worker threads; None lets the
             search choose ``local-sync``, which runs it on the calling thread, where that is faster.
         round_size: Candidates per round; a round is compiled, then timed.
-        strategy: ``evolutionary`` (with the cost model) or ``random``.
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
-        evolution: Hyper-parameters of the evolutionary search.
         inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,
             paths of ``.npy`` files or texts as ``iree-run-module --input`` takes them, one per input; with several
             public functions a list per function's name. Files are read at once.
@@ -53,10 +48,8 @@ class TuneOptions:
     threads: int | None = None
     device: str | None = None
     round_size: int = 8
-    strategy: str = EVOLUTIONARY
     fresh: bool = False
     replace: bool = False
-    evolution: EvolutionaryOptions = field(default_factory=EvolutionaryOptions)
     inputs: Values = field(default=(), compare=False, repr=False)
     reference: Values = field(default=(), compare=False, repr=False)
     values: tuple[FunctionValues, ...] = field(init=False)
@@ -68,8 +61,6 @@ class TuneOptions:
             _require_number(name, getattr(self, name), most, whole=name != "minutes")
         if self.target.endswith(":"):
             raise UserError(f"the target {self.target!r} names no device behind the colon; leave the colon out")
-        if self.strategy not in STRATEGIES:
-            raise UserError(f"unknown strategy {self.strategy!r}; known are {', '.join(STRATEGIES)}")
         if self.device not in (None, LOCAL_TASK):
             raise UserError(f"the device is {LOCAL_TASK}, or is left to the search; got {self.device}")
         if self.device and self.threads == 1:
@@ -81,13 +72,9 @@ class TuneOptions:
         object.__setattr__(self, "inputs", {each.function: each.inputs for each in values})  # not read again
         object.__setattr__(self, "reference", {each.function: each.reference for each in values if each.reference})
 
-    def search_key(self) -> tuple[int, int, str, str]:
-        """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold.
-
-        The options of the evolution are a part of a search that evolves alone.
-        """
-        evolution = self.evolution.key() if self.strategy == EVOLUTIONARY else ""
-        return self.seed, self.round_size, self.strategy, evolution
+    def search_key(self) -> tuple[int, int]:
+        """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold."""
+        return self.seed, self.round_size
 
 
 def _require_number(name: str, value: float | None, most: int, *, whole: bool) -> None:

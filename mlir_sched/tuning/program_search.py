@@ -14,11 +14,10 @@ from mlir_sched.evaluation.evaluator import UntunedError
 from mlir_sched.evaluation.lookahead import Lookahead, Upcoming
 from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.evaluation.work import CandidateWork, UntunedWork, Work
-from mlir_sched.models import SharedCostModel, XGBoostModel
+from mlir_sched.models import SharedCostModel
 from mlir_sched.outcome import Timing
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.search import GradientScheduler
 from mlir_sched.search.similar_tasks import seconds_at_best_rates
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
@@ -26,12 +25,11 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
-from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
+from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds, starts_in
 from mlir_sched.tuning.progress import Phase, ProgramState, SearchEvents
 from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_search import Round, TaskSearch
-from mlir_sched.tuning.task_setup import starts_in, strategy_for
 from mlir_sched.tuning.tuning_run import TuningRun
 
 NOISE = 0.05
@@ -96,7 +94,10 @@ class ProgramSearch:
     predecessor: Predecessor | None = None
     log: RoundLog | None = None
     estimates: dict[int, CurvePoint] = field(default_factory=dict)
-    _model: SharedCostModel = field(default_factory=lambda: SharedCostModel(XGBoostModel()))
+    _model: SharedCostModel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._model = self.run.method.shared_model()
 
     def work(self, part: Part, finds: Sequence[Find] = ()) -> Iterator[Work]:
         """Go on until the end of a part, or until nothing is left to try.
@@ -107,7 +108,14 @@ class ProgramSearch:
 
         Yields:
             Work, which is to be run before the search goes on.
+
+        Raises:
+            UserError: A part of the search that is not ours raised.
         """
+        with self.run.method.errors():
+            yield from self._work(part, finds)
+
+    def _work(self, part: Part, finds: Sequence[Find]) -> Iterator[Work]:
         yield from self._untuned_work(part)
         start_from_finds(self.searches, [*finds_of(self.searches), *finds])
         self._estimate()
@@ -247,7 +255,7 @@ class ProgramSearch:
         """
         searches = self._in_focus()
         progress = [search.progress(tried if search is current else 0) for search in searches]
-        index = GradientScheduler().next_task(progress)
+        index = self.run.method.scheduler.next_task(progress)
         return None if index is None else searches[index]
 
     def _look_ahead(self, current: TaskSearch, tried: int, part: Part) -> Upcoming | None:
@@ -362,9 +370,11 @@ class ProgramSearch:
             untuned = work.timing
         assert untuned is not None
         space = DesignSpace(self.run.space, task.dispatch, self.target)
-        strategy = strategy_for(self.run.options, space, self._model, index)
+        strategy = self.run.method.strategy_for(space, self._model, self.run.options.seed, index)
         starts, history = starts_in(space, self.run.start_from), TaskHistory(untuned)
-        search = TaskSearch(task, space, strategy, stored, history, starts, drawn=self.run.drawn)
+        search = TaskSearch(
+            task, space, strategy, stored, history, starts, drawn=self.run.drawn if strategy.preselected else 1
+        )
         search.warm_start()
         self.searches.append(search)
         self.tell(Phase.UNTUNED)

@@ -72,6 +72,7 @@ def _key(run: TuningRun, tasks: Sequence[Task], target: Target, context: str) ->
         [[sketch.name for sketch in run.space.sketches(dispatch, target)] for dispatch in dispatches],
         context,
         *run.options.search_key(),
+        *run.method.key(),
         [trace.key for trace in run.start_from],
     ]
     return "search-" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -20,6 +20,7 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuning.budget import Budget
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.run_clock import RunClock
+from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.values import digests_of
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class TuningRun:
         target: What to compile for.
         space: The transform modules.
         store: Where records, decisions and the clock are kept.
+        method: How candidates are chosen.
         start_from: Traces that are tried first for every dispatch whose space they fit.
         generation: How often the user asked for a fresh start in this store.
         key: The same in every process that works on this run; the run's decisions are kept under this key.
@@ -46,6 +48,7 @@ class TuningRun:
     target: Target
     space: Space
     store: RecordStore
+    method: SearchMethod
     start_from: tuple[Trace, ...]
     generation: int
     key: str
@@ -62,6 +65,7 @@ class TuningRun:
         built: Sequence[BuiltVariant],
         *,
         start: float,
+        method: SearchMethod | None = None,
         generation: int = 0,
         start_from: Sequence[Trace] = (),
         drawn: int = 1,
@@ -69,11 +73,12 @@ class TuningRun:
         """Return the run on a model, begun now or resumed.
 
         Args:
-            options, target, space, store, generation, start_from, drawn: As the attributes.
+            options, target, space, store, method, generation, start_from, drawn: As the attributes.
             built: All variants of the model.
             start: When this process began with the run, by ``time.monotonic()``.
         """
-        asked = _asked(options, target, space, built, start_from, generation, drawn)
+        method = method or SearchMethod()
+        asked = _asked(options, method, target, space, built, start_from, generation, drawn)
         key = "run-" + _digest([*asked, options.trials, options.minutes])
         clock = RunClock(store, "clock-" + _digest(asked), start)  # more trials or minutes go on with the same clock
         begun_s = store.decide(f"{key}-begun", clock.spent_s)  # a resumed run divides the time that was left then
@@ -82,7 +87,9 @@ class TuningRun:
         ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
         each_s = store.decide(f"{key}-finalist", lambda: _finalist_s(target, fastest))
         budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, finalist_s=each_s)
-        return TuningRun(options, target, space, store, tuple(start_from), generation, key, clock, budget, drawn)
+        return TuningRun(
+            options, target, space, store, method, tuple(start_from), generation, key, clock, budget, drawn
+        )
 
     def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
         """Return about how many seconds it takes to emit a program; arguments as in :func:`emission_s`."""
@@ -111,6 +118,7 @@ def _final(target: Target) -> RunnerOptions:
 
 def _asked(
     options: TuneOptions,
+    method: SearchMethod,
     target: Target,
     space: Space,
     built: Sequence[BuiltVariant],
@@ -124,6 +132,7 @@ def _asked(
         [module.name for module in space.modules],
         measuring_context(target, generation=generation),
         *options.search_key(),
+        *method.key(),
         [trace.key for trace in start_from],
         digests_of(options.values),
         drawn,

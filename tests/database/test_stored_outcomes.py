@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replayed_run import QUICK, TARGET, matmul_dispatch, program_search, task_of
+from replayed_run import TARGET, matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
 
 from mlir_sched.database import RecordStore
@@ -68,7 +68,7 @@ def searched(
     """Return the history of the search of one task, which starts from the same trace with every seed."""
     assert TASK.dispatch is not None
     start = DesignSpace(SPACE, TASK.dispatch, TARGET).sample(np.random.default_rng(7))
-    options = TuneOptions(trials=trials, round_size=TRIALS, seed=seed, evolution=QUICK)
+    options = TuneOptions(trials=trials, round_size=TRIALS, seed=seed)
     (search,) = whole(program_search(options, store, [TASK], target=target, start_from=[start]), evaluator).searches
     return search.history
 

@@ -10,7 +10,7 @@ from threading import get_ident
 from typing import cast
 
 import pytest
-from replayed_run import QUICK, matmul_dispatch, program_search, task_of
+from replayed_run import matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
 from speedups import Factor, Speedups
 
@@ -50,9 +50,7 @@ def scripts_of(folder: Path, evaluator: Speedups, trials: int = 60) -> list[str]
     """Return the scripts of a search over three tasks in the order in which they were stored."""
     tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
-        program = whole(
-            program_search(TuneOptions(trials=trials, round_size=6, evolution=QUICK), store, tasks), evaluator
-        )
+        program = whole(program_search(TuneOptions(trials=trials, round_size=6), store, tasks), evaluator)
         return [record.script for search in program.searches for record in search.history.records.values()]
 
 

@@ -6,12 +6,11 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from planted_outages import CRASH, Planted
-from replayed_run import QUICK, TARGET, matmul_dispatch, program_search, searched, task_of
+from replayed_run import METHOD, TARGET, matmul_dispatch, program_search, searched, task_of
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Record, measuring_context
@@ -26,13 +25,16 @@ from mlir_sched.evaluation import outage
 from mlir_sched.evaluation.evaluator import Evaluator, UntunedError
 from mlir_sched.outcome import Outcome
 from mlir_sched.runner import BaselineError
+from mlir_sched.search import RandomSearch
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.search_method import SearchMethod
 
 TRIALS = 24
-OPTIONS = TuneOptions(trials=TRIALS, round_size=8, seed=3, evolution=QUICK)
+METHODS = {"evolutionary": METHOD, "random": SearchMethod(RandomSearch)}
+OPTIONS = TuneOptions(trials=TRIALS, round_size=8, seed=3)
 SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 STALLED = Failure(FailureClass.RUN_TIMEOUT, "stopped after 180 s", FailureOrigin.ENVIRONMENT)
@@ -55,9 +57,9 @@ def run(folder: Path, evaluator: Evaluator, *, strategy: str = "evolutionary") -
         return searched(search_in(store, strategy), evaluator)
 
 
-def search_in(store: RecordStore, strategy: str = OPTIONS.strategy) -> ProgramSearch:
+def search_in(store: RecordStore, strategy: str = "evolutionary") -> ProgramSearch:
     tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
-    return program_search(replace(OPTIONS, strategy=strategy), store, tasks)
+    return program_search(OPTIONS, store, tasks, method=METHODS[strategy])
 
 
 def records_of(folder: Path) -> list[Record]:

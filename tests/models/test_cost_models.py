@@ -1,101 +1,81 @@
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel, XGBoostOptions
+from mlir_sched.models import (
+    CostModel,
+    Feed,
+    Measured,
+    ModelTask,
+    RandomModel,
+    Rows,
+    SharedCostModel,
+    XGBoostModel,
+    XGBoostOptions,
+)
 from mlir_sched.models.metrics import pair_accuracy
+from mlir_sched.search import Observation, RandomSearch
+from mlir_sched.testing import CostModelTests
+from mlir_sched.testing.strategies import SPACE
+from mlir_sched.trace import Trace
 
-Rows = tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.int64]]
-both = pytest.mark.parametrize("make", [XGBoostModel, RandomModel])
+
+class TestXGBoostModel(CostModelTests):
+    def make(self) -> CostModel:
+        return XGBoostModel()
 
 
-def rows(count: int, n_features: int = 40, seed: int = 0) -> Rows:
+class TestRandomModel(CostModelTests):
+    def make(self) -> CostModel:
+        return RandomModel()
+
+
+def rows(count: int, n_features: int = 40, seed: int = 0) -> list[Measured]:
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(count, n_features)).astype(np.float32)
     throughput = np.exp(-np.abs(features[:, 0].astype(np.float64)) - np.maximum(features[:, 1], 0.0))
     throughput[rng.random(count) < 0.1] = 0.0
-    return features, throughput, rng.integers(3, size=count)
+    return [Measured(Rows(ModelTask(0), features), throughput)]
 
 
-@both
-def test_a_new_model_refuses_to_predict_or_save(make: Callable[[], CostModel], tmp_path: Path) -> None:
-    model = make()
-    assert not model.fitted
-    with pytest.raises(RuntimeError, match="not fitted"):
-        model.predict(np.zeros((2, 3)))
-    with pytest.raises(RuntimeError, match="not fitted"):
-        model.save(tmp_path / "model")
-    assert not list(tmp_path.iterdir())
+def traces(count: int, seed: int = 0) -> tuple[Trace, ...]:
+    return tuple(RandomSearch(SPACE, np.random.default_rng(seed)).suggest(count))
 
 
-@both
-def test_the_same_data_gives_the_same_scores(make: Callable[[], CostModel]) -> None:
-    scores = []
-    for _ in range(2):
-        model = make()
-        model.fit(*rows(200))
-        scores.append(model.predict(rows(50, seed=1)[0]))
-    assert np.array_equal(scores[0], scores[1])
-    assert scores[0].shape == (50,)
-
-
-@both
-def test_a_loaded_model_is_fitted(make: Callable[[], CostModel], tmp_path: Path) -> None:
-    model, loaded = make(), make()
-    model.fit(*rows(100))
-    model.save(tmp_path / "model.json")
-    loaded.load(tmp_path / "model.json")
-    features = rows(50, seed=1)[0]
-    assert loaded.fitted
-    assert np.array_equal(loaded.predict(features), model.predict(features))
-    assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
-
-
-@both
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "other"}'])
-def test_a_file_of_another_kind_is_refused(make: Callable[[], CostModel], text: str, tmp_path: Path) -> None:
-    (tmp_path / "model.json").write_text(text)
-    with pytest.raises(ValueError, match=r".+"):
-        make().load(tmp_path / "model.json")
-
-
-@both
-def test_rows_that_do_not_fit_together_are_refused(make: Callable[[], CostModel]) -> None:
-    features, throughput, groups = rows(20)
-    for wrong in (
-        (features[:5], throughput, groups),
-        (features, throughput, groups[:5]),
-        (features[0], throughput, groups),
-        (features, throughput + 1.0, groups),
-        (features * np.inf, throughput, groups),
-    ):
-        with pytest.raises(ValueError, match=r".+"):
-            make().fit(*wrong)
+def test_rows_that_do_not_fit_together_are_refused() -> None:
+    (good,) = rows(20)
+    features, task = good.rows.features, ModelTask(0)
+    for wrong in (features[0], features * np.inf):
+        with pytest.raises(ValueError, match="features"):
+            Rows(task, wrong)
+    with pytest.raises(ValueError, match="a trace per row"):
+        Rows(task, features, traces(3))
+    for throughput in (good.throughput[:5], good.throughput + 1.0, good.throughput * np.nan):
+        with pytest.raises(ValueError, match="throughput"):
+            Measured(good.rows, throughput)
 
 
 def test_the_trees_rank_unseen_rows() -> None:
     model = XGBoostModel()
-    model.fit(*rows(300))
-    features, throughput, _ = rows(300, seed=1)
-    assert pair_accuracy(model.predict(features), throughput) > 0.75
+    model.fit(rows(300))
+    (unseen,) = rows(300, seed=1)
+    assert pair_accuracy(model.predict(unseen.rows), unseen.throughput) > 0.75
 
 
 @pytest.mark.parametrize("count", [0, 1, XGBoostOptions().min_rows - 1])
 def test_too_few_rows_are_not_fitted(count: int) -> None:
     model = XGBoostModel()
-    model.fit(*rows(100))
-    model.fit(*rows(count))
+    model.fit(rows(100))
+    model.fit(rows(count))
     assert not model.fitted
 
 
 def test_equally_fast_rows_are_not_fitted() -> None:
-    features, throughput, groups = rows(100)
+    (each,) = rows(100)
     model = XGBoostModel()
-    model.fit(features, np.zeros_like(throughput), groups)
+    model.fit([Measured(each.rows, np.zeros(100))])
     assert not model.fitted
 
 
@@ -103,8 +83,8 @@ def test_scores_do_not_depend_on_the_number_of_threads() -> None:
     scores = []
     for threads in (1, 2):
         model = XGBoostModel(XGBoostOptions(threads=threads))
-        model.fit(*rows(500))
-        scores.append(model.predict(rows(50, seed=1)[0]))
+        model.fit(rows(500))
+        scores.append(model.predict(rows(50, seed=1)[0].rows))
     assert np.array_equal(scores[0], scores[1])
 
 
@@ -118,66 +98,104 @@ def test_fitting_and_predicting_are_fast_enough_for_a_round() -> None:
         return min(timed() for _ in range(3))
 
     model = XGBoostModel()
-    assert best_of_three(lambda: model.fit(*rows(2000, 60))) < 1.5
-    many = rows(10_000, 60, seed=1)[0]
+    assert best_of_three(lambda: model.fit(rows(2000, 60))) < 1.5
+    many = rows(10_000, 60, seed=1)[0].rows
     assert best_of_three(lambda: model.predict(many)) < 0.5
 
 
 class Spy(RandomModel):
     """Keeps what it was fitted on."""
 
-    def fit(self, features: object, throughput: object, groups: object) -> None:
-        self.seen = (np.asarray(features), np.asarray(throughput), np.asarray(groups))
-        super().fit(*self.seen)
+    def fit(self, tasks: Sequence[Measured]) -> None:
+        self.seen = tasks
+        super().fit(tasks)
+
+
+class TraceSpy(Spy):
+    """Asks for traces alone."""
+
+    feeds = frozenset({Feed.TRACES})
+
+
+def results(seconds: Sequence[float | None], seed: int = 0) -> dict[str, Observation]:
+    pairs = zip(traces(len(seconds), seed), seconds, strict=True)
+    return {trace.key: Observation(trace, each) for trace, each in pairs}
+
+
+def throughput(seen: Sequence[Measured]) -> list[list[float]]:
+    return [sorted(each.throughput.tolist()) for each in seen]
 
 
 def test_throughput_is_relative_to_the_best_of_its_task() -> None:
     model = Spy()
     shared = SharedCostModel(model)
-    first, second = shared.add_task(), shared.add_task()
+    first, second = shared.task(SPACE), shared.task(SPACE)
     assert not shared.refresh()
-    shared.update(second, np.ones((2, 3), dtype=np.float32), np.array([4.0, 1.0]))
-    shared.update(first, np.zeros((2, 3), dtype=np.float32), np.array([np.inf, 0.5]))
+    for task, seconds in ((second, (4.0, 1.0)), (first, (None, 0.5))):
+        found = results(seconds)
+        task.learn(found, found)
     assert shared.refresh()
-    assert model.seen[1].tolist() == [0.0, 1.0, 0.25, 1.0]
-    assert model.seen[2].tolist() == [first, first, second, second]
+    assert throughput(model.seen) == [[0.0, 1.0], [0.25, 1.0]]
+    assert [each.rows.task.group for each in model.seen] == [0, 1]
 
 
 def test_a_task_where_all_failed_has_throughput_zero() -> None:
     model = Spy()
-    shared = SharedCostModel(model)
-    shared.update(shared.add_task(), np.zeros((2, 3), dtype=np.float32), np.array([np.inf, np.inf]))
+    shared, found = SharedCostModel(model), results((None, None))
+    shared.task(SPACE).learn(found, found)
     shared.refresh()
-    assert model.seen[1].tolist() == [0.0, 0.0]
+    assert throughput(model.seen) == [[0.0, 0.0]]
 
 
 def test_the_model_is_refitted_only_when_rows_changed() -> None:
     model = Spy()
-    shared = SharedCostModel(model)
-    task = shared.add_task()
-    shared.update(task, np.zeros((2, 3), dtype=np.float32), np.array([1.0, 2.0]))
+    shared, found = SharedCostModel(model), results((1.0, 2.0))
+    task = shared.task(SPACE)
+    task.learn(found, found)
     shared.refresh()
     seen = model.seen
     shared.refresh()
     assert model.seen is seen
-    shared.update(task, np.zeros((3, 3), dtype=np.float32), np.array([1.0, 2.0, 3.0]))
+    more = found | results((3.0,), seed=1)
+    task.learn(more, more.keys() - found.keys())
     shared.refresh()
-    assert len(model.seen[0]) == 3
+    assert len(model.seen[0].rows) == 3
 
 
-def test_too_many_rows_leave_the_first_of_every_task_whatever_their_times() -> None:
+def test_too_many_rows_leave_a_share_of_every_task_whatever_their_times() -> None:
     model = Spy()
     shared = SharedCostModel(model, max_rows=100)
-    seconds = np.random.default_rng(0).permutation(np.arange(1.0, 151.0))
-    first, second = shared.add_task(), shared.add_task()
-    shared.update(first, np.zeros((100, 3), dtype=np.float32), seconds[:100], candidates=150)
-    shared.update(second, np.zeros((50, 3), dtype=np.float32), seconds[:50])
+    rng = np.random.default_rng(0)
+    for count, task in ((150, shared.task(SPACE)), (50, shared.task(SPACE))):
+        found = results(rng.permutation(np.arange(1.0, 1.0 + count)).tolist())
+        task.learn(found, found)
     shared.refresh()
-    assert np.bincount(model.seen[2]).tolist() == [75, 25]
-    assert model.seen[1][:75] == pytest.approx(seconds[:100].min() / seconds[:75])
+    assert [len(each.rows) for each in model.seen] == [75, 25]
+    smallest = sorted(results([1.0] * 150))[:75]
+    by_key = {trace.key: trace for trace in traces(150)}
+    np.testing.assert_array_equal(model.seen[0].rows.features, SPACE.features([by_key[key] for key in smallest]))
+
+
+class Impossible:
+    seconds = -1.0
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
 
 
 def test_times_that_are_not_positive_are_refused() -> None:
-    shared = SharedCostModel(RandomModel())
+    (trace,) = traces(1)
     with pytest.raises(ValueError, match="positive"):
-        shared.update(shared.add_task(), np.zeros((1, 3), dtype=np.float32), np.array([0.0]))
+        SharedCostModel(RandomModel()).task(SPACE).learn({trace.key: Impossible(trace)}, [trace.key])
+
+
+def test_a_model_that_asks_for_traces_gets_traces_and_no_features() -> None:
+    model = TraceSpy()
+    shared, found = SharedCostModel(model), results((1.0, 2.0))
+    task = shared.task(SPACE)
+    task.learn(found, found)
+    task.refresh()
+    (seen,) = model.seen
+    assert [trace.key for trace in seen.rows.traces] == sorted(found)
+    assert seen.rows.features.shape == (2, 0)
+    assert task.predict(list(traces(5))).shape == (5,)

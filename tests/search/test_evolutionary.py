@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from mlir_sched.models import RandomModel, SharedCostModel, XGBoostModel
-from mlir_sched.models.cost_model import FloatArray, IntArray
+from mlir_sched.models.cost_model import FloatArray, Measured
 from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, Observation, RandomSearch
-from mlir_sched.search.conformance import SPACE, run_search
 from mlir_sched.search.diversity import spread_out
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
+from mlir_sched.testing.strategies import SPACE, run_search
 from mlir_sched.trace import Trace
 
 SMALL = EvolutionaryOptions(population=128, generations=3)
@@ -126,11 +126,12 @@ def test_spread_out_rows_are_distinct_and_include_the_extremes() -> None:
 class RowCount(RandomModel):
     """Counts the rows that it is fitted to, and those of failures among them."""
 
-    def fit(self, features: FloatArray, throughput: FloatArray, groups: IntArray) -> None:
-        self.rows, self.failed = len(features), int((throughput == 0.0).sum())
-        self.slow = int((throughput < 0.1).sum())
-        self.features = features
-        super().fit(features, throughput, groups)
+    def fit(self, tasks: Sequence[Measured]) -> None:
+        (each,) = tasks
+        self.rows, self.failed = len(each.rows), int((each.throughput == 0.0).sum())
+        self.slow = int((each.throughput < 0.1).sum())
+        self.features = each.rows.features
+        super().fit(tasks)
 
 
 @pytest.mark.parametrize("order", [1, -1])

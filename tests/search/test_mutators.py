@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from mlir_sched.sampling import DISTRIBUTIONS, IntRange, PerfectTile, Permutation
-from mlir_sched.search.conformance import SPACE
 from mlir_sched.search.mutators import MUTATION_WEIGHTS, mutate_trace
+from mlir_sched.testing.strategies import SPACE
 from mlir_sched.trace import Decision, Trace
 
 

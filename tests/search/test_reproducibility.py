@@ -30,7 +30,7 @@ sys.meta_path.insert(0, NoCompiler())
 import numpy as np
 import mlir_sched.models
 import mlir_sched.search
-from mlir_sched.search.conformance import SPACE, run_search
+from mlir_sched.testing.strategies import SPACE, run_search
 from mlir_sched.search.evolutionary import EvolutionaryOptions
 
 shared = mlir_sched.models.SharedCostModel(mlir_sched.models.XGBoostModel())

@@ -2,8 +2,8 @@ import numpy as np
 
 from mlir_sched.models import CostModel, RandomModel, SharedCostModel, XGBoostModel
 from mlir_sched.search import EvolutionaryOptions, EvolutionarySearch, GivenTraces, RandomSearch, SearchStrategy
-from mlir_sched.search.conformance import StrategyTests, TinySpace
 from mlir_sched.search.strategy import SearchSpace
+from mlir_sched.testing.strategies import StrategyTests, TinySpace
 from mlir_sched.trace import Trace
 
 SMALL = EvolutionaryOptions(population=64, generations=2)

@@ -14,9 +14,9 @@ from fixed_targets import FIXED
 from payload_text import Payload
 from payloads import PAYLOADS
 
+from mlir_sched import plugins
 from mlir_sched.errors import IllegalTraceError, UserError
 from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.space import space as space_module
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.features import COUNT
 from mlir_sched.space.space import ENTRY_POINTS, Space
@@ -123,7 +123,7 @@ def test_backend_without_modules_is_refused() -> None:
 def registered(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     """Register things of this file as entry points."""
     entries = [EntryPoint(f"entry_{i}", f"{__name__}:{value}", ENTRY_POINTS) for i, value in enumerate(values)]
-    monkeypatch.setattr(space_module, "entry_points", lambda group: [e for e in entries if e.group == group])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [e for e in entries if e.group == group])
 
 
 def test_registered_modules_come_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of, turns_of
+from replayed_run import METHOD, TARGET, Heard, matmul_dispatch, task_of, turns_of
 from speedups import Speedups, timing
 
 from mlir_sched.compiler import ModelCompileError
@@ -88,9 +88,9 @@ def search(tmp_path: Path) -> Callable[..., SearchResult]:
     """Return a function that runs the search of the program in one store."""
 
     def run(evaluator: Speedups, planned: Planned, trials: int = 96) -> SearchResult:
-        options = TuneOptions(trials=trials, round_size=8, evolution=QUICK)
+        options = TuneOptions(trials=trials, round_size=8)
         with RecordStore.open(tmp_path / "records.sqlite") as store:
-            run = TuningRun.of(options, TARGET, SPACE, store, [PROGRAM], start=0.0)
+            run = TuningRun.of(options, TARGET, SPACE, store, [PROGRAM], start=0.0, method=METHOD)
             choice = AlgorithmChoice(run, cast(Algorithms, planned))
             search = VariantSearch.of(run, [PROGRAM], Heard(), lambda _: {}, choice)
             return turns_of(search, lambda _: cast(Any, nullcontext(evaluator)))

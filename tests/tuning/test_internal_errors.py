@@ -13,9 +13,11 @@ from speedups import timing
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Outcome, Verdict
+from mlir_sched.search import RandomSearch
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.search_method import SearchMethod
 
 SHAPES = {"good": (64, 96, 32), "bad": (128, 64, 48)}
 TRIALS = 64
@@ -50,8 +52,9 @@ def searched_with(folder: Path, evaluator: Failing) -> tuple[ProgramSearch, list
     heard = Heard()
     tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(trials=TRIALS, round_size=8, strategy="random")
-        return searched(program_search(options, store, tasks, heard=heard), evaluator), heard.internal_errors
+        options, method = TuneOptions(trials=TRIALS, round_size=8), SearchMethod(RandomSearch)
+        search = program_search(options, store, tasks, heard=heard, method=method)
+        return searched(search, evaluator), heard.internal_errors
 
 
 @pytest.mark.parametrize("after", [0, 6])

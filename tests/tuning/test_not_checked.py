@@ -14,7 +14,7 @@ from mlir_sched.models import SharedCostModel, XGBoostModel
 from mlir_sched.outcome import Judged, Outcome, Timing, Verdict, of_all
 from mlir_sched.replaying.inspection import _view_store
 from mlir_sched.search import EvolutionarySearch, Observation
-from mlir_sched.search.conformance import SPACE
+from mlir_sched.testing.strategies import SPACE
 from mlir_sched.tuning.task_history import TaskHistory
 from mlir_sched.tuning.task_search import _observation
 

@@ -35,13 +35,6 @@ def test_equal_options_of_the_evolution_have_equal_keys() -> None:
     assert turned.key() == EvolutionaryOptions().key()
 
 
-def test_options_of_the_evolution_make_no_other_search_where_nothing_evolves() -> None:
-    changed = EvolutionaryOptions(population=77)
-    for strategy, makes_another in (("random", False), ("evolutionary", True)):
-        plain = TuneOptions(strategy=strategy)
-        assert (replace(plain, evolution=changed).search_key() != plain.search_key()) == makes_another
-
-
 def test_values_make_another_run_but_no_other_search() -> None:
     plain, given = TuneOptions(), TuneOptions(inputs=[np.ones(3, np.float32)])
     changed = TuneOptions(inputs=[np.ones(3, np.float32)], reference=["3xf32=2"])

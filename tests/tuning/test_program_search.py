@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, program_search, task_of
+from replayed_run import TARGET, Heard, matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
 from speedups import Factor, Speedups, timing
 
@@ -46,7 +46,7 @@ def searched(folder: Path, speedups: Mapping[str, Factor], trials: int) -> tuple
     evaluator = Speedups(speedups)
     tasks = [replace(task_of(n, matmul_dispatch(*shape)), weight=WEIGHTS[n]) for n, shape in SHAPES.items()]
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(trials=trials, round_size=9, evolution=QUICK)
+        options = TuneOptions(trials=trials, round_size=9)
         return whole(program_search(options, store, tasks), evaluator), evaluator
 
 
@@ -100,7 +100,7 @@ class Estimating(Speedups):
 def with_estimates(folder: Path, evaluator: Estimating, heard: Heard) -> ProgramSearch:
     """Return a search of two rounds of 4 trials over one task, of which the first is chosen by estimates."""
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(trials=8, round_size=4, evolution=QUICK)
+        options = TuneOptions(trials=8, round_size=4)
         search = program_search(options, store, [task_of("heavy", matmul_dispatch(*SHAPES["heavy"]))], heard=heard)
         return whole(replace(search, run=replace(search.run, drawn=3)), evaluator)
 
@@ -118,7 +118,7 @@ def test_the_first_round_is_the_best_of_many_by_the_estimates_of_a_model(tmp_pat
 def test_a_task_with_records_needs_no_estimates(tmp_path: Path) -> None:
     with_estimates(tmp_path, Estimating(), Heard())
     with RecordStore.open(tmp_path / "records.sqlite") as store:
-        options = TuneOptions(trials=4, round_size=4, seed=1, evolution=QUICK)
+        options = TuneOptions(trials=4, round_size=4, seed=1)
         search = program_search(options, store, [task_of("heavy", matmul_dispatch(*SHAPES["heavy"]))])
         whole(replace(search, run=replace(search.run, drawn=3)), evaluator := Estimating())
     assert not evaluator.drawn
@@ -140,7 +140,7 @@ def test_a_variant_starts_from_what_was_found_on_another(tmp_path: Path) -> None
     task = task_of("part", matmul_dispatch(64, 64, 48))
     evaluator.by_name["part"] = 1.0
     with RecordStore.open(tmp_path / "records.sqlite") as store:
-        options = TuneOptions(trials=20, round_size=9, evolution=QUICK)
+        options = TuneOptions(trials=20, round_size=9)
         program = program_search(options, store, [task])
         for work in program.work(Part(9, trials=3), finds_of(first.searches)):
             work.run(evaluator)
@@ -174,7 +174,7 @@ def test_of_a_changed_model_only_what_changed_is_measured_from_the_beginning(tmp
         shapes = {"heavy": SHAPES["heavy"], "other": SHAPES["other"], last: (64, 32, len(last))}
         tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in shapes.items()]
         with RecordStore.open(tmp_path / "records.sqlite") as store:
-            options = TuneOptions(trials=18, round_size=9, evolution=QUICK)
+            options = TuneOptions(trials=18, round_size=9)
             whole(program_search(options, store, tasks), evaluators[-1])
     before, after = (set(evaluator.scripts) for evaluator in evaluators)
     assert [len(evaluator.scripts) for evaluator in evaluators] == [len(before), len(after)] == [3 + 18, 1 + 18]
@@ -200,7 +200,7 @@ def test_a_dispatch_has_a_best_speed_up_once_candidates_of_it_were_tried(tmp_pat
     for seed in (0, 1):
         told.append(Shown())
         with RecordStore.open(tmp_path / "records.sqlite") as store:
-            options = TuneOptions(trials=9, round_size=9, seed=seed, evolution=QUICK)
+            options = TuneOptions(trials=9, round_size=9, seed=seed)
             whole(program_search(options, store, tasks, heard=told[-1]), Speedups({"heavy": 2.0, "light": 0.5}))
     first, later = ([best for phase, best in shown.best if phase is Phase.UNTUNED] for shown in told)
     assert first == [{}] * 3, "only untuned code was measured"
@@ -246,7 +246,7 @@ def by_time(folder: Path, *limits_s: float) -> list[tuple[set[str], dict[str, st
     profile = ProgramProfile({"heavy": 0.7, "other": 0.2, "light": 0.1}, dict.fromkeys(SHAPES, 1))
     evaluator, seen = SlowUntuned(dict.fromkeys(SHAPES, 1.0)), []
     with RecordStore.open(folder / "records.sqlite") as store:
-        options = TuneOptions(minutes=1, round_size=9, evolution=QUICK)
+        options = TuneOptions(minutes=1, round_size=9)
         program = program_search(options, store, tasks, profile=profile)
         evaluator.clock = program.run.clock
         for limit_s in limits_s:
@@ -268,7 +268,7 @@ def test_by_time_half_is_for_the_untuned_code_of_what_matters_most_and_the_rest_
 def test_a_search_that_goes_another_way_than_the_process_that_it_resumes_ends_in_time(tmp_path: Path) -> None:
     tasks = [task_of(name, matmul_dispatch(*shape)) for name, shape in SHAPES.items()]
     with RecordStore.open(tmp_path / "records.sqlite") as store:
-        program = program_search(TuneOptions(minutes=1, round_size=9, evolution=QUICK), store, tasks)
+        program = program_search(TuneOptions(minutes=1, round_size=9), store, tasks)
         evaluator = Speedups(dict.fromkeys(SHAPES, 1.0))
         parts = Part(9, None, until_s=60.0, most=0), Part(9, None, until_s=-1.0)  # for untuned code; for no more rounds
         for part in parts:
@@ -418,7 +418,7 @@ def test_the_expected_time_is_known_at_every_round_and_a_resumed_run_knows_when_
         evaluator = Speedups({"heavy": 2.0, "light": 1.0})
         tasks = [task_of(name, matmul_dispatch(*SHAPES[name])) for name in ("heavy", "light")]
         with RecordStore.open(tmp_path / "records.sqlite") as store:
-            program = program_search(TuneOptions(trials=trials, round_size=8, evolution=QUICK), store, tasks)
+            program = program_search(TuneOptions(trials=trials, round_size=8), store, tasks)
             program.built = replace(program.built, timing=timing(3e-3, 1.0))
             program.run.clock.start -= begun_s
             return whole(program, evaluator).curve()

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
-from replayed_run import QUICK, TARGET, Heard, matmul_dispatch, task_of, turns_of
+from replayed_run import METHOD, TARGET, Heard, matmul_dispatch, task_of, turns_of
 from speedups import Speedups, timing
 
 from mlir_sched.database import RecordStore
@@ -61,13 +61,13 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sea
             return times
 
         budget = {"trials": trials} if seconds is None else {"minutes": seconds / 60}
-        options = TuneOptions(**budget, round_size=8, fresh=fresh, evolution=QUICK)
+        options = TuneOptions(**budget, round_size=8, fresh=fresh)
         monkeypatch.setattr("mlir_sched.tuning.budget.SET_ASIDE", 0.0)  # all seconds are for the search
         monkeypatch.setattr("mlir_sched.tuning.run_clock.time", SimpleNamespace(monotonic=lambda: evaluator.now_s))
         with RecordStore.open(tmp_path / name) as store:
             target = replace(TARGET, cores=cores)
             generation = generation_of(store, fresh=fresh)
-            run = TuningRun.of(options, target, SPACE, store, variants, start=0.0, generation=generation)
+            run = TuningRun.of(options, target, SPACE, store, variants, start=0.0, method=METHOD, generation=generation)
             return turns_of(VariantSearch.of(run, variants, Heard(), time_programs), open_evaluator)
 
     return run
