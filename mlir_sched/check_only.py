@@ -44,7 +44,7 @@ from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult
 from mlir_sched.tuned_folder.installation import install
 from mlir_sched.tuned_folder.lock import open_folder
-from mlir_sched.tuning.callbacks import Callback, tell
+from mlir_sched.tuning.callbacks import Callback, told
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interruption import Interruption
@@ -132,9 +132,8 @@ def tune_without_device(
             monitor = Monitor(run, PhaseClock(start), progress, errors.add, STAGES_WITHOUT_DEVICE)
             search = VariantSearch.of(run, variants.built, monitor, _expected, settled=variants.settled)
             with Interruption(run.clock) as interruption:
-                for program, work in search.work():
+                for program, work in told(search.work(), callbacks):
                     work.run(evaluators.of(program.built))
-                    tell(callbacks, program.name, work)
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             monitor.on_phase(Phase.EMISSION, found.best.state())
             with interruption.emitting():

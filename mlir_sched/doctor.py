@@ -20,7 +20,7 @@ from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.preflight.scratch import require_scratch
 from mlir_sched.processes.memory import child_memory_bytes, machine_memory_bytes, mebibytes
 from mlir_sched.runner import Runner, RunnerOptions
-from mlir_sched.targets import TARGETS, available_cpus, detect_target, target_kind
+from mlir_sched.targets import KINDS, available_cpus, detect_target, target_kind
 from mlir_sched.targets.runtime_tools import local_task_workers
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.version import __version__
@@ -82,7 +82,7 @@ def diagnose(noise_s: float = NOISE_S) -> Diagnosis:
         noise_s: Seconds for which the machine's noise is measured.
     """
     findings = [*_versions(), *_attempt("machine", lambda: list(_machine()))]
-    for name in TARGETS:
+    for name in KINDS.names():
         findings += _target(name)
     findings += _assembler()
     if all(finding.status is not Status.PROBLEM for finding in findings):

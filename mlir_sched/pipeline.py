@@ -46,7 +46,7 @@ from mlir_sched.tuned_folder.pictures import Curve
 from mlir_sched.tuned_folder.report import write_report
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
-from mlir_sched.tuning.callbacks import Callback, tell
+from mlir_sched.tuning.callbacks import Callback, told
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
 from mlir_sched.tuning.interim import interim_times
@@ -171,9 +171,8 @@ def tune(
                 run, variants.built, monitor, time_programs, algorithms, variants.settled, prepare
             )
             with workers, Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
-                for program, work in search.work():
+                for program, work in told(search.work(), callbacks):
                     work.run(evaluators.of(program.built))
-                    tell(callbacks, program.name, work)
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())

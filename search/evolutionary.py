@@ -114,19 +114,20 @@ class EvolutionarySearch(SearchStrategy):
 
     def observe(self, observations: Sequence[Observation]) -> None:
         """Learn the results of candidates; the next ``suggest`` refits the model."""
-        fresh = {o.trace.key: o for o in observations if o.trace.key not in self._observed}
+        fresh = {o.trace.key: o for o in observations if o.trace.key not in self.observed}
         self._judge_model(list(fresh.values())[:JUDGED])
         super().observe(observations)
-        self._model.learn(self._observed, fresh)
+        self._model.learn(self.observed, fresh)
 
-    def _propose(self, count: int) -> list[Trace]:
+    def propose(self, count: int) -> list[Trace]:
+        """See :meth:`SearchStrategy.propose`."""
         options = self._options
         if not self._model.refresh():
-            pool = self._sample_unseen(count * options.first_pool, self._space.sketches)
+            pool = self.sample_unseen(count * options.first_pool, self.space.sketches)
             return self._choose(pool, count)
-        wanted = count - int(self._rng.binomial(count, options.random_share))
+        wanted = count - int(self.rng.binomial(count, options.random_share))
         chosen = self._choose(self._evolve()[: wanted * options.pool_factor], wanted)
-        return chosen + self._sample_unseen(count - len(chosen), (None,), [trace.key for trace in chosen])
+        return chosen + self.sample_unseen(count - len(chosen), (None,), [trace.key for trace in chosen])
 
     def _evolve(self) -> list[Trace]:
         """Return the unseen traces of all generations, best score first."""
@@ -147,10 +148,10 @@ class EvolutionarySearch(SearchStrategy):
 
     def _first_generation(self) -> list[Trace]:
         size = self._options.population
-        valid = ((o.seconds, key, o.trace) for key, o in self._observed.items() if o.proven and o.seconds is not None)
+        valid = ((o.seconds, key, o.trace) for key, o in self.observed.items() if o.proven and o.seconds is not None)
         fastest = nsmallest(int(size * self._options.measured_share), valid, key=lambda entry: entry[:2])
         best = [trace for *_, trace in fastest]
-        return best + self._sample_unseen(size - len(best), (None,), [trace.key for trace in best])
+        return best + self.sample_unseen(size - len(best), (None,), [trace.key for trace in best])
 
     def _next_generation(self, parents: list[Trace], scores: NDArray[np.float64]) -> list[Trace]:
         chances = np.maximum(scores, 0.0) if (scores > 0.0).any() else np.ones(len(scores))
@@ -160,7 +161,7 @@ class EvolutionarySearch(SearchStrategy):
         for _ in range(min(2 * size, self._options.max_repairs // self._options.generations)):
             if len(children) == size:
                 break
-            drawn, fate = self._rng.random(2)
+            drawn, fate = self.rng.random(2)
             parent = parents[np.searchsorted(bounds[:-1], drawn * bounds[-1], side="right")]
             child = self._mutant(parent) if fate < self._options.mutation_chance else parent
             if child is not None:
@@ -168,9 +169,9 @@ class EvolutionarySearch(SearchStrategy):
         return list(children.values()) or parents
 
     def _mutant(self, parent: Trace) -> Trace | None:
-        changed = mutate_trace(parent, self._rng, self._options.mutation_weights)
+        changed = mutate_trace(parent, self.rng, self._options.mutation_weights)
         try:
-            return None if changed is None else self._space.repaired(changed)
+            return None if changed is None else self.space.repaired(changed)
         except IllegalTraceError:
             return None
 
@@ -182,7 +183,7 @@ class EvolutionarySearch(SearchStrategy):
         """Return ``count`` traces of a pool that are far from each other, among them its first; all if it has fewer."""
         if len(pool) <= count:
             return pool
-        return [pool[index] for index in spread_out(self._space.features(pool), count)]
+        return [pool[index] for index in spread_out(self.space.features(pool), count)]
 
     def _judge_model(self, results: Sequence[Observation]) -> None:
         if self._model.fitted and len(results) > 1:

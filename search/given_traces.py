@@ -35,7 +35,8 @@ class GivenTraces(SearchStrategy):
         """The traces dropped so far and why."""
         return tuple(self._rejected)
 
-    def _propose(self, count: int) -> list[Trace]:
+    def propose(self, count: int) -> list[Trace]:
+        """See :meth:`SearchStrategy.propose`."""
         proposed: dict[str, Trace] = {}
         while self._waiting and len(proposed) < count:
             trace = self._repaired(self._waiting.pop())
@@ -45,7 +46,7 @@ class GivenTraces(SearchStrategy):
 
     def _repaired(self, trace: Trace) -> Trace | None:
         try:
-            return self._space.repaired(trace)
+            return self.space.repaired(trace)
         except IllegalTraceError as error:
             self._rejected.append((trace, str(error)))
             return None

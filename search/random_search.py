@@ -11,5 +11,6 @@ class RandomSearch(SearchStrategy):
 
     preselected = False
 
-    def _propose(self, count: int) -> list[Trace]:
-        return self._sample_unseen(count, (None,))
+    def propose(self, count: int) -> list[Trace]:
+        """See :meth:`SearchStrategy.propose`."""
+        return self.sample_unseen(count, (None,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -78,6 +79,8 @@ class SearchStrategy(ABC):
         model: The cost model that all tasks of a search share, for a strategy that uses one (``model.task(space)``).
 
     Attributes:
+        space, rng: What is searched, and with what.
+        observed: The results that are known, by the key of the trace.
         preselected: Whether estimates of a compiled candidate's time may choose the first candidates among more traces
             than are asked for, where a target has such estimates.
     """
@@ -86,9 +89,9 @@ class SearchStrategy(ABC):
 
     def __init__(self, space: SearchSpace, rng: np.random.Generator, model: SharedCostModel | None = None) -> None:
         del model
-        self._space = space
-        self._rng = rng
-        self._observed: dict[str, Observation] = {}
+        self.space = space
+        self.rng = rng
+        self.observed: dict[str, Observation] = {}
         self._seen: set[str] = set()  # for membership only: its order is not reproducible
 
     def suggest(self, count: int) -> list[Trace]:
@@ -102,7 +105,7 @@ class SearchStrategy(ABC):
         """
         if count < 0:
             raise ValueError(f"count must be >= 0, but got {count}")
-        traces = self._propose(count) if count else []
+        traces = self.propose(count) if count else []
         self._seen.update(trace.key for trace in traces)
         return traces
 
@@ -111,7 +114,7 @@ class SearchStrategy(ABC):
 
         A later observation of the same trace replaces the earlier one.
         """
-        self._observed |= {observation.trace.key: observation for observation in observations}
+        self.observed |= {observation.trace.key: observation for observation in observations}
         self._seen.update(observation.trace.key for observation in observations)
 
     @property
@@ -132,13 +135,25 @@ class SearchStrategy(ABC):
 
     def release(self, traces: Iterable[Trace]) -> None:
         """Let traces that were suggested, and are not tried now, be suggested again; what was observed stays known."""
-        self._seen.difference_update(trace.key for trace in traces if trace.key not in self._observed)
+        self._seen.difference_update(trace.key for trace in traces if trace.key not in self.observed)
 
     @abstractmethod
-    def _propose(self, count: int) -> list[Trace]:
-        """Return the traces that ``suggest`` promises, for ``count`` >= 1."""
+    def propose(self, count: int) -> list[Trace]:
+        """Return the traces that ``suggest`` promises, for ``count`` >= 1; what a strategy of your own has to do."""
 
-    def _sample_unseen(self, count: int, sketches: Sequence[str | None], taken: Iterable[str] = ()) -> list[Trace]:
+    def unseen(self, traces: Iterable[Trace]) -> list[Trace]:
+        """Return the distinct new traces among traces whose decisions were changed, each repaired.
+
+        Those that cannot be repaired are left out.
+        """
+        repaired = dict[str, Trace]()
+        for trace in traces:
+            with suppress(IllegalTraceError):
+                legal = self.space.repaired(trace)
+                repaired[legal.key] = legal
+        return [trace for key, trace in repaired.items() if key not in self._seen]
+
+    def sample_unseen(self, count: int, sketches: Sequence[str | None], taken: Iterable[str] = ()) -> list[Trace]:
         """Return up to ``count`` distinct new traces, the sketches taking turns.
 
         A draw that is illegal or known is repeated. The draws are bounded by ``count`` and the number of known
@@ -162,7 +177,7 @@ class SearchStrategy(ABC):
 
     def _try_sample(self, sketch: str | None) -> Trace | None:
         try:
-            return self._space.sample(self._rng, sketch)
+            return self.space.sample(self.rng, sketch)
         except IllegalTraceError:
             return None
 

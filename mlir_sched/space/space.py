@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
@@ -47,14 +48,12 @@ class Space:
         """Return the space for a target: registered modules first, then the backend's own.
 
         Raises:
-            UserError: The backend has no modules, or a registered module cannot be loaded.
+            UserError: The target has no modules, or a registered module cannot be loaded.
         """
-        package = f"mlir_sched.transform_scripts.{target.name.replace('-', '_')}"
-        try:
-            backend = importlib.import_module(package)
-        except ModuleNotFoundError as error:
-            raise UserError(f"there are no transform modules for the target {target.name!r}") from error
-        return Space([*registered_modules(target), *backend.default_modules()])
+        modules = [*registered_modules(target), *_own_modules(target)]
+        if not modules:
+            raise UserError(f"there are no transform modules for the target {target.name!r}")
+        return Space(modules)
 
     def for_target(self, target: Target) -> Space:
         """Return this space if every module of it can be used for a target.
@@ -135,6 +134,15 @@ class Space:
         if name not in names:
             raise UserError(f"the space has no transform module {name!r}; it has {', '.join(names)}")
         return names.index(name)
+
+
+def _own_modules(target: Target) -> Sequence[TransformModule]:
+    """Return the modules of a target that is built in; none for a target of another distribution."""
+    package = f"mlir_sched.transform_scripts.{target.name.replace('-', '_')}"
+    if find_spec(package) is None:
+        return ()
+    modules: Sequence[TransformModule] = importlib.import_module(package).default_modules()
+    return modules
 
 
 def registered_modules(target: Target) -> Iterator[TransformModule]:

@@ -1,7 +1,8 @@
 """The targets that can be tuned for, and the description of this machine as one of them.
 
 A further target takes one more file here, one more entry of :data:`TARGETS`, and a folder with the target's name
-(``_`` in place of ``-``) under ``transform_scripts/``.
+(``_`` in place of ``-``) under ``transform_scripts/``. Other distributions register a ``TargetKind`` under the entry
+point ``mlir_sched.targets``, and its transform modules as any others.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlir_sched.errors import UserError
+from mlir_sched.plugins import PluginGroup
 from mlir_sched.targets import cuda, llvm_cpu, rocm, vulkan
 from mlir_sched.targets.description_file import FILE
 from mlir_sched.targets.kind import TargetKind
@@ -23,14 +25,15 @@ TARGETS: dict[str, TargetKind] = {
     cuda.NAME: cuda.KIND,
     rocm.NAME: rocm.KIND,
 }
-"""The known targets by the name that users give, without a device."""
+"""The targets that are built in, by the name that users give, without a device."""
+KINDS = PluginGroup[TargetKind]("mlir_sched.targets", "target", TARGETS)
 
 
 def detect_target(name: str, threads: int | None) -> Target:
     """Return the description of this machine as a target.
 
     Args:
-        name: A key of :data:`TARGETS`, alone or with a device: ``vulkan:llvmpipe``.
+        name: A name of :data:`KINDS`, alone or with a device: ``vulkan:llvmpipe``.
         threads: CPU cores that programs may use, from 1 to the number of CPUs of this process; None for as many as IREE
             takes by itself (``local_task_workers``), and for devices that are no CPU. The target's ``cores`` then has
             the number.
@@ -46,7 +49,7 @@ def absent_target(name: str) -> Target:
     """Return the description of a device that need not be there, for programs that are compiled and not run.
 
     Args:
-        name: A key of :data:`TARGETS`, alone or with a device: ``cuda:sm_90``.
+        name: A name of :data:`KINDS`, alone or with a device: ``cuda:sm_90``.
 
     Raises:
         UserError: The name is unknown, or the target has to be a device of this machine.
@@ -75,9 +78,9 @@ def target_kind(name: str) -> TargetKind:
     """Return the kind of target with a name, whatever device follows the name.
 
     Raises:
-        UserError: No target has this name.
+        UserError: No target has this name, or what is registered under it is none.
     """
-    kind = TARGETS.get(name.partition(":")[0])
-    if kind is None:
-        raise UserError(f"unknown target {name!r}; known targets: {', '.join(sorted(TARGETS))}")
+    kind = KINDS.named(name.partition(":")[0])
+    if not isinstance(kind, TargetKind):
+        raise UserError(f"{kind!r}, registered as the target {name!r}, is no TargetKind")
     return kind

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.evaluation.work import CandidateWork, Work
 from mlir_sched.outcome import Outcome
+from mlir_sched.plugins import origin_of
 from mlir_sched.trace import Trace
+from mlir_sched.tuning.program_search import ProgramSearch
 
 
 @dataclass(frozen=True)
@@ -44,34 +46,44 @@ class CallbackError(MlirSchedError):
     """A callback raised."""
 
 
-def tell(callbacks: Sequence[Callback], program: str, work: Work) -> None:
-    """Tell callbacks the outcomes of work that was run; outcomes that the store had before are not told.
+def told(
+    works: Iterable[tuple[ProgramSearch, Work]], callbacks: Sequence[Callback]
+) -> Iterator[tuple[ProgramSearch, Work]]:
+    """Yield the work of a search, and tell callbacks the outcomes once the search has learnt from them.
+
+    Outcomes that the store had before are not told.
 
     Args:
+        works: The work, each with the search that hands it out; it is to be run before the next is asked for.
         callbacks: The callbacks, which are called in their order.
-        program: Name of the program variant.
-        work: The work.
 
     Raises:
         CallbackError: A callback raised.
     """
-    if not isinstance(work, CandidateWork):
-        return
-    for record in work.records:
-        if record.trace is not None:
-            trial = Trial(
-                work.task.name, work.task.key, program, work.round, record.trace, record.script, record.outcome
-            )
-            _call(callbacks, trial)
+    trials: list[Trial] = []
+    for program, work in works:
+        _call(callbacks, trials)
+        yield program, work
+        trials = _trials(program.name, work) if isinstance(work, CandidateWork) else []
+    _call(callbacks, trials)
 
 
-def _call(callbacks: Sequence[Callback], trial: Trial) -> None:
-    for callback in callbacks:
+def _trials(program: str, work: CandidateWork) -> list[Trial]:
+    task = work.task
+    return [
+        Trial(task.name, task.key, program, work.round, record.trace, record.script, record.outcome)
+        for record in work.records
+        if record.trace is not None
+    ]
+
+
+def _call(callbacks: Sequence[Callback], trials: Iterable[Trial]) -> None:
+    for trial, callback in product(trials, callbacks):
         try:
             callback(trial)
         except Exception as error:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
+            file, line = origin_of(error)
             raise CallbackError(
-                f"a callback raised {type(error).__name__}: {error} ({frame.filename}:{frame.lineno}); "
+                f"a callback raised {type(error).__name__}: {error} ({file}:{line}); "
                 "what was measured is kept, and the same call goes on"
             ) from error

@@ -12,7 +12,7 @@ from folders import TESTS
 
 from mlir_sched.models import RandomModel, SharedCostModel
 from mlir_sched.search import EvolutionarySearch, RandomSearch
-from mlir_sched.search.conformance import SPACE, run_search
+from mlir_sched.testing.strategies import SPACE, run_search
 
 CANDIDATES = TESTS / "golden" / "candidates.json"
 """A digest of the candidates of each strategy. The cost model is random: trees differ between versions of XGBoost."""

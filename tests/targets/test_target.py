@@ -61,7 +61,7 @@ def test_a_processor_is_known_by_what_the_kernel_says(tmp_path: Path, text: str,
 
 
 def test_an_unknown_target_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UserError, match=r"unknown target 'tpu'; known targets: .*llvm-cpu"):
+    with pytest.raises(UserError, match=r"unknown target 'tpu'; known are .*llvm-cpu"):
         detect_target("tpu", 1)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from replayed_run import HashedMeasurements, matmul_dispatch, program_search, task_of
 
 from mlir_sched.database import RecordStore
-from mlir_sched.tuning.callbacks import Callback, Trial, tell
+from mlir_sched.tuning.callbacks import Callback, Trial, told
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.options import TuneOptions
 
@@ -23,9 +23,9 @@ def run(folder: Path, *callbacks: Callback) -> Interruption:
         search = program_search(TuneOptions(trials=TRIALS, round_size=8, seed=3), store, tasks)
         evaluator = HashedMeasurements(folder / "log")
         with Interruption(search.run.clock) as interruption:
-            for work in search.work(search.run.budget.rest(elsewhere=0)):
+            works = ((search, work) for work in search.work(search.run.budget.rest(elsewhere=0)))
+            for _, work in told(works, callbacks):
                 work.run(evaluator)
-                tell(callbacks, search.name, work)
     return interruption
 
 

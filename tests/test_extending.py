@@ -1,0 +1,54 @@
+"""The examples of docs/extending.md: they keep their contracts, and a run takes them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from folders import ROOT
+
+from mlir_sched import TuneOptions, tune
+
+PAGE = ROOT / "docs" / "extending.md"
+
+
+def examples() -> SimpleNamespace:
+    """Return what the Python blocks of the page define, one after the other."""
+    names: dict[str, Any] = {"__name__": __name__}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL):
+        exec(compile(block, str(PAGE), "exec"), names)
+    return SimpleNamespace(**names)
+
+
+PAGE_OF_PARTS = examples()
+TestGreedy = PAGE_OF_PARTS.TestGreedy
+TestNearest = PAGE_OF_PARTS.TestNearest
+TestInTurns = PAGE_OF_PARTS.TestInTurns
+
+
+def test_a_run_takes_all_of_them_and_stops_when_a_callback_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts, heard = PAGE_OF_PARTS, []
+
+    def two_rounds(trial: Any) -> None:
+        heard.append(trial)
+        if len(heard) == 16:
+            raise StopIteration("enough")
+
+    result = tune(
+        ROOT / "examples" / "linear_silu.mlir",
+        tmp_path / "tuned",
+        options=TuneOptions(trials=200, threads=1, round_size=8),
+        strategy=parts.Greedy,
+        cost_model=parts.Nearest,
+        scheduler=parts.InTurns(),
+        callbacks=[lambda trial: print(trial.dispatch, trial.trace.sketch), two_rounds],
+    )
+    assert "a callback raised StopIteration: enough" in result.stopped
+    assert result.trials == len(heard) == 16
+    assert len(capsys.readouterr().out.splitlines()) == 16
+    assert (tmp_path / "tuned" / "flags.txt").exists()
