@@ -14,8 +14,9 @@ from pathlib import Path
 from mlir_sched.compiler import WorkerSet
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.export import tuned_sequence
-from mlir_sched.emission.finalists import Finalists, take_finalists
+from mlir_sched.emission.finalists import FINALISTS, Finalists, take_finalists
 from mlir_sched.errors import UserError
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.estimated_program import with_estimate
 from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.evaluation.evaluator import Evaluators
@@ -111,8 +112,10 @@ def tune_without_device(
         find_assembler()
         target = replace(described, machine=(*described.machine, ("times", f"estimated by model {VERSION}")))
         space, errors = Space.default(target).led_by(modules, target), ErrorLog(folder)
-        workers = WorkerSet()
-        evaluators = Evaluators(lambda built: CompileAndAssemble(built.model.task_flags, target, shared=workers))
+        code, workers = CompiledCode(FINALISTS), WorkerSet()
+        evaluators = Evaluators(
+            lambda built: CompileAndAssemble(built.model.task_flags, target, code=code, shared=workers)
+        )
 
         def estimate(built: BuiltVariant, default: BuiltVariant | None) -> BuiltVariant:
             return with_estimate(built, default, evaluators.of(built), device)
@@ -137,7 +140,7 @@ def tune_without_device(
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             monitor.on_phase(Phase.EMISSION, found.best.state())
             with interruption.emitting():
-                proven, finalists = _emitted(path, variants, found.best, target)
+                proven, finalists = _emitted(path, variants, found.best, target, code)
             built = proven.variant
             result = EstimatedResult(
                 model=str(path),
@@ -170,13 +173,15 @@ def _expected(programs: Sequence[ProgramSearch]) -> dict[str, float]:
     return {program.name: program.expected_s() for program in programs}
 
 
-def _emitted(path: Path, variants: BuiltVariants, best: ProgramSearch, target: Target) -> tuple[Proven, Finalists]:
+def _emitted(
+    path: Path, variants: BuiltVariants, best: ProgramSearch, target: Target, code: CompiledCode
+) -> tuple[Proven, Finalists]:
     """Prove the best program with its scripts, or the fastest variant without any where the model prefers that.
 
     Returns:
         The program, and its scripts with the reasons why other dispatches have none.
     """
-    finalists = take_finalists([search for search in best.searches if search.history.records])
+    finalists = take_finalists([search for search in best.searches if search.history.records], code)
     built, untuned = best.built, fastest(variants.built)
     if expected_s(built, finalists.winners.values()) >= untuned.measured.median_s:
         built, why = untuned, f"by the model the program is no slower without scripts, as {untuned.variant.name}"

@@ -15,11 +15,11 @@ from mlir_sched.compiler import WorkerSet
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.emission.export import emit
-from mlir_sched.emission.finalists import choose_finalists
+from mlir_sched.emission.finalists import FINALISTS, choose_finalists
 from mlir_sched.emission.run_result import result_of
 from mlir_sched.emission.time_left import TimeLeft
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluators
-from mlir_sched.evaluation.kept_code import KeptCode
 from mlir_sched.evaluation.time_model import TimeModel
 from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.parameters import parameter_files
@@ -128,11 +128,11 @@ def tune(
         final = RunnerOptions.final(target.driver, threads=target.cores)
         errors = ErrorLog(folder)
 
-        time_model, kept, workers = TimeModel.of(target), KeptCode(), WorkerSet()
+        time_model, code, workers = TimeModel.of(target), CompiledCode(FINALISTS), WorkerSet()
 
         def open_evaluator(built: BuiltVariant) -> CompileAndRun:
             on_cores = replace(measuring, threads=built.on(target).cores)
-            return CompileAndRun(built.model.task_flags, on_cores, model=time_model, kept=kept, shared=workers)
+            return CompileAndRun(built.model.task_flags, on_cores, model=time_model, code=code, shared=workers)
 
         def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
             return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
@@ -181,7 +181,7 @@ def tune(
             seconds = run.budget.finalists_s(run.clock.spent_s(), emission_s)
             searches = [search for search in best.searches if search.history.records]
             with interruption.emitting():
-                finalists = choose_finalists(searches, alone, seconds, kept)
+                finalists = choose_finalists(searches, alone, seconds, code)
                 monitor.on_phase(Phase.EMISSION, best.state())
                 end = math.inf if interruption.early else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
                 emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))

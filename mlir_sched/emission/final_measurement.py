@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TypeVar
 
 from mlir_sched.compiler import CompileResult, CompilerPool, ModelCompileError
-from mlir_sched.compiler.pool import Candidate
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.origin import is_of_environment
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
@@ -64,16 +63,14 @@ class ProgramTimings:
 
 
 def compile_scripts(
-    groups: Sequence[tuple[Task, Sequence[str]]],
-    pool: CompilerPool,
-    known: Mapping[tuple[str, str | None], CompileResult] = MappingProxyType({}),
+    groups: Sequence[tuple[Task, Sequence[str]]], pool: CompilerPool, code: CompiledCode | None = None
 ) -> list[list[CompileResult]]:
     """Compile the untuned code and scripts of tasks, as many at the same time as the pool has workers.
 
     Args:
         groups: Tasks with their scripts.
         pool: Compiles.
-        known: Results of what need not be compiled, by task key and script, None for the untuned code.
+        code: What was compiled so far.
 
     Returns:
         Per task, the result of the untuned code, then one result per script.
@@ -82,12 +79,10 @@ def compile_scripts(
         EnvironmentFailureError: The machine fails.
     """
     wanted = [(task, script) for task, scripts in groups for script in (None, *scripts)]
-    missing = [(task, script) for task, script in wanted if (task.key, script) not in known]
-    candidates = [Candidate(task.source, script, task.constants) for task, script in missing]
-    compiled = {(missing[index][0].key, missing[index][1]): result for index, result in pool.compile_all(candidates)}
-    _require_machine(result.failure for result in compiled.values())
-    results = {**known, **compiled}
-    return [[results[task.key, script] for script in (None, *scripts)] for task, scripts in groups]
+    found = dict((code or CompiledCode()).of(pool, wanted))
+    _require_machine(result.failure for result in found.values())
+    results = iter([found[index] for index in range(len(wanted))])
+    return [[next(results) for _ in (None, *scripts)] for _, scripts in groups]
 
 
 def measure_compiled(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
@@ -18,7 +20,7 @@ from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, w
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.emission.pace import Pace
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.evaluation.kept_code import FINALISTS, KeptCode
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.library.library import sequence_symbol
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.program.closing import BRIEF_S
@@ -30,12 +32,16 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
 
+FINALISTS = 3
+"""Best candidates of a task that may be measured once more at the end."""
 NEAR = 0.95
 """A candidate competes with the best one of the search if its interval reaches this share of that one's lower end: the
 few samples of a search may be off by some percent more than its intervals say."""
 LIGHT_SHARE = 0.02
 """Share of the time of all tasks, with the best candidates so far, below which a task takes little of the program's."""
 NONE_VALID = "no candidate is valid"
+_Code: TypeAlias = Callable[[Sequence[tuple[Task, Sequence[str]]]], list[list[CompileResult]]]
+"""Returns the code of tasks, untuned and with scripts, as :func:`compile_scripts` does."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Winner:
         task: The task.
         space: Its design space.
         trace: The decisions.
-        script: The script as it was compiled and measured; the script in the library has to be the same.
+        script: The script as it has to be in the library; it was measured with another annotation (``symbol``).
         code: Digest of the code that was measured (``CompileResult.code``).
         timing: Its time in a session that took no part in the choice, with the ratio to the untuned code.
         untuned: The untuned code's time in the same session.
@@ -82,7 +88,7 @@ def choose_finalists(
     searches: Sequence[TaskSearch],
     options: RunnerOptions,
     seconds: float = math.inf,
-    kept: KeptCode | None = None,
+    code: CompiledCode | None = None,
 ) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
@@ -95,7 +101,7 @@ def choose_finalists(
         searches: The tasks' searches.
         options: How programs are run and timed.
         seconds: Seconds that this should take.
-        kept: Code that the search compiled; only what is missing there is compiled.
+        code: Code that the search compiled; only what is missing there is compiled.
     """
     if not searches:
         return Finalists()
@@ -107,18 +113,18 @@ def choose_finalists(
     light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
     brief = options.within(BRIEF_S)
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
-        code = _Code(pool, kept or KeptCode())
-        found = _reported(_take_all(light, code), brief, code)
+        compiled = partial(compile_scripts, pool=pool, code=code or CompiledCode())
+        found = _reported(_take_all(light, compiled), brief, compiled)
         pace = Pace.after(len(light), start, seconds, [entry.calls_s for entry in heavy], options)
         with Runner(options) as runner:
             for entry in heavy:
                 if not pace.has_time(len(decided), _doubtful(decided)):
                     break
-                decided[entry.search.task.key] = _decide(entry, code, runner)
+                decided[entry.search.task.key] = _decide(entry, compiled, runner)
         doubtful = decided if seconds == math.inf else _doubtful(decided)
         sure = {key: choice for key, choice in decided.items() if key not in doubtful}
-        taken = _take_all(heavy[len(decided) :], code)
-        found |= _reported(doubtful, options, code) | _reported({**sure, **taken}, brief, code)
+        taken = _take_all(heavy[len(decided) :], compiled)
+        found |= _reported(doubtful, options, compiled) | _reported({**sure, **taken}, brief, compiled)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -126,15 +132,20 @@ def choose_finalists(
     )
 
 
-def take_finalists(searches: Sequence[TaskSearch]) -> Finalists:
-    """Return the best candidate of every task as the search judged it, for searches whose candidates were not run."""
+def take_finalists(searches: Sequence[TaskSearch], code: CompiledCode | None = None) -> Finalists:
+    """Return the best candidate of every task as the search judged it, for searches whose candidates were not run.
+
+    Args:
+        searches: The tasks' searches.
+        code: Code that the search compiled; only what is missing there is compiled.
+    """
     winners, reasons = dict[str, Winner](), dict[str, str]()
     if not searches:
         return Finalists()
     with CompilerPool(searches[0].task.flags) as pool:
-        code = _Code(pool, KeptCode())
+        compiled = partial(compile_scripts, pool=pool, code=code or CompiledCode())
         entries = [_Entry(sequence_symbol(number, search.task.name), search) for number, search in enumerate(searches)]
-        for key, choice in _take_all(entries, code).items():
+        for key, choice in _take_all(entries, compiled).items():
             if isinstance(choice, str):
                 reasons[key] = choice
             else:
@@ -163,45 +174,15 @@ class _Choice:
     Attributes:
         entry: The task.
         record: The candidate.
-        script: Its script.
-        compiled: The untuned code, then the script.
+        compiled: The untuned code, then the candidate's.
         next: Rank, in the search, of the candidate that is taken where this one fails when repeated; from
             :data:`FINALISTS` on, none is.
     """
 
     entry: _Entry
     record: Record
-    script: str
     compiled: Sequence[CompileResult]
     next: int = FINALISTS
-
-
-@dataclass(frozen=True)
-class _Code:
-    """Compiles what the search did not keep.
-
-    Attributes:
-        pool: Compiles.
-        kept: What the search kept.
-    """
-
-    pool: CompilerPool
-    kept: KeptCode
-
-    def of(self, groups: Sequence[tuple[Task, Sequence[Record], Sequence[str]]]) -> list[list[CompileResult]]:
-        """Return per task the result of the untuned code, then one result per script.
-
-        Args:
-            groups: Tasks with candidates, and with the scripts of these as the library would have them. The search
-                compiled the same scripts with another annotation, which is not part of the code.
-        """
-        known: dict[tuple[str, str | None], CompileResult] = {}
-        for task, records, scripts in groups:
-            results = [self.kept.untuned(task), *(self.kept.of(task, record.candidate_key) for record in records)]
-            for script, result in zip((None, *scripts), results, strict=True):
-                if result is not None:
-                    known[task.key, script] = result
-        return compile_scripts([(task, scripts) for task, _, scripts in groups], self.pool, known)
 
 
 def why_none_valid(task: Task) -> str:
@@ -217,7 +198,7 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
     that gains and has no :func:`_rivals`.
     """
     search = entry.search
-    records, scripts = _scripts(search, entry.symbol, FINALISTS)
+    records, scripts = _scripts(search, FINALISTS)
     if not records:
         return why_none_valid(search.task)
     timings = list(map(_timing, records))
@@ -226,8 +207,7 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
     compared = [0, *_rivals(timings)]
     if len(compared) == 1 and isinstance(taken := _take(entry, code), _Choice):
         return taken
-    records, scripts = [records[rank] for rank in compared], [scripts[rank] for rank in compared]
-    (compiled,) = code.of([(search.task, records, scripts)])
+    (compiled,) = code([(search.task, [scripts[rank] for rank in compared])])
     best = _fastest_of(search.task, compiled, runner) if _is_sure(timings[0]) else None
     if best is None:
         try:
@@ -239,7 +219,7 @@ def _decide(entry: _Entry, code: _Code, runner: Runner) -> _Choice | str:
         timing, best = found
         if why := why_no_gain(timing):
             return why
-    return _Choice(entry, records[best], scripts[best], (compiled[0], compiled[best + 1]))
+    return _Choice(entry, records[compared[best]], (compiled[0], compiled[best + 1]))
 
 
 def _fastest_of(task: Task, compiled: Sequence[CompileResult], runner: Runner) -> int | None:
@@ -299,17 +279,17 @@ def _take_all(entries: Sequence[_Entry], code: _Code, rank: int = 0) -> dict[str
     """Return what :func:`_take` returns for every task, by key; their code is compiled side by side."""
     reasons, picked = dict[str, str](), list[tuple[_Entry, Record, str]]()
     for entry in entries:
-        records, scripts = _scripts(entry.search, entry.symbol, rank + 1)
+        records, scripts = _scripts(entry.search, rank + 1)
         if len(records) <= rank:
             reasons[entry.search.task.key] = why_none_valid(entry.search.task)
         elif why := why_no_gain(_timing(records[rank])):
             reasons[entry.search.task.key] = why
         else:
             picked.append((entry, records[rank], scripts[rank]))
-    compiled = code.of([(entry.search.task, [record], [script]) for entry, record, script in picked])
+    compiled = code([(entry.search.task, [script]) for entry, _, script in picked])
     return reasons | {
-        entry.search.task.key: _Choice(entry, record, script, results, rank + 1)
-        for (entry, record, script), results in zip(picked, compiled, strict=True)
+        entry.search.task.key: _Choice(entry, record, results, rank + 1)
+        for (entry, record, _), results in zip(picked, compiled, strict=True)
     }
 
 
@@ -336,10 +316,11 @@ def _reported(chosen: Mapping[str, _Choice | str], options: RunnerOptions, code:
         }
 
 
-def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Record], list[str]]:
+def _scripts(search: TaskSearch, finalists: int) -> tuple[list[Record], list[str]]:
     """Return the best candidates whose traces the space still allows, and their scripts.
 
-    The scripts are printed from the traces: a stored script may come from a transform module that has changed since.
+    The scripts are printed from the traces, as for the search: a stored script may come from a transform module that
+    has changed since.
     """
     found: list[tuple[Record, str]] = []
     for record in search.history.ranked():
@@ -347,7 +328,7 @@ def _scripts(search: TaskSearch, symbol: str, finalists: int) -> tuple[list[Reco
             break
         if record.trace is not None:
             with suppress(IllegalTraceError):
-                found.append((record, search.space.script(record.trace, symbol)))
+                found.append((record, search.space.script(record.trace)))
     return [record for record, _ in found], [script for _, script in found]
 
 
@@ -379,7 +360,7 @@ def _winner(choice: _Choice, timing: Timing, untuned: Timing) -> Winner:
         search.task,
         search.space,
         trace,
-        choice.script,
+        search.space.script(trace, choice.entry.symbol),
         choice.compiled[1].code,
         timing,
         untuned,

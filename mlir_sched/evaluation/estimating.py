@@ -7,9 +7,9 @@ from types import TracebackType
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import UntunedError, not_compiled
 from mlir_sched.evaluation.time_model import TimeModel
-from mlir_sched.evaluation.untuned_code import UntunedCode
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.outcome import Outcome, Timing
@@ -28,6 +28,7 @@ class CompileAndAssemble:
         flags: Compiler flags of all tasks.
         target: The device.
         workers: Compiler processes; by default one per CPU.
+        code: The code that was compiled so far, of other evaluators, too.
         shared: The compiler processes of several evaluators, in place of ``workers``.
 
     Raises:
@@ -35,11 +36,17 @@ class CompileAndAssemble:
     """
 
     def __init__(
-        self, flags: tuple[str, ...], target: Target, *, workers: int | None = None, shared: WorkerSet | None = None
+        self,
+        flags: tuple[str, ...],
+        target: Target,
+        *,
+        workers: int | None = None,
+        code: CompiledCode | None = None,
+        shared: WorkerSet | None = None,
     ) -> None:
         self._model = TimeModel(target)
         self._pool = CompilerPool(flags, workers=workers, shared=shared)
-        self._untuned_code = UntunedCode(self._pool)
+        self._code = code or CompiledCode()
         self._untuned: dict[str, Outcome] = {}
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
@@ -50,13 +57,14 @@ class CompileAndAssemble:
         """
         if task.key in self._untuned:
             return self._untuned[task.key]
-        result = self._untuned_code.of(task, following)
+        result = self._code.untuned(self._pool, task, following)
         if result.failure is not None:
             raise not_compiled(result.failure)
         try:
             seconds = self._model.seconds(task, result)
         except (AssemblyError, PtxError) as error:
             raise UntunedError(f"the time of its untuned code cannot be estimated: {reason(str(error))}") from error
+        self._code.keep(self._pool, task, None, 1.0)
         self._untuned[task.key] = Outcome(estimated(seconds, seconds), None, result.binary_hash)
         return self._untuned[task.key]
 
@@ -66,7 +74,7 @@ class CompileAndAssemble:
         """Yield the outcome of every script."""
         untuned = self.untuned(task).timing
         assert untuned is not None
-        for index, result in self._pool.compile(task.source, scripts):
+        for index, result in self._code.of(self._pool, [(task, script) for script in scripts]):
             if result.failure is not None:
                 yield index, Outcome(None, result.failure, result.binary_hash)
             else:
@@ -78,7 +86,8 @@ class CompileAndAssemble:
         return result.failure
 
     def renew(self) -> None:
-        """End all processes; what follows has new ones."""
+        """End all processes and forget code that was not measured; what follows has new processes."""
+        self._code.forget()
         self._pool.renew()
 
     def close(self) -> None:
@@ -98,6 +107,7 @@ class CompileAndAssemble:
             timing = estimated(self._model.seconds(task, result, script), untuned.median_s)
         except (AssemblyError, PtxError) as error:
             return Outcome(None, Failure(FailureClass.ASSEMBLY_ERROR, str(error)), result.binary_hash)
+        self._code.keep(self._pool, task, script, timing.ratio)
         return Outcome(timing, None, result.binary_hash)
 
 

@@ -13,14 +13,12 @@ from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
-from mlir_sched.database.record import script_key
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.compiling_ahead import CompilingAhead
-from mlir_sched.evaluation.kept_code import KeptCode
 from mlir_sched.evaluation.lookahead import Lookahead
 from mlir_sched.evaluation.origin import is_doubtful, is_of_environment
 from mlir_sched.evaluation.time_model import TimeModel
-from mlir_sched.evaluation.untuned_code import UntunedCode
 from mlir_sched.evaluation.yardstick import Yardstick, Yardsticks
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
@@ -130,7 +128,7 @@ class CompileAndRun:
         options: How programs are run and timed.
         workers: Compiler processes; by default one per CPU.
         model: Estimates times; without a model there are no estimates.
-        kept: Keeps the code of the fastest candidates.
+        code: The code that was compiled so far, of other evaluators, too.
         shared: The compiler processes of several evaluators, in place of ``workers``.
     """
 
@@ -141,16 +139,14 @@ class CompileAndRun:
         *,
         workers: int | None = None,
         model: TimeModel | None = None,
-        kept: KeptCode | None = None,
+        code: CompiledCode | None = None,
         shared: WorkerSet | None = None,
     ) -> None:
         self._model = model
-        self._kept = kept or KeptCode()
-        self._ahead: dict[tuple[str, str], CompileResult] = {}  # by task and script
+        self._code = code or CompiledCode()
         self._runner = Runner(options)
         chain_length = self._runner.options.chain_length
         self._pool = CompilerPool(flags, workers=workers, chain_length=chain_length, shared=shared)
-        self._untuned_code = UntunedCode(self._pool)
         self._baselines: dict[str, _Baseline] = {}
         self._yardsticks = Yardsticks()
         self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
@@ -189,23 +185,21 @@ class CompileAndRun:
             code = compiled[index]
             by_hash[code.binary_hash] = Outcome(run.timing, run.failure, code.binary_hash, verdict=run.verdict)
             if run.valid is not None:
-                self._kept.keep(task, script_key(scripts[index]), code, run.valid.ratio)
+                self._code.keep(self._pool, task, scripts[index], run.valid.ratio)
         for index in sorted(programs):
             yield index, by_hash[compiled[index].binary_hash]
 
     def estimates(self, task: Task, scripts: Sequence[str]) -> list[float | None]:
-        """Return what the model says; the compiled code is kept for the next call of :meth:`evaluate`.
+        """Return what the model says; the compiled code is there for the next call of :meth:`evaluate`.
 
         Raises:
             EnvironmentFailureError: Neither some of the scripts nor the untuned code can be compiled at present.
         """
         if self._model is None:
             return [None] * len(scripts)
-        self._ahead = {}
         with ThreadPoolExecutor(self._pool.workers) as assembling:  # threads that wait for the assembler's processes
             found, doubtful = {}, False
-            for index, result in self._pool.compile(task.source, scripts, task.constants):
-                self._keep_ahead(task, scripts[index], result)
+            for index, result in self._code.of(self._pool, [(task, script) for script in scripts]):
                 doubtful = doubtful or (result.failure is not None and is_doubtful(result.failure))
                 found[index] = assembling.submit(self._estimated_s, task, result, scripts[index])
             estimates = [found[index].result() for index in range(len(scripts))]
@@ -227,8 +221,8 @@ class CompileAndRun:
         return failure
 
     def renew(self) -> None:
-        """End all processes and forget what was compiled ahead; what follows has new processes."""
-        self._ahead = {}
+        """End all processes and forget code that was not measured; what follows has new processes."""
+        self._code.forget()
         self._pool.renew()
         self._runner.close()
 
@@ -251,12 +245,9 @@ class CompileAndRun:
         self.close()
 
     def _compiled(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
-        """Yield (index in ``scripts``, result) per script; only what was not compiled ahead is compiled."""
-        ahead = self._ahead
-        known = {i: ahead[task.key, script] for i, script in enumerate(scripts) if (task.key, script) in ahead}
-        yield from known.items()
-        missing = [index for index in range(len(scripts)) if index not in known]
-        yield from ((missing[i], result) for i, result in self._code_of(task, [scripts[index] for index in missing]))
+        """Yield (index in ``scripts``, result) per script; the untuned code is compiled, too, if it is not there."""
+        wanted = [*((task, script) for script in scripts), (task, None)]
+        yield from ((i, result) for i, result in self._code.of(self._pool, wanted) if i < len(scripts))
 
     def _measured(self, task: Task, baseline: _Baseline, programs: Sequence[Program]) -> Sequence[RunResult]:
         """Check and time programs of a task; their ratios are relative to the untuned code."""
@@ -293,26 +284,13 @@ class CompileAndRun:
         upcoming, self._lookahead = self._lookahead.upcoming(), Lookahead()
         if upcoming is None:
             return
-        self._ahead = {}
-        task, scripts = upcoming.task, upcoming.scripts
         with suppress(OSError, EnvironmentFailureError):  # what is not there is compiled when it is needed
-            for index, result in self._code_of(task, scripts):
-                self._keep_ahead(task, scripts[index], result)
+            for _ in self._compiled(upcoming.task, upcoming.scripts):
                 if stopped():
                     return
 
-    def _keep_ahead(self, task: Task, script: str, result: CompileResult) -> None:
-        """Keep a result of compiling ahead, unless the machine may be to blame for it."""
-        if result.failure is None or not is_doubtful(result.failure):
-            self._ahead[task.key, script] = result
-
-    def _code_of(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
-        """Compile scripts of a task, and its untuned code, too, if that was measured by another process."""
-        if task.key in self._baselines:
-            return self._pool.compile(task.source, scripts, task.constants)
-        return self._untuned_code.beside(task, scripts)
-
     def _compiled_untuned(self, task: Task) -> CompileResult:
+        """Compile the untuned code now, even where it is there: that shows whether the machine serves."""
         ((_, result),) = self._pool.compile(task.source, [None], task.constants)
         return result
 
@@ -330,14 +308,14 @@ class CompileAndRun:
 
     def _make_baseline(self, task: Task, following: Sequence[Task]) -> _Baseline:
         assert task.dispatch is not None
-        result = self._untuned_code.of(task, following)
+        result = self._code.untuned(self._pool, task, following)
         if result.failure is not None:
             raise not_compiled(result.failure)
         assert result.vmfb is not None
         program = program_of_task(task, result.vmfb)
         ahead = self._compiling_ahead
         try:
-            with ahead.beside(lambda _: self._untuned_code.compile(following, ahead.workers)):
+            with ahead.beside(lambda _: self._code.compile_untuned(self._pool, following, ahead.workers)):
                 timing, _ = self._runner.measure(program, [], checks_for_task(task))
         except EnvironmentFailureError:
             raise
@@ -345,7 +323,7 @@ class CompileAndRun:
             lasts = isinstance(error, UnverifiableError)
             text = f"its untuned code cannot be measured: {reason(str(error))}"
             raise UntunedError(text, is_lasting=lasts) from error
-        self._kept.keep_untuned(task, result)
+        self._code.keep(self._pool, task, None, 1.0)
         return _Baseline(program, Outcome(timing, None, result.binary_hash, verdict=Verdict.RIGHT))
 
 

@@ -353,6 +353,8 @@ def test_untuned_code_that_fails_once_at_the_end_costs_a_session(emitted: Any) -
 class FullDisk:
     """A compiler pool without space."""
 
+    flags, chain_length = (), 0
+
     def compile_all(self, candidates: Sequence[object]) -> Iterator[tuple[int, CompileResult]]:
         for index in range(len(candidates)):
             yield index, failed(FailureClass.COMPILE_ERROR, "cannot write a.o: No space left on device", 0.1)

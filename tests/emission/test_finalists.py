@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -12,12 +12,13 @@ import pytest
 from emission_cases import DISPATCH, OPTIONS, SPACE, Nothing, timing
 from replayed_run import task_of
 
-from mlir_sched.compiler import CompileResult
+from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.compiler.pool import Candidate
 from mlir_sched.database.record import Origin, Record
 from mlir_sched.emission import finalists
-from mlir_sched.emission.finalists import Finalists, choose_finalists
+from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists, take_finalists
 from mlir_sched.errors import Failure, FailureClass
-from mlir_sched.evaluation.kept_code import FINALISTS, KeptCode
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
@@ -60,34 +61,29 @@ class Searched:
 
 
 @dataclass
-class Sessions:
-    """Timings of scripts, session by session, in place of measurements.
+class Sessions(Nothing):
+    """A pool that compiles nothing, and timings of scripts, session by session, in place of measurements.
 
     Attributes:
         ratios: Per session what becomes of the scripts, or what is wrong with the code that they are compared with.
-        compiled: The scripts that were compiled.
+        compiled: The scripts that were compiled; their code is named by their place after the untuned code.
         baselines: Per session the code that scripts are compared with; that of the untuned code is -1.
     """
 
     ratios: Sequence[Sequence[Timing | Failure] | BaselineError]
     compiled: list[str] = field(default_factory=list)
     baselines: list[str] = field(default_factory=list)
+    untuned: int = 0
+    flags: tuple[str, ...] = ()
+    chain_length: int = 0
 
-    def compile(
-        self,
-        groups: Sequence[tuple[Task, Sequence[str]]],
-        pool: object,
-        known: Mapping[tuple[str, str | None], CompileResult],
-    ) -> list[list[CompileResult]]:
-        del pool
-        self.compiled += [script for task, scripts in groups for script in scripts if (task.key, script) not in known]
-        return [
-            [
-                known.get((task.key, script)) or CompileResult(b"", None, "", 0.1, f"code {index}")
-                for index, script in enumerate((None, *scripts), -1)
-            ]
-            for task, scripts in groups
-        ]
+    def compile_all(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, CompileResult]]:
+        place = -1
+        for index, candidate in enumerate(candidates):
+            place = -1 if candidate.script is None else place + 1
+            self.compiled += [] if candidate.script is None else [candidate.script]
+            self.untuned += candidate.script is None
+            yield index, CompileResult(b"", None, "", 0.1, f"code {place}")
 
     def measure(
         self, task: Task, compiled: Sequence[CompileResult], chosen: Sequence[int], runner: object
@@ -116,9 +112,8 @@ def replace_processes(monkeypatch: pytest.MonkeyPatch, sessions: Sessions) -> li
         def __init__(self, options: RunnerOptions) -> None:
             budgets.append(options.racing.budget_s)
 
-    monkeypatch.setattr(finalists, "CompilerPool", Nothing)
+    monkeypatch.setattr(finalists, "CompilerPool", lambda *_, **__: sessions)
     monkeypatch.setattr(finalists, "Runner", Runner)
-    monkeypatch.setattr(finalists, "compile_scripts", sessions.compile)
     monkeypatch.setattr(finalists, "measure_compiled", sessions.measure)
     return budgets
 
@@ -148,23 +143,21 @@ def test_what_is_measured_and_emitted_is_what_the_trace_gives_now(
 ) -> None:
     sessions = Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]])
     (winner,) = finalists_of(sessions, traces, monkeypatch).winners.values()
-    assert sessions.compiled == [SPACE.script(trace, winner.symbol) for trace in traces]
-    assert winner.script == sessions.compiled[1]
+    assert sessions.compiled == [SPACE.script(trace) for trace in traces]
+    assert winner.script == SPACE.script(traces[1], winner.symbol)
 
 
 def test_what_the_search_compiled_is_not_compiled_again(traces: list[Trace], monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions, kept, task = (
-        Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]]),
-        KeptCode(),
-        task_of("matmul", DISPATCH),
-    )
+    sessions, search = Sessions([[timing(1.3), timing(1.4)], [timing(1.25)]]), Sessions([])
+    code, task, (first, second) = CompiledCode(), task_of("matmul", DISPATCH), map(SPACE.script, traces)
     replace_processes(monkeypatch, sessions)
-    records = [record(trace, SPACE.script(trace)) for trace in traces]
-    kept.keep(task, records[1].candidate_key, CompileResult(b"", None, "", 0.1, "kept code"), 2.0)
-    found = choose_finalists([cast("TaskSearch", Searched(task, SPACE, records))], OPTIONS, kept=kept)
-    (winner,) = found.winners.values()
-    assert (winner.trace, winner.code) == (traces[1], "kept code")
-    assert sessions.compiled == [SPACE.script(traces[0], winner.symbol)]
+    list(code.of(cast("CompilerPool", search), [(task, None), (task, "slower"), (task, second)]))
+    searched = cast("TaskSearch", Searched(task, SPACE, [record(trace, SPACE.script(trace)) for trace in traces]))
+    (winner,) = choose_finalists([searched], OPTIONS, code=code).winners.values()
+    assert (winner.trace, winner.code) == (traces[1], "code 1")
+    assert (sessions.compiled, sessions.untuned) == ([first], 0)
+    assert take_finalists([searched], code).winners[task.key].code == "code 0"
+    assert (sessions.compiled, sessions.untuned) == ([first], 0)
 
 
 def test_what_the_search_showed_to_gain_nothing_is_not_measured_again(
@@ -196,7 +189,7 @@ def test_one_out_of_reach_does_not_hide_the_next_whose_interval_is_wide(monkeypa
     searched = (timing(2.0), timing(1.6), timing(1.5, width=0.45))
     (winner,) = finalists_of(session, drawn, monkeypatch, searched).winners.values()
     assert (winner.trace, winner.timing.ratio) == (drawn[2], 1.85)
-    assert session.compiled == [SPACE.script(trace, winner.symbol) for trace in (drawn[0], drawn[2])]
+    assert session.compiled == [SPACE.script(trace) for trace in (drawn[0], drawn[2])]
 
 
 def test_the_next_best_takes_the_place_of_one_that_fails_when_repeated(
@@ -206,6 +199,7 @@ def test_the_next_best_takes_the_place_of_one_that_fails_when_repeated(
     session = Sessions([[failing], [timing(1.4)]])
     (winner,) = finalists_of(session, traces, monkeypatch, (timing(2.0), timing(1.5))).winners.values()
     assert (winner.trace, winner.timing.ratio) == (traces[1], 1.4)
+    assert session.untuned == 1, "the untuned code is compiled once"
 
 
 def test_a_candidate_slower_than_the_untuned_code_is_not_measured_again_for_its_wide_interval(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from contraction_payloads import matmul
 from fixed_targets import FIXED_CUDA, space_of
 from payload_text import Payload
 
+from mlir_sched.compiler.pool import Candidate
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.evaluation import time_model
 from mlir_sched.evaluation.estimating import CompileAndAssemble
@@ -41,8 +43,12 @@ def task(cuda_task_for: Callable[[str | Payload], Task]) -> Task:
 def evaluator(task: Task, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompileAndAssemble]:
     """Yield an evaluator for which every script is compiled to the untuned code."""
     with CompileAndAssemble(task.flags, target(), workers=1) as made:
-        compiled = made._pool.compile
-        monkeypatch.setattr(made._pool, "compile", lambda source, scripts: compiled(source, [None] * len(scripts)))
+        compile_all = made._pool.compile_all
+
+        def without_scripts(candidates: Sequence[Candidate]) -> Any:
+            return compile_all([replace(candidate, script=None) for candidate in candidates])
+
+        monkeypatch.setattr(made._pool, "compile_all", without_scripts)
         yield made
 
 
@@ -71,7 +77,9 @@ def a_script(task: Task) -> str:
     return space.script(space.sample(np.random.default_rng(0)))
 
 
-def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(task: Task) -> None:
+def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripts = [a_script(task), "no script"]
     with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1, model=TimeModel(target())) as made:
         seconds, unknown = made.estimates(task, scripts)
@@ -80,9 +88,16 @@ def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(task: Tas
             (first, _) = (outcome for _, outcome in sorted(assembling.evaluate(task, scripts, {}), key=itemgetter(0)))
         assert first.timing is not None
         assert seconds == first.timing.median_s
-        made._pool.close()  # nothing is compiled again
-        compiled = dict(made._compiled(task, scripts[:1]))
+        compile_all, further = made._pool.compile_all, list[str | None]()
+
+        def noted(candidates: Sequence[Candidate]) -> Any:
+            further.extend(candidate.script for candidate in candidates)
+            return compile_all(candidates)
+
+        monkeypatch.setattr(made._pool, "compile_all", noted)
+        compiled = dict(made._compiled(task, scripts))
     assert compiled[0].vmfb
+    assert further == [None], "only the untuned code, which candidates are measured with"
 
 
 def test_code_that_was_kept_for_a_task_is_not_taken_for_that_of_another(task: Task) -> None:

@@ -11,10 +11,10 @@ from emission_cases import DISPATCH, timing
 from replayed_run import task_of
 
 from mlir_sched.compiler import CompileResult
-from mlir_sched.database.record import script_key
+from mlir_sched.compiler.pool import Candidate
 from mlir_sched.errors import Failure, FailureClass
+from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import CompileAndRun
-from mlir_sched.evaluation.kept_code import KeptCode
 from mlir_sched.evaluation.yardstick import FAST, SLOW_S
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.runner import BaselineError, Runner, RunResult
@@ -63,11 +63,14 @@ class Pool:
     """Compiles a script to its own text."""
 
     workers: int = 1
+    flags: tuple[str, ...] = ()
+    chain_length: int = 0
+    compiled: list[bytes] = field(default_factory=list)
 
-    def compile(self, source: str, scripts: Sequence[str | None], constants: object = ()) -> Any:
-        del source, constants
-        for index, script in enumerate(scripts):
-            vmfb = UNTUNED if script is None else script.encode()
+    def compile_all(self, candidates: Sequence[Candidate]) -> Any:
+        for index, candidate in enumerate(candidates):
+            vmfb = UNTUNED if candidate.script is None else candidate.script.encode()
+            self.compiled.append(vmfb)
             yield index, CompileResult(vmfb, None, vmfb.decode(), 0.1)
 
     def close(self) -> None:
@@ -79,12 +82,12 @@ def evaluate(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that evaluates rounds of scripts on a machine, and returns the ratios of the last round."""
 
     def run(
-        machine: Machine, *rounds: Sequence[str], kept: KeptCode | None = None, valid: bool = False
+        machine: Machine, *rounds: Sequence[str], code: CompiledCode | None = None, valid: bool = False
     ) -> list[float | None]:
         monkeypatch.setattr("mlir_sched.evaluation.evaluator.CompilerPool", lambda *_, **__: Pool())
         monkeypatch.setattr(Runner, "measure", lambda _, *arguments: machine.measure(*arguments))
         monkeypatch.setattr(Runner, "spare_cores", lambda _: ())
-        with CompileAndRun((), kept=kept) as evaluator:
+        with CompileAndRun((), code=code) as evaluator:
             for scripts in rounds:
                 outcomes = dict(evaluator.evaluate(TASK, scripts, {}))
         found = [outcomes[index].valid if valid else outcomes[index].timing for index in range(len(scripts))]
@@ -132,11 +135,12 @@ def test_where_the_script_fails_the_untuned_code_takes_its_place_again(evaluate:
 
 
 def test_a_script_that_was_not_checked_takes_no_place_and_its_code_is_not_kept(evaluate: Any) -> None:
-    machine, kept = Machine(SLOW, unchecked=b"b"), KeptCode()
-    evaluate(machine, ["a", "b"], ["c"], kept=kept)
+    machine, code, pool = Machine(SLOW, unchecked=b"b"), CompiledCode(3), Pool()
+    evaluate(machine, ["a", "b"], ["c"], code=code)
     assert machine.baselines[1:] == [UNTUNED, UNTUNED, b"a"]
-    assert kept.of(TASK, script_key("a")) is not None
-    assert kept.of(TASK, script_key("b")) is None
+    code.forget()
+    list(code.of(pool, [(TASK, script) for script in ("a", "b", "c", None)]))  # type: ignore[arg-type]
+    assert pool.compiled == [b"b"]
 
 
 def test_a_candidate_that_was_not_checked_beside_a_fast_script_is_no_valid_one(evaluate: Any) -> None:
