@@ -34,7 +34,7 @@ from mlir_sched.search import StrategyFactory, TaskScheduler
 from mlir_sched.search.preselection import DRAWN
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
-from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.text import threads
 from mlir_sched.trace import Trace
@@ -202,7 +202,7 @@ def tune(
 
 def first_stage(target: Target, options: TuneOptions) -> str:
     """Return what a run does first, and on how many threads programs run on the CPU."""
-    place = f" on {threads(target.cores, chosen=options.threads is not None)}" if target.driver == LOCAL else ""
+    place = f" on {threads(target.cores, chosen=options.threads is not None)}" if target.driver.on_host else ""
     return STAGES[Phase.VARIANTS] + place
 
 

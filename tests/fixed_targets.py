@@ -13,7 +13,8 @@ from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import vulkan
-from mlir_sched.targets.target import LOCAL, GpuLimits, Target
+from mlir_sched.targets.clock import CALLS, EVENTS
+from mlir_sched.targets.target import LOCAL, Driver, GpuLimits, Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 
@@ -23,7 +24,7 @@ FIXED = Target("llvm-cpu", "llvm-cpu", LOCAL, (), "fixed", "3.13.0", "a CPU", 1,
 FIXED_VULKAN = Target(
     "vulkan",
     "vulkan-spirv",
-    "vulkan",
+    Driver("vulkan", EVENTS),
     ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe"),
     "fixed",
     "3.13.0",
@@ -38,7 +39,7 @@ FIXED_VULKAN = Target(
 FIXED_CUDA = Target(
     "cuda",
     "cuda",
-    "cuda",
+    Driver("cuda", CALLS),
     ("--iree-hal-target-device=cuda", "--iree-cuda-target=sm_80"),
     "fixed",
     "3.13.0",
@@ -54,7 +55,7 @@ FIXED_CUDA = Target(
 FIXED_ROCM = Target(
     "rocm",
     "rocm",
-    "hip",
+    Driver("hip", EVENTS),
     ("--iree-hal-target-device=hip", "--iree-rocm-target=gfx942"),
     "fixed",
     "3.13.0",

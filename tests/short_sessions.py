@@ -16,14 +16,15 @@ from unittest.mock import patch
 
 from mlir_sched.cli import main
 from mlir_sched.runner import RunnerOptions
+from mlir_sched.targets.target import Driver
 
 LONG = RunnerOptions.final
 
 
-def short(driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
+def short(driver: Driver, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
     """Return ``RunnerOptions.final`` with a fifth of the samples, at least 6 pairs on the CPU and 3 on a device."""
     options = LONG(driver, threads=threads, seed=seed)
-    fewest = 6 if options.is_local else 3
+    fewest = 6 if options.driver.on_host else 3
     racing = replace(
         options.racing, budget_s=options.racing.budget_s / 5, min_pairs=fewest, min_slow_pairs=fewest, overtime=1.0
     )

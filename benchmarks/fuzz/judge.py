@@ -23,6 +23,7 @@ from mlir_sched.errors import FailureClass, MlirSchedError, UserError
 from mlir_sched.pipeline import tune
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import Driver
 from mlir_sched.tuned_folder.names import FLAGS
 from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.options import TuneOptions
@@ -99,7 +100,7 @@ def tune_shortly(model: Path, output: Path, *, seed: int, trials: int) -> TuneRe
     """Tune a program with short sessions at the end: what is judged is no time."""
     final = RunnerOptions.final
 
-    def short(driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
+    def short(driver: Driver, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
         options = final(driver, threads=threads, seed=seed)
         return replace(options, racing=replace(options.racing, budget_s=0.1, min_pairs=6, min_slow_pairs=3))
 

@@ -29,7 +29,7 @@ from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.worker.comparison import compare
 from mlir_sched.runner.worker.references import telling, why_unverifiable
-from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device
+from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target
 from mlir_sched.tuning.options import TuneOptions
 
 _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.startswith("MALLOC_")}
@@ -127,7 +127,7 @@ class Comparison:
         def loaded(device: str) -> dict[str, Any]:
             return {"programs": [p.to_json() for p in built.programs if device in p.devices], "empty": empty}
 
-        own = iree_device(LOCAL, len(self._setting.cores))
+        own = LOCAL.device(len(self._setting.cores))
         reference = self._prepare(IREE_PEERS[IREE], stack, inputs, built, None, loaded(own))
         assert reference is not None
         found = [[reference]]

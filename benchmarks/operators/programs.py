@@ -16,7 +16,7 @@ from mlir_sched.compiler import ModelCompileError, compile_model
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.targets import target_kind
-from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target, iree_device
+from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target
 from mlir_sched.tasks import EntryPoint, extract
 
 TUNED = "mlir-sched"
@@ -127,7 +127,7 @@ def build_empty(target: Target, folder: Path) -> Compiled:
 
 def _devices(threads: int) -> tuple[str, ...]:
     """Return the devices that an application with ``threads`` threads may choose."""
-    return tuple(dict.fromkeys((iree_device(LOCAL, threads), LOCAL_SYNC)))
+    return tuple(dict.fromkeys((LOCAL.device(threads), LOCAL_SYNC)))
 
 
 def _device_of(tuned: Path, *, default: str) -> str:

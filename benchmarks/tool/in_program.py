@@ -28,7 +28,7 @@ from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.targets import detect_target
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.transform_scripts.script_reading import extract_sequence
@@ -84,7 +84,7 @@ def _profile(model: Model, program: bytes, target: Target) -> ProgramProfile:
 
 def _rows(model: Model, folder: TunedFolder, found: ProgramProfile, least_s: float) -> Iterator[Row]:
     symbols = {dispatch["name"]: dispatch["symbol"] for dispatch in folder.summary["dispatches"]}
-    with CompilerPool(model.task_flags) as pool, Runner(RunnerOptions.for_device("local")) as runner:
+    with CompilerPool(model.task_flags) as pool, Runner(RunnerOptions.for_device(LOCAL)) as runner:
         for task in model.tasks:
             if not symbols.get(task.name) or found.seconds.get(task.name, 0.0) < least_s:
                 continue

@@ -13,7 +13,7 @@ from mlir_sched.cli.progress import progress_view
 from mlir_sched.errors import FailureClass
 from mlir_sched.pipeline import tune
 from mlir_sched.space.user_modules import load_modules
-from mlir_sched.targets.target import LOCAL_SYNC
+from mlir_sched.targets.target import LOCAL_SYNC, in_calling_thread
 from mlir_sched.text import console, durations, failures, median, numbers, phases, seconds, speedup, table, threads
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.options import TuneOptions
@@ -159,7 +159,7 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
             f"dispatches that take over {UNLIKE:g} times, or less than 1 / {UNLIKE:g} times, as long alone as in the "
             f"program (rely on the whole program's time): {', '.join(elsewhere[:SHOWN])}{more}"
         )
-    if result.threads > 1 and program.device == LOCAL_SYNC:
+    if result.threads > 1 and in_calling_thread(program.device):
         than = f"{result.threads}" if threads_chosen else f"{result.threads} (all cores)"
         lines.append(f"run it with --device={LOCAL_SYNC}: one thread is faster than {than}; no worker has to wake up")
     if not program.gained:
@@ -175,7 +175,7 @@ def _place(result: TuneResult, *, threads_chosen: bool) -> str:
     """Return what the emitted program is for: a number of threads, or a device."""
     if result.target != TuneOptions.target:
         return result.target
-    alone = result.threads > 1 and result.program.device == LOCAL_SYNC
+    alone = result.threads > 1 and in_calling_thread(result.program.device)
     return threads(1) if alone else threads(result.threads, chosen=threads_chosen)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from mlir_sched.outcome import Outcome
 from mlir_sched.payload import Dispatch
 from mlir_sched.sampling import Value
-from mlir_sched.targets.target import Target, chain_length
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.version import __version__
@@ -53,7 +53,7 @@ def measuring_context(target: Target, *, generation: int = 0) -> str:
         target: Says on how many threads of which machine programs run.
         generation: How often the user asked for a fresh start.
     """
-    chained = {"calls": "chained"} if chain_length(target.driver, target.cores) else {}
+    chained = {"calls": "chained"} if target.chain_length else {}
     machine = dict(target.machine) | chained
     return context_key(**machine, threads=target.cores, tool=__version__, generation=generation)
 

@@ -31,7 +31,7 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import profile
 from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
-from mlir_sched.targets.target import Target, iree_device
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
@@ -326,7 +326,7 @@ class _Emitter:
             reported.emitted,
             medians,
             variant.name,
-            iree_device(self.options.driver, variant.threads(self.options.threads)),
+            self.options.driver.device(variant.threads(self.options.threads)),
             reported.verdict,
             reported.constant_outputs,
             proven.program.values if proven.program else {},

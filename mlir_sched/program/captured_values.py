@@ -20,7 +20,7 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import calls_of
 from mlir_sched.reasons import reason
 from mlir_sched.runner.checks.captured import Wanted
-from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
 from mlir_sched.tasks.task import Task
 
@@ -45,7 +45,7 @@ def with_captured_values(built: BuiltVariant, target: Target, run_s: float) -> B
         run_s: Seconds of the whole run; infinite for a run by trials.
     """
     wanted = _wanted(built.model.tasks)
-    if target.driver != LOCAL or not wanted:
+    if not (target.driver.on_host and wanted):
         return built
     if built.build_s > MOST_SHARE * run_s:
         return _noted(built, f"to record the program's own takes about {built.build_s:.0f} s")

@@ -25,7 +25,7 @@ from mlir_sched.runner.checks.check import Check
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.cores import choose_cores
 from mlir_sched.runner.program import Program
-from mlir_sched.targets.target import LOCAL, iree_device
+from mlir_sched.targets.target import Driver
 
 PROFILED_S = 0.5
 """Seconds of calls that a profile is taken from."""
@@ -86,13 +86,13 @@ def together(profiles: Sequence[ProgramProfile]) -> ProgramProfile:
     )
 
 
-def profile_program(program: Program, check: Check, *, driver: str, threads: int, call_s: float) -> ProgramProfile:
+def profile_program(program: Program, check: Check, *, driver: Driver, threads: int, call_s: float) -> ProgramProfile:
     """Run a program a few times with IREE's benchmark program and return the profile of its runs.
 
     Args:
         program: The program.
         check: How the program's inputs are filled.
-        driver: ``local``, or the URI of a device.
+        driver: What runs the program; IREE records dispatches of its clock.
         threads: Threads that the program may use on the CPU.
         call_s: About how long one call takes, seconds.
 
@@ -138,12 +138,14 @@ def read_profile(listing: bytes, runs: int) -> ProgramProfile:
     return ProgramProfile(seconds, {name: len(mine) for name, mine in columns.items()})
 
 
-def _device_flags(driver: str, threads: int) -> tuple[str, ...]:
-    if driver != LOCAL:
-        return f"--device={driver}", "--device_profiling_mode=dispatch-events"
-    device, cores = iree_device(driver, threads), map(str, choose_cores(threads))
-    workers = () if threads == 1 else (f"--task_topology_cpu_ids={','.join(cores)}",)
-    return f"--device={device}", "--device_allocator=caching", *workers, "--device_profiling_mode=host-execution"
+def _device_flags(driver: Driver, threads: int) -> tuple[str, ...]:
+    recorded = f"--device={driver.device(threads)}", f"--device_profiling_mode={driver.clock.profiling}"
+    return (*recorded, "--device_allocator=caching", *_workers(threads)) if driver.on_host else recorded
+
+
+def _workers(threads: int) -> tuple[str, ...]:
+    """Return the flags that pin IREE's workers on the CPU, of which there are some for several threads."""
+    return () if threads == 1 else (f"--task_topology_cpu_ids={','.join(map(str, choose_cores(threads)))}",)
 
 
 def _run(*command: str) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mlir_sched.errors import UserError
 from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.program import ProgramState, StateFunction
-from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, Model
 
 
@@ -41,7 +41,7 @@ def require_resettable(model: Model, target: Target) -> None:
         UserError: There is such a function.
     """
     for entry in model.entries:
-        if entry.writes and target.driver != LOCAL:
+        if entry.writes and not target.driver.on_host:
             names = ", ".join(f"@{name}" for name in entry.writes)
             raise UserError(
                 f"{model.path}: nothing is tuned, as @{entry.name} changes the program's state ({names}), which "

@@ -15,7 +15,7 @@ from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableErro
 from mlir_sched.runner.checks.check import Check, Checks, InputKind
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
-from mlir_sched.targets.target import Target, records_dispatches
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, Model
 from mlir_sched.tasks.partly_written import why_unwritten
 from mlir_sched.tasks.shown import Recipe
@@ -76,7 +76,7 @@ def profile(model: Model, vmfb: bytes, target: Target, call_s: float) -> Program
         target: The target that the program runs on.
         call_s: About how long a call takes, seconds.
     """
-    if not records_dispatches(target.driver):
+    if not target.clock.profiling:
         return None
     try:
         return together(

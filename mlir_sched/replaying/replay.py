@@ -38,7 +38,7 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import available_cpus, described_by, detect_target, target_kind
 from mlir_sched.targets.processor import CPU, HOST, flag_values, processor_difference
-from mlir_sched.targets.target import LOCAL_SYNC, Target
+from mlir_sched.targets.target import Target, in_calling_thread
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.shown import Recipe
@@ -127,7 +127,7 @@ def replay(
     extra = tuple(flag for flag in folder.flags if flag not in here.flags)
     extracted = with_values(extract(model, here, extra, folder.library, parameters=weights), values)
     space = Space.default(here).led_by(modules, here)
-    local_sync = folder.summary.get("program", {}).get("device") == LOCAL_SYNC
+    local_sync = in_calling_thread(folder.summary.get("program", {}).get("device", ""))
     own = replace(here, cores=1) if local_sync else here
     run = _Replay(judged, provenance, Path(model), extracted, own, space, threads, local_sync, progress, elsewhere)
     result = run.run()

@@ -122,7 +122,7 @@ class RunnerClient:
             RunnerStartError: The process does not start.
         """
         reply = self._exchange(self._running(), request, timeout_s, following_s)
-        if isinstance(self._setup, protocol.CallsSetup) and _may_have_lost_device(reply):
+        if self._setup.is_lost_by_errors and _may_have_lost_device(reply):
             self.kill()
         if isinstance(reply, protocol.Raised):
             raise RequestFailed(reply.failure)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.targets.target import LOCAL, chain_length, records_dispatches
+from mlir_sched.targets.clock import CALLS, EVENTS, WALL, Clock
+from mlir_sched.targets.target import LOCAL, Driver
 
 
 @dataclass(frozen=True)
@@ -148,19 +150,54 @@ class TimeoutOptions:
 
 
 @dataclass(frozen=True)
-class RunnerOptions:
-    """Options of the runner; the defaults are those for ``local``, see :meth:`for_device` for others.
+class ClockOptions:
+    """What a clock asks of a search, of the last sessions, and of a first look at programs without scripts.
 
     Attributes:
-        driver: ``local`` for the CPU, else the URI of an IREE HAL device: ``vulkan``, ``vulkan://GPU-<uuid>`` or
-            ``cuda://GPU-<uuid>``.
+        samples, racing, checks, timeouts: The options of a search on one thread.
+        final_s: Seconds of sampling per program in the last sessions.
+        final_pairs: Fewest pairs of a program in the last sessions.
+        first_look_s: Most seconds of the fewest pairs of a first look.
+    """
+
+    samples: SampleOptions = field(default_factory=SampleOptions)
+    racing: RacingOptions = field(default_factory=RacingOptions)
+    checks: CheckOptions = field(default_factory=CheckOptions)
+    timeouts: TimeoutOptions = field(default_factory=TimeoutOptions)
+    final_s: float = 1.0
+    final_pairs: int = 20
+    first_look_s: float = inf
+
+
+BY_CLOCK: Mapping[Clock, ClockOptions] = {
+    WALL: ClockOptions(first_look_s=FIRST_LOOK_S),
+    EVENTS: ClockOptions(
+        SampleOptions(least_s=0.06, min_calls=24, max_calls=64, patience_s=1.0, overhead_s=0.3, warms_always=True),
+        RacingOptions(budget_s=2.5, min_pairs=3, patience_s=10.0, precision=0.02, slow_factor=1.5),
+        CheckOptions(hopeless_factor=8.0),
+        TimeoutOptions(call_s=30.0),
+        final_s=8.0,
+        final_pairs=8,
+    ),
+    CALLS: ClockOptions(SampleOptions(least_s=5e-3), timeouts=TimeoutOptions(call_s=30.0)),
+}
+"""The options by the clock. On a device shaders have to be compiled. Where its timestamps are the clock, a sample takes
+a few processes: a pair takes about a second, and two pairs have to be enough for most candidates."""
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """Options of the runner; the defaults are those of :data:`LOCAL`, see :meth:`for_device` for others.
+
+    Attributes:
+        driver: What runs programs, and the clock that times them.
         threads: Cores a program runs on: 1 is IREE's local-sync on one pinned core, more is local-task with one
             pinned worker per core. Devices choose for themselves.
         seed: Seed of the random order of candidates, and of the two samples of a pair.
         samples, racing, checks, timeouts: The options of each of these.
     """
 
-    driver: str = LOCAL
+    driver: Driver = LOCAL
     threads: int = 1
     seed: int = 0
     samples: SampleOptions = field(default_factory=SampleOptions)
@@ -169,41 +206,37 @@ class RunnerOptions:
     timeouts: TimeoutOptions = field(default_factory=TimeoutOptions)
 
     @classmethod
-    def for_device(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
-        """Return the options for tuning on a driver.
-
-        On a device shaders have to be compiled. Where its timestamps are the clock, a sample takes a few processes: a
-        pair takes about a second, and two pairs have to be enough for most candidates.
-        """
-        if driver == LOCAL:
-            return cls(driver, threads, seed, timeouts=TimeoutOptions(call_s=1.0 if threads == 1 else PATIENT_CALL_S))
-        if not records_dispatches(driver):
-            return cls(driver, threads, seed, SampleOptions(least_s=5e-3), timeouts=TimeoutOptions(call_s=30.0))
-        return cls(
-            driver,
-            threads,
-            seed,
-            SampleOptions(least_s=0.06, min_calls=24, max_calls=64, patience_s=1.0, overhead_s=0.3, warms_always=True),
-            RacingOptions(budget_s=2.5, min_pairs=3, patience_s=10.0, precision=0.02, slow_factor=1.5),
-            CheckOptions(hopeless_factor=8.0),
-            TimeoutOptions(call_s=30.0),
-        )
+    def for_device(cls, driver: Driver, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
+        """Return the options for tuning on a driver: those of its clock."""
+        asked = BY_CLOCK[driver.clock]
+        timeouts = asked.timeouts
+        if threads > 1:
+            timeouts = replace(timeouts, call_s=max(timeouts.call_s, PATIENT_CALL_S))
+        return cls(driver, threads, seed, asked.samples, asked.racing, asked.checks, timeouts)
 
     @classmethod
-    def final(cls, driver: str, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
+    def final(cls, driver: Driver, *, threads: int = 1, seed: int = 0) -> RunnerOptions:
         """Return the options for measuring a few programs well on a driver: for final decisions and reported numbers.
 
         Their intervals cover 95 %: the number of pairs does not depend on the ratios and is at least 6, and every pair
         has a baseline sample of its own. Every program gets all checks, however slow it is.
         """
-        options = cls.for_device(driver, threads=threads, seed=seed)
-        timestamps = not options.is_local and records_dispatches(driver)
-        budget_s, min_pairs = (8.0, 8) if timestamps else (1.0, 20)
+        options, asked = cls.for_device(driver, threads=threads, seed=seed), BY_CLOCK[driver.clock]
         racing = replace(
-            options.racing, budget_s=budget_s, min_pairs=min_pairs, patience_s=6.0, min_slow_pairs=6, fixed=True
+            options.racing,
+            budget_s=asked.final_s,
+            min_pairs=asked.final_pairs,
+            patience_s=6.0,
+            min_slow_pairs=6,
+            fixed=True,
         )
         checks = replace(options.checks, data_race_patience_s=30.0, whole=True)
         return replace(options, samples=replace(options.samples, pairs_per_baseline=1), racing=racing, checks=checks)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that times programs."""
+        return self.driver.clock
 
     @property
     def roughly(self) -> RunnerOptions:
@@ -212,9 +245,8 @@ class RunnerOptions:
         No check is repeated, and there is no look for data races: the compiler made the programs without any script.
         Slow programs get few pairs, on the CPU sooner than on devices, whose samples have processes of their own.
         """
-        racing = replace(self.racing, min_slow_pairs=1)
-        if self.is_local:
-            racing = replace(racing, patience_s=min(racing.patience_s, FIRST_LOOK_S))
+        patience_s = min(self.racing.patience_s, BY_CLOCK[self.clock].first_look_s)
+        racing = replace(self.racing, min_slow_pairs=1, patience_s=patience_s)
         checks = replace(self.checks, data_race_calls=0, repeated=False, whole=True)
         return replace(self, racing=racing, checks=checks)
 
@@ -238,9 +270,4 @@ class RunnerOptions:
     @property
     def chain_length(self) -> int:
         """Dispatches of the chain with which short dispatches are timed (``compiler/chain.py``); 0 for none."""
-        return chain_length(self.driver, self.threads)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether programs run on the CPU, in the runner process."""
-        return self.driver == LOCAL
+        return self.clock.chain_length(self.threads)

@@ -7,7 +7,6 @@ that the parent chooses; handle 0 is the baseline.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from mlir_sched.errors import Failure
 from mlir_sched.runner.checks.check import Checks
@@ -29,17 +28,37 @@ class RequestFailed(Exception):  # noqa: N818 - it carries a failure, it is not 
 
 
 @dataclass(frozen=True)
-class LocalSetup:
+class Setup:
+    """What programs run on and are timed by: one class per clock."""
+
+    @property
+    def exposes_races(self) -> bool:
+        """Whether programs may also run on more or fewer threads than those of timing, which shows data races."""
+        return False
+
+    @property
+    def is_lost_by_errors(self) -> bool:
+        """Whether an error of a program may be one of all programs that follow in the same process."""
+        return False
+
+
+@dataclass(frozen=True)
+class WallSetup(Setup):
     """The CPU: programs run on ``cores``, and on ``race_cores`` to expose data races."""
 
     cores: tuple[int, ...]
     race_cores: tuple[int, ...]
     calibration_tolerance: float
 
+    @property
+    def exposes_races(self) -> bool:
+        """Whether there are several threads to run programs on."""
+        return max(len(self.cores), len(self.race_cores)) > 1
+
 
 @dataclass(frozen=True)
-class DeviceSetup:
-    """An IREE HAL device, on which programs run.
+class EventsSetup(Setup):
+    """An IREE HAL device, on which programs run and which is closed while they are timed.
 
     Attributes:
         driver: Its URI.
@@ -53,7 +72,7 @@ class DeviceSetup:
 
 
 @dataclass(frozen=True)
-class CallsSetup:
+class CallsSetup(Setup):
     """An IREE HAL device whose dispatches IREE does not record: programs are timed by the host's clock around calls.
 
     Attributes:
@@ -62,8 +81,10 @@ class CallsSetup:
 
     driver: str
 
-
-Setup: TypeAlias = LocalSetup | DeviceSetup | CallsSetup
+    @property
+    def is_lost_by_errors(self) -> bool:
+        """True: the device is open as long as the process lives."""
+        return True
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle, islice
 from types import TracebackType
@@ -14,7 +12,6 @@ from types import TracebackType
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
 from mlir_sched.outcome import Judged, Timing, Verdict
 from mlir_sched.runner import protocol
-from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.busy_cores import busy
 from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.checks.inputs import PROBES
@@ -24,7 +21,8 @@ from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
 from mlir_sched.runner.race import Contender, Race, baseline_timing
-from mlir_sched.targets.target import records_dispatches
+from mlir_sched.runner.setups import setup_of
+from mlir_sched.targets.clock import SpareCores
 
 LOADED_BYTES_PER_S = 20e6
 """Lowest rate of handing a program to the process, in bytes per second; 400 MB of weights take about 2 s."""
@@ -94,9 +92,9 @@ class Runner:
 
     def __init__(self, options: RunnerOptions | None = None) -> None:
         self.options = options or RunnerOptions()
-        self.cores = choose_cores(self.options.threads) if self.options.is_local else ()
-        setup = _setup(self.options, self.cores)
-        self._check_races = isinstance(setup, protocol.LocalSetup) and max(len(setup.race_cores), len(self.cores)) > 1
+        self.cores = choose_cores(self.options.threads) if self.options.clock.pins_cores else ()
+        setup = setup_of(self.options, self.cores)
+        self._check_races = setup.exposes_races
         self._client = RunnerClient(setup)
         self._prepared_in = 0
         self._prepare_s = 0.0
@@ -117,12 +115,14 @@ class Runner:
         dispatches nothing but the host's clock can time needs one core for the calls. Other devices may be software,
         which takes all cores. Where the process is lost meanwhile, no core is.
         """
-        if not self.options.is_local:
-            return () if records_dispatches(self.options.driver) else other_cores(choose_cores(1))
-        cores = other_cores(self.cores)
-        with suppress(EnvironmentFailureError):
-            return cores if cores and self._leaves_undisturbed(cores) else ()
-        return ()
+        match self.options.clock.spare_cores:
+            case SpareCores.NONE:
+                return ()
+            case SpareCores.BESIDE_CALLS:
+                return other_cores(choose_cores(1))
+            case SpareCores.UNDISTURBING:
+                cores = other_cores(self.cores)
+                return cores if cores and self._leaves_undisturbed(cores) else ()
 
     def measure(
         self,
@@ -216,8 +216,8 @@ class Runner:
             ValueError: Programs do not run on the CPU.
             EnvironmentFailureError: The process is lost meanwhile, or does not start.
         """
-        if not self.options.is_local:
-            raise ValueError(f"noise is measured on the CPU; this runner's driver is {self.options.driver}")
+        if not self.options.clock.pins_cores:
+            raise ValueError(f"noise is measured on the CPU; this runner's driver is {self.options.driver.uri}")
         times = self._kernel_times(seconds)
         ordered = sorted(times)
         low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
@@ -246,12 +246,18 @@ class Runner:
         return times
 
     def _leaves_undisturbed(self, cores: Sequence[int]) -> bool:
-        """Say whether the calibration kernel takes no longer beside work on other cores."""
+        """Say whether the calibration kernel takes no longer beside work on other cores.
+
+        Where the process is lost meanwhile, it is taken to be disturbed.
+        """
         quiet, beside = list[float](), list[float]()
-        for _ in range(LOOKS):
-            quiet += self._kernel_times(LOOK_S)
-            with busy(cores):
-                beside += self._kernel_times(LOOK_S)
+        try:
+            for _ in range(LOOKS):
+                quiet += self._kernel_times(LOOK_S)
+                with busy(cores):
+                    beside += self._kernel_times(LOOK_S)
+        except EnvironmentFailureError:
+            return False
         quiet_s, beside_s = (statistics.quantiles(times, n=4)[0] for times in (quiet, beside))
         return beside_s <= (1 + self.options.samples.calibration_tolerance) * quiet_s
 
@@ -456,14 +462,6 @@ class Runner:
         unchecked = self._task.silent or contender.handle in self._unchecked
         verdict = Verdict.NOT_CHECKED if unchecked else Verdict.RIGHT
         return RunResult(contender.timing(), None, self._prepared.constant_outputs, verdict=verdict)
-
-
-def _setup(options: RunnerOptions, cores: tuple[int, ...]) -> protocol.Setup:
-    if not options.is_local:
-        recorded = records_dispatches(options.driver)
-        return protocol.DeviceSetup(options.driver, *find_tools()) if recorded else protocol.CallsSetup(options.driver)
-    race_cores = tuple(sorted(os.sched_getaffinity(0)))[: options.checks.data_race_threads]
-    return protocol.LocalSetup(cores, race_cores, options.samples.calibration_tolerance)
 
 
 def _verdict(lost: float) -> str:

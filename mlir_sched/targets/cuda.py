@@ -1,7 +1,7 @@
 """An NVIDIA GPU through IREE's cuda backend: this machine's, or a device that need not be there.
 
-IREE 3.13 records no times of CUDA dispatches; a device of this machine is timed by calls
-(``runner/worker/device_calls.py``).
+IREE 3.13 records no times of CUDA dispatches (``iree_hal_cuda_device_profiling_begin`` of its ``cuda_device.c`` is "not
+implemented"); a device of this machine is timed by calls (``runner/worker/device_calls.py``).
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from mlir_sched.compiler.chain import DEVICE_LENGTH
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.processes.limits import ChildError
-from mlir_sched.targets.cuda_devices import ARCHITECTURES, CudaDevice, architecture, read_description
+from mlir_sched.targets.clock import CALLS
+from mlir_sched.targets.cuda_devices import ARCHITECTURES, CUDA, CudaDevice, architecture, read_description
 from mlir_sched.targets.description_file import FILE
 from mlir_sched.targets.driver import ask_driver
 from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
-from mlir_sched.targets.target import CUDA, Target
+from mlir_sched.targets.target import Driver, Target
 
 NAME = CUDA
 DEVICE_FLAG = "--iree-hal-target-device=cuda"
@@ -73,7 +73,7 @@ def describe(resolved: str, device: CudaDevice, flags: tuple[str, ...]) -> Targe
     return Target(
         name=NAME,
         backend="cuda",
-        driver=device.uri,
+        driver=Driver(device.uri, CALLS),
         flags=flags,
         description=f"{resolved} on {device.name}, CUDA {device.driver}",
         compiler=compiler_version(),
@@ -126,7 +126,7 @@ def absent(device: str) -> Target:
     return Target(
         name=NAME,
         backend="cuda",
-        driver=NAME,
+        driver=Driver(NAME, CALLS),
         flags=flags,
         description=f"{resolved} on {known.device}",
         compiler=compiler_version(),
@@ -151,7 +151,10 @@ def facts(target: Target) -> tuple[tuple[str, str], ...]:
         ("compiled with", target.flags[-1]),
         ("workgroups", f"{gpu.workgroup_threads} threads, {size} at most; subgroups of {gpu.subgroup_size}"),
         ("shared memory", f"{gpu.shared_memory_bytes >> 10} KiB"),
-        ("clock", f"the host's, around calls of 1 and {DEVICE_LENGTH} dispatches: IREE records none on this device"),
+        (
+            "clock",
+            f"the host's, around calls of 1 and {target.chain_length} dispatches: IREE records none on this device",
+        ),
     )
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 from mlir_sched.errors import UserError
 from mlir_sched.targets.description_file import read_json
-from mlir_sched.targets.target import CUDA, GpuLimits, GpuResources
+from mlir_sched.targets.target import GpuLimits, GpuResources
+
+CUDA = "cuda"
+"""IREE's driver of NVIDIA GPUs; its devices follow as ``cuda://GPU-<uuid>``."""
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
+from mlir_sched.targets.clock import EVENTS
 from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.resolved import gpu_limits, integer, resolve
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.target import Driver, Target
 
 NAME = "rocm"
 DEVICE_FLAG = "--iree-hal-target-device=hip"
@@ -44,7 +45,7 @@ def absent(device: str) -> Target:
     return Target(
         name=NAME,
         backend="rocm",
-        driver="hip",
+        driver=Driver("hip", EVENTS),
         flags=flags,
         description=resolved,
         compiler=compiler_version(),

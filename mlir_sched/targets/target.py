@@ -5,23 +5,42 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from mlir_sched.compiler.chain import DEVICE_LENGTH, THREADS_LENGTH
-
-LOCAL = "local"
-"""The driver of programs that run on this machine's CPU."""
-CUDA = "cuda"
-"""The driver of programs that run on an NVIDIA GPU; its devices follow as ``cuda://GPU-<uuid>``."""
-
+from mlir_sched.targets.clock import WALL, Clock
 
 LOCAL_SYNC, LOCAL_TASK = "local-sync", "local-task"
 """IREE's devices for the CPU: one runs programs on the calling thread, the other on IREE's own threads."""
 
 
-def iree_device(driver: str, threads: int) -> str:
-    """Return the device (``--device`` of IREE's tools) that runs a driver's programs on ``threads`` threads."""
-    if driver != LOCAL:
-        return driver
-    return LOCAL_SYNC if threads == 1 else LOCAL_TASK
+@dataclass(frozen=True)
+class Driver:
+    """IREE's HAL driver of a device, which runs programs, and how it runs them.
+
+    Attributes:
+        uri: What IREE calls it: ``vulkan``, ``vulkan://GPU-<uuid>``; ``local`` for both devices of the CPU.
+        clock: What the times of its programs are read from.
+        on_host: Whether programs run in the process that calls them, on cores and in the memory of this machine. The
+            number of their threads is then chosen, what they pass from dispatch to dispatch is recorded, and their
+            state is reset between calls.
+    """
+
+    uri: str
+    clock: Clock
+    on_host: bool = False
+
+    def device(self, threads: int) -> str:
+        """Return the device (``--device`` of IREE's tools) that runs programs on ``threads`` threads."""
+        if not self.on_host:
+            return self.uri
+        return LOCAL_SYNC if threads == 1 else LOCAL_TASK
+
+
+LOCAL = Driver("local", WALL, on_host=True)
+"""The driver of programs that run on this machine's CPU."""
+
+
+def in_calling_thread(device: str) -> bool:
+    """Say whether one of IREE's devices runs programs on the thread that calls them."""
+    return device == LOCAL_SYNC
 
 
 @dataclass(frozen=True, order=True)
@@ -100,7 +119,7 @@ class Target:
     Attributes:
         name: The target's name for users (``--target``) and of the folder with its transform modules.
         backend: IREE's target backend, e.g. ``llvm-cpu``.
-        driver: IREE's HAL device that runs its programs; :data:`LOCAL` for this machine's CPU.
+        driver: What runs its programs, and how; :data:`LOCAL` for this machine's CPU.
         flags: ``iree-compile`` flags that select the target.
         description: IREE's resolved executable target, as it stands in the compiled IR; for a Vulkan device also its
             name and driver.
@@ -121,7 +140,7 @@ class Target:
 
     name: str
     backend: str
-    driver: str
+    driver: Driver
     flags: tuple[str, ...]
     description: str
     compiler: str
@@ -139,6 +158,16 @@ class Target:
     machine: tuple[tuple[str, str], ...] = ()
 
     @property
+    def clock(self) -> Clock:
+        """What the times of its programs are read from."""
+        return self.driver.clock
+
+    @property
+    def chain_length(self) -> int:
+        """Dispatches of the chain (``compiler/chain.py``) with which short dispatches are timed; 0 for none."""
+        return self.clock.chain_length(self.cores)
+
+    @property
     def key(self) -> str:
         """A short hash of the properties that decide the generated code: backend, description, compiler and flags.
 
@@ -150,22 +179,3 @@ class Target:
     def vector_elements(self, element_bytes: int) -> int:
         """Return the number of elements of ``element_bytes`` that one vector register holds, at least 1."""
         return max(1, self.vector_bytes // element_bytes)
-
-
-def records_dispatches(driver: str) -> bool:
-    """Say whether IREE records how long each dispatch of a driver's programs takes.
-
-    Source: ``iree_hal_cuda_device_profiling_begin`` of IREE 3.13's ``cuda_device.c`` is "not implemented".
-    """
-    return not driver.startswith(CUDA)
-
-
-def chain_length(driver: str, threads: int) -> int:
-    """Return the dispatches of the chain (``compiler/chain.py``) with which short dispatches are timed; 0 for none.
-
-    Chains are for several threads of the CPU, and for devices whose dispatches IREE does not record. Their times are
-    others than those of single calls, so records of the two are kept apart.
-    """
-    if driver == LOCAL:
-        return THREADS_LENGTH if threads > 1 else 0
-    return 0 if records_dispatches(driver) else DEVICE_LENGTH

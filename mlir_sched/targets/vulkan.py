@@ -10,12 +10,13 @@ from pathlib import Path
 from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.processes.limits import ChildError
+from mlir_sched.targets.clock import EVENTS
 from mlir_sched.targets.description_file import FILE
 from mlir_sched.targets.driver import ask_driver
 from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import cpu_identity, runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
-from mlir_sched.targets.target import GpuLimits, MatrixUnit, Target
+from mlir_sched.targets.target import Driver, GpuLimits, MatrixUnit, Target
 from mlir_sched.targets.vulkan_devices import Description, VulkanDevice, iree_target, read_description
 
 NAME = "vulkan"
@@ -73,7 +74,7 @@ def absent(device: str) -> Target:
     return Target(
         name=NAME,
         backend="vulkan-spirv",
-        driver=NAME,
+        driver=Driver(NAME, EVENTS),
         flags=flags,
         description=resolved,
         compiler=compiler_version(),
@@ -95,7 +96,7 @@ def describe(resolved: str, device: VulkanDevice, flags: tuple[str, ...]) -> Tar
     return Target(
         name=NAME,
         backend="vulkan-spirv",
-        driver=f"vulkan://GPU-{device.uuid}",
+        driver=Driver(f"vulkan://GPU-{device.uuid}", EVENTS),
         flags=flags,
         description=f"{resolved} on {device.name}, {device.driver}",
         compiler=compiler_version(),

@@ -18,7 +18,7 @@ from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeo
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.reasons import reason
-from mlir_sched.targets.target import LOCAL, Target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks.shown import Inside
 from mlir_sched.tasks.task import Task
 from mlir_sched.values import FunctionValues
@@ -146,7 +146,7 @@ def extract(
     path = require_program(model_path)
     flags = (*target.flags, *extra_flags)
     try:
-        on_cpu, by_key = target.driver == LOCAL, {task.key: task for task in known}
+        on_cpu, by_key = target.driver.on_host, {task.key: task for task in known}
         model = _extract(flags, str(path), flags, target.key, on_cpu, library, dict(not_run or {}), by_key)
     except ChildTimeoutError as error:
         raise UserError(f"{path}: the compiler took too long to form the dispatches: {error}") from None

@@ -23,6 +23,7 @@ from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.runner import BaselineError, RunnerOptions, RunResult
 from mlir_sched.space.design_space import DesignSpace
+from mlir_sched.targets.target import LOCAL
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
@@ -222,7 +223,7 @@ def test_a_task_that_takes_little_of_the_time_has_one_finalist_and_less_time(
     task = task_of("matmul", DISPATCH)
     light, heavy = (replace(task, key=key, name=key, weight=weight) for key, weight in (("light", 1), ("heavy", 99)))
     searches = [cast("TaskSearch", Searched(one, SPACE, records)) for one in (light, heavy)]
-    found = choose_finalists(searches, RunnerOptions.final("local"))
+    found = choose_finalists(searches, RunnerOptions.final(LOCAL))
     assert list(found.winners) == ["light", "heavy"]
     assert budgets == [BRIEF_S, 1.0, 1.0]
     assert len(sessions.compiled) == FINALISTS + 1
@@ -235,7 +236,7 @@ def test_within_limited_time_a_script_that_gains_without_doubt_is_reported_brief
 ) -> None:
     budgets = replace_processes(monkeypatch, Sessions([[timing(1.5)] * 2, [timing(1.5)]]))
     searches = Searched(task_of("matmul", DISPATCH), SPACE, [record(trace, "", searched) for trace in traces])
-    found = choose_finalists([cast("TaskSearch", searches)], RunnerOptions.final("local"), seconds)
+    found = choose_finalists([cast("TaskSearch", searches)], RunnerOptions.final(LOCAL), seconds)
     assert len(found.winners) == 1
     brief = searched is not SEARCHED and seconds < math.inf
     assert budgets == [1.0, BRIEF_S if brief else 1.0]
@@ -246,7 +247,7 @@ def test_tasks_without_time_for_a_choice_get_what_the_search_found(monkeypatch: 
     replace_processes(monkeypatch, sessions)
     records = [record(SPACE.sample(np.random.default_rng(seed)), "") for seed in range(4)]
     searched = cast("TaskSearch", Searched(task_of("matmul", DISPATCH), SPACE, records))
-    found = choose_finalists([searched], RunnerOptions.final("local"), seconds=0.0)
+    found = choose_finalists([searched], RunnerOptions.final(LOCAL), seconds=0.0)
     (winner,) = found.winners.values()
     assert winner.trace == records[0].trace
     assert len(sessions.compiled) == 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
+from fixed_targets import FIXED, FIXED_VULKAN
 
 from mlir_sched.emission.pace import FIRST_CHOICE_S, REPORTING_S, RIVALS, TAKING_S, Pace
 from mlir_sched.program.closing import BRIEF_S
 from mlir_sched.runner import RunnerOptions
 
-LOCAL, VULKAN = (RunnerOptions.final(driver) for driver in ("local", "vulkan"))
+ON_CPU, ON_DEVICE = (RunnerOptions.final(target.driver) for target in (FIXED, FIXED_VULKAN))
 
 
 def pace(
@@ -24,31 +25,31 @@ def pace(
 def test_there_is_time_for_a_choice_where_all_other_scripts_can_be_taken_afterwards(
     untuned_s: float, has_time: bool
 ) -> None:
-    found = pace(LOCAL, untuned_s=untuned_s, light=10, tasks=30, seconds=31.0)
+    found = pace(ON_CPU, untuned_s=untuned_s, light=10, tasks=30, seconds=31.0)
     assert found.seconds == pytest.approx(30.0, abs=0.5)
     assert found.has_time(0, ()) == has_time
 
 
 def test_light_tasks_show_what_a_report_takes_besides_its_samples() -> None:
-    assert pace(LOCAL, light=10).taking_s[0] == pytest.approx(0.1, abs=0.05)
-    assert pace(LOCAL).taking_s[0] == pytest.approx(TAKING_S, abs=0.05)
+    assert pace(ON_CPU, light=10).taking_s[0] == pytest.approx(0.1, abs=0.05)
+    assert pace(ON_CPU).taking_s[0] == pytest.approx(TAKING_S, abs=0.05)
 
 
 def test_slow_untuned_code_makes_reports_long() -> None:
     """Six pairs with a call that warms up, and the calls of the checks."""
-    assert pace(LOCAL, untuned_s=0.1, light=10).taking_s[0] == pytest.approx(0.1 + (6 + 6) * 0.1, abs=0.25)
+    assert pace(ON_CPU, untuned_s=0.1, light=10).taking_s[0] == pytest.approx(0.1 + (6 + 6) * 0.1, abs=0.25)
 
 
 def test_short_calls_on_the_cpu_take_what_was_measured_there() -> None:
-    found = pace(LOCAL)
+    found = pace(ON_CPU)
     assert (found.first_choice_s, found.reporting_s) == (FIRST_CHOICE_S, REPORTING_S)
 
 
 def test_where_samples_are_processes_choices_and_reports_take_what_these_take() -> None:
     """The samples are as many as the budget holds, of a brief session as few as give an interval."""
-    found = pace(VULKAN)
-    pair_s = 2 * VULKAN.samples.sample_s(1e-3)
-    budget_s, brief_s = VULKAN.racing.budget_s, VULKAN.racing.min_slow_pairs * pair_s
+    found = pace(ON_DEVICE)
+    pair_s = 2 * ON_DEVICE.samples.sample_s(1e-3)
+    budget_s, brief_s = ON_DEVICE.racing.budget_s, ON_DEVICE.racing.min_slow_pairs * pair_s
     assert found.first_choice_s >= RIVALS * (budget_s - pair_s) > FIRST_CHOICE_S
     assert found.reporting_s == pytest.approx(budget_s - brief_s, abs=pair_s)
     assert found.taking_s[0] == pytest.approx(TAKING_S + brief_s - BRIEF_S, abs=0.05)

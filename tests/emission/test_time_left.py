@@ -10,8 +10,9 @@ import pytest
 from mlir_sched.emission.time_left import LEAST_REPORT_S, LONGEST_REPORT_S, TimeLeft
 from mlir_sched.program.closing import AFTER_S, checking_s, session_s
 from mlir_sched.runner import RunnerOptions
+from mlir_sched.targets.target import LOCAL
 
-FINAL = RunnerOptions.final("local")
+FINAL = RunnerOptions.final(LOCAL)
 PROGRAMS_S = [0.2, 0.1, 0.1, 0.1]
 """Seconds per call of the default program and of three others."""
 

@@ -81,7 +81,9 @@ def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(
     task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts = [a_script(task), "no script"]
-    with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1, model=TimeModel(target())) as made:
+    with CompileAndRun(
+        task.flags, RunnerOptions.for_device(FIXED_CUDA.driver), workers=1, model=TimeModel(target())
+    ) as made:
         seconds, unknown = made.estimates(task, scripts)
         assert unknown is None
         with CompileAndAssemble(task.flags, target(), workers=1) as assembling:
@@ -102,14 +104,16 @@ def test_a_device_that_is_there_estimates_scripts_and_keeps_their_code(
 
 def test_code_that_was_kept_for_a_task_is_not_taken_for_that_of_another(task: Task) -> None:
     script = a_script(task)
-    with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1, model=TimeModel(target())) as made:
+    with CompileAndRun(
+        task.flags, RunnerOptions.for_device(FIXED_CUDA.driver), workers=1, model=TimeModel(target())
+    ) as made:
         made.estimates(task, [script])
         ((_, result),) = made._compiled(replace(task, key="another", source="no program"), [script])
     assert result.failure is not None
 
 
 def test_there_are_no_estimates_without_a_model(task: Task) -> None:
-    with CompileAndRun(task.flags, RunnerOptions.for_device("cuda"), workers=1) as made:
+    with CompileAndRun(task.flags, RunnerOptions.for_device(FIXED_CUDA.driver), workers=1) as made:
         assert made.estimates(task, [a_script(task)]) == [None]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fixed_targets import FIXED_VULKAN
 
 from mlir_sched.outcome import Timing
 from mlir_sched.program.closing import (
@@ -17,9 +18,10 @@ from mlir_sched.program.closing import (
 )
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import RunnerOptions
+from mlir_sched.targets.target import LOCAL
 from mlir_sched.tasks import Model
 
-FINAL = RunnerOptions.final("local")
+FINAL = RunnerOptions.final(LOCAL)
 
 
 def built(name: str, call_s: float | None, build_s: float = 3.0) -> BuiltVariant:
@@ -34,7 +36,7 @@ def test_a_session_takes_the_pairs_of_its_programs_and_their_checks() -> None:
 
 
 def test_on_a_device_every_sample_of_a_session_has_a_process_and_a_call_that_warms_up() -> None:
-    device = RunnerOptions.final("vulkan")
+    device = RunnerOptions.final(FIXED_VULKAN.driver)
     pair_s = (1 + 1) * 3.0 + (2 + 1) * 0.5 + 2 * device.samples.overhead_s
     pairs_s = device.racing.min_slow_pairs * pair_s
     assert session_s(device, 3.0, [0.5]) == pytest.approx(pairs_s + SESSION_S + CHECK_CALLS * 3.5)
@@ -42,7 +44,7 @@ def test_on_a_device_every_sample_of_a_session_has_a_process_and_a_call_that_war
 
 def test_a_finalist_takes_longer_where_every_sample_has_a_process() -> None:
     assert finalist_s(FINAL, 1e-3) == FINALIST_S
-    device = RunnerOptions.final("vulkan")
+    device = RunnerOptions.final(FIXED_VULKAN.driver)
     pair_s = 2 * device.samples.sample_s(1e-3)
     assert device.racing.min_slow_pairs * pair_s > FINALIST_S
     assert finalist_s(device, 1e-3) == pytest.approx(device.racing.min_slow_pairs * pair_s)

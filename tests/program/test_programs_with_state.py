@@ -7,6 +7,7 @@ from pathlib import Path
 
 import iree_cases as cases
 import pytest
+from fixed_targets import FIXED_VULKAN
 from rewriting import write
 
 from mlir_sched.compiler import compile_to_bytes
@@ -114,4 +115,4 @@ def test_devices_reset_no_state(tmp_path: Path) -> None:
     model = extract(write(tmp_path, PREVIOUS), cases.TARGET)
     require_resettable(model, cases.TARGET)
     with pytest.raises(UserError, match=r"nothing is tuned, as @main changes the program's state \(@state\)"):
-        require_resettable(model, replace(cases.TARGET, driver="vulkan"))
+        require_resettable(model, replace(cases.TARGET, driver=FIXED_VULKAN.driver))

@@ -15,6 +15,7 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
+from mlir_sched.targets.target import LOCAL
 
 pytestmark = pytest.mark.alone
 
@@ -76,7 +77,7 @@ def test_a_program_of_50_dispatches_takes_as_long_in_turns_with_another_as_with_
     program = Program(vmfb, "main", (X,), (X,), writes_into_arguments=False)
     seen = []
     for _ in range(TRIES):  # a neighbour may be busy during either of the two
-        with Runner(RunnerOptions.final("local")) as runner:
+        with Runner(RunnerOptions.final(LOCAL)) as runner:
             _, (other,) = runner.measure(program, [program], checks_for_model(program.outputs))
             assert other.timing is not None
             ours_s = other.timing.median_s

@@ -20,8 +20,9 @@ from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.protocol import BASELINE, CallsSetup, Prepare
 from mlir_sched.runner.worker.calls_bench import CHAINED_S, CallsBench
 from mlir_sched.targets import TARGETS, TargetKind, llvm_cpu
+from mlir_sched.targets.clock import CALLS
 from mlir_sched.targets.kind import DEFAULT
-from mlir_sched.targets.target import LOCAL_SYNC, Target
+from mlir_sched.targets.target import LOCAL_SYNC, Driver, Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 
@@ -31,10 +32,9 @@ SHORT, LONG = matmul(16, 16, 16), matmul(512, 512, 512)
 
 
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> Target:
+def stand_in() -> Target:
     """This machine's CPU as a device whose dispatches IREE does not record."""
-    monkeypatch.setattr("mlir_sched.targets.target.CUDA", LOCAL_SYNC)
-    return replace(llvm_cpu.detect(1), driver=LOCAL_SYNC)
+    return replace(llvm_cpu.detect(1), driver=Driver(LOCAL_SYNC, CALLS))
 
 
 @pytest.fixture

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import pytest
+from fixed_targets import FIXED
 
+from mlir_sched.database.record import measuring_context
 from mlir_sched.program.profile import _device_flags
 from mlir_sched.runner import CheckOptions, RacingOptions, RunnerOptions, SampleOptions, TimeoutOptions
-from mlir_sched.runner.protocol import CallsSetup, DeviceSetup, LocalSetup
-from mlir_sched.runner.runner import _setup
-from mlir_sched.targets.target import records_dispatches
+from mlir_sched.runner.options import BY_CLOCK
+from mlir_sched.runner.protocol import CallsSetup, EventsSetup, Setup, WallSetup
+from mlir_sched.runner.setups import SETUPS, setup_of
+from mlir_sched.runner.worker.server import bench_for
+from mlir_sched.targets.clock import CALLS, CLOCKS, EVENTS
+from mlir_sched.targets.target import LOCAL, Driver
 
 
 @dataclass(frozen=True)
@@ -48,29 +53,29 @@ def timeouts(call_s: float) -> TimeoutOptions:
     return TimeoutOptions(call_s, 20.0, 1800.0, 120.0, 180.0)
 
 
-EVENTS = Row(
+ON_EVENTS = Row(
     SampleOptions(0.06, 24, 64, 1.0, 0.3, True, 16, 0.08),
     RacingOptions(2.5, 3, 10.0, 2, 0.02, False, 1.5, 2.0),
     CheckOptions(4, 4, 5.0, True, 8.0, False),
-    timeouts(30.0), 0, DeviceSetup, "dispatch-events", 10.0, 8.0, 8,
+    timeouts(30.0), 0, EventsSetup, "dispatch-events", 10.0, 8.0, 8,
 )  # fmt: skip
-CALLS = Row(
+ON_CALLS = Row(
     SampleOptions(5e-3, 1, 1_000_000, inf, 0.0, False, 16, 0.08),
     RACING, CHECKS, timeouts(30.0), 32, CallsSetup, "", 5.0, 1.0, 20,
 )  # fmt: skip
 ROWS = {
-    ("local", 1): Row(SAMPLES, RACING, CHECKS, timeouts(1.0), 0, LocalSetup, "host-execution", 2.0, 1.0, 20),
-    ("local", 2): Row(SAMPLES, RACING, CHECKS, timeouts(10.0), 8, LocalSetup, "host-execution", 2.0, 1.0, 20),
-    ("vulkan://GPU-00", 1): EVENTS,
-    ("hip", 1): EVENTS,
-    ("cuda://GPU-00", 1): CALLS,
+    (LOCAL, 1): Row(SAMPLES, RACING, CHECKS, timeouts(1.0), 0, WallSetup, "host-execution", 2.0, 1.0, 20),
+    (LOCAL, 2): Row(SAMPLES, RACING, CHECKS, timeouts(10.0), 8, WallSetup, "host-execution", 2.0, 1.0, 20),
+    (Driver("vulkan://GPU-00", EVENTS), 1): ON_EVENTS,
+    (Driver("hip", EVENTS), 1): ON_EVENTS,
+    (Driver("cuda://GPU-00", CALLS), 1): ON_CALLS,
 }
 """Rows by driver and threads."""
 each_row = pytest.mark.parametrize(("driver", "threads", "row"), [(*key, row) for key, row in ROWS.items()])
 
 
 @each_row
-def test_a_search_has_the_options_of_its_clock(driver: str, threads: int, row: Row) -> None:
+def test_a_search_has_the_options_of_its_clock(driver: Driver, threads: int, row: Row) -> None:
     options = RunnerOptions.for_device(driver, threads=threads, seed=3)
     assert (options.driver, options.threads, options.seed) == (driver, threads, 3)
     assert (options.samples, options.racing, options.checks) == (row.samples, row.racing, row.checks)
@@ -79,7 +84,7 @@ def test_a_search_has_the_options_of_its_clock(driver: str, threads: int, row: R
 
 
 @each_row
-def test_the_last_sessions_are_longer(driver: str, threads: int, row: Row) -> None:
+def test_the_last_sessions_are_longer(driver: Driver, threads: int, row: Row) -> None:
     options = RunnerOptions.final(driver, threads=threads)
     racing = row.racing
     assert options.racing == RacingOptions(
@@ -90,20 +95,30 @@ def test_the_last_sessions_are_longer(driver: str, threads: int, row: Row) -> No
 
 
 @each_row
-def test_short_dispatches_are_timed_with_the_chain_of_the_clock(driver: str, threads: int, row: Row) -> None:
+def test_short_dispatches_are_timed_with_the_chain_of_the_clock(driver: Driver, threads: int, row: Row) -> None:
     assert RunnerOptions.for_device(driver, threads=threads).chain_length == row.chain
+    target = replace(FIXED, driver=driver, cores=threads)
+    assert target.chain_length == row.chain
+    assert ("calls=chained" in measuring_context(target)) is (row.chain > 0), "times of chains are kept apart"
 
 
 @each_row
-def test_the_runner_process_is_set_up_for_the_clock(driver: str, threads: int, row: Row) -> None:
-    setup = _setup(RunnerOptions.for_device(driver, threads=threads), (0,))
+def test_the_runner_process_is_set_up_for_the_clock(driver: Driver, threads: int, row: Row) -> None:
+    setup = setup_of(RunnerOptions.for_device(driver, threads=threads), (0,))
     assert type(setup) is row.setup
-    if not isinstance(setup, LocalSetup):
-        assert setup.driver == driver
+    if isinstance(setup, EventsSetup | CallsSetup):
+        assert setup.driver == driver.uri
 
 
 @each_row
-def test_dispatches_are_recorded_in_the_way_of_the_clock(driver: str, threads: int, row: Row) -> None:
-    assert records_dispatches(driver) is bool(row.profiling)
+def test_dispatches_are_recorded_in_the_way_of_the_clock(driver: Driver, threads: int, row: Row) -> None:
+    assert driver.clock.profiling == row.profiling
     if row.profiling:
         assert f"--device_profiling_mode={row.profiling}" in _device_flags(driver, threads)
+
+
+def test_every_clock_has_its_options_its_set_up_and_its_bench() -> None:
+    assert set(BY_CLOCK) == set(SETUPS) == set(CLOCKS)
+    assert set(Setup.__subclasses__()) == set(bench_for.registry) - {object}
+    made = {type(SETUPS[clock](RunnerOptions(Driver("vulkan", clock)), (0,))) for clock in CLOCKS}
+    assert made == set(Setup.__subclasses__())

@@ -33,17 +33,19 @@ from mlir_sched.runner.checks.check import Check, InputKind
 from mlir_sched.runner.checks.element_types import DTYPES
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
-from mlir_sched.runner.protocol import DeviceSetup
+from mlir_sched.runner.protocol import EventsSetup
 from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.runner.worker.device import LocalDevice, RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of
+from mlir_sched.targets.clock import EVENTS
+from mlir_sched.targets.target import Driver
 
 pytestmark = pytest.mark.alone
 
 TARGET = ("--iree-hal-target-device=vulkan", "--iree-vulkan-target=llvmpipe")
 CPU = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
 FAST = replace(
-    RunnerOptions.for_device("vulkan"),
+    RunnerOptions.for_device(Driver("vulkan", EVENTS)),
     samples=SampleOptions(least_s=0.06, min_calls=4, max_calls=4, overhead_s=0.3),
     racing=RacingOptions(budget_s=0.1, min_pairs=1, patience_s=10.0, precision=0.02, slow_factor=1.5),
 )
@@ -160,12 +162,12 @@ def test_device_is_named_by_its_uri(matmul: Callable[..., Program]) -> None:
     import iree.runtime as rt
 
     path = rt.get_driver("vulkan").query_available_devices()[0]["path"]
-    with Runner(replace(FAST, driver=f"vulkan://{path}")) as runner:
+    with Runner(replace(FAST, driver=Driver(f"vulkan://{path}", EVENTS))) as runner:
         assert only(runner, matmul("right"), matmul("right")).failure is None
 
 
 def test_device_that_does_not_exist_is_an_error_of_the_baseline(matmul: Callable[..., Program]) -> None:
-    options = replace(FAST, driver="vulkan://GPU-00000000000000000000000000000000")
+    options = replace(FAST, driver=Driver("vulkan://GPU-00000000000000000000000000000000", EVENTS))
     with Runner(options) as runner, pytest.raises(BaselineError):
         runner.measure(matmul("right"), [], CHECKS)
 
@@ -222,7 +224,7 @@ def on_vulkan(folder: Path, program: Program) -> tuple[DispatchClock, ProgramFil
     specs = arguments_of(program)
     pairs = enumerate(zip(make_inputs(specs, Check(InputKind.RANDOM, 1)), specs, strict=True))
     files = tuple(write_elements(folder / f"argument{i}", array, spec) for i, (array, spec) in pairs)
-    clock = DispatchClock(DeviceSetup("vulkan", *find_tools()), folder / "record")
+    clock = DispatchClock(EventsSetup("vulkan", *find_tools()), folder / "record")
     return clock, ProgramFiles(folder / "module", program, files)
 
 
@@ -265,10 +267,12 @@ from mlir_sched.runner import *
 from mlir_sched.runner import runner as module
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import *
+from mlir_sched.targets.clock import EVENTS
+from mlir_sched.targets.target import Driver
 module.find_tools = lambda: tuple(sys.argv[2:4])
 square = TensorSpec((64, 64), "f32")
 right = Program(pathlib.Path(sys.argv[1]).read_bytes(), "task", (square,) * 2, (square,), True)
-runner = Runner(RunnerOptions.for_device("vulkan"))
+runner = Runner(RunnerOptions.for_device(Driver("vulkan", EVENTS)))
 runner._client.start()
 print(runner._client.folder, flush=True)
 runner.measure(right, [], (Check(InputKind.EXACT, 1),))

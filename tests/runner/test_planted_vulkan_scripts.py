@@ -19,6 +19,8 @@ from mlir_sched.runner.program import program_of_task
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
+from mlir_sched.targets.clock import EVENTS
+from mlir_sched.targets.target import Driver
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 
@@ -59,7 +61,7 @@ def test_what_compiles_and_is_wrong_is_found_before_it_is_timed(
         compiled = dict(pool.compile(task.source, [None, script, planted]))
     programs = {index: program_of_task(task, result.vmfb) for index, result in compiled.items() if result.vmfb}
     assert len(programs) == 3, [result.failure for result in compiled.values()]
-    with Runner(RunnerOptions.for_device("vulkan")) as runner:
+    with Runner(RunnerOptions.for_device(Driver("vulkan", EVENTS))) as runner:
         right, wrong = runner.check(programs[0], [programs[1], programs[2]], checks_for_dispatch(task.dispatch))
     assert right is None
     assert wrong is not None

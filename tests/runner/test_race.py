@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fixed_targets import FIXED_VULKAN
 
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.runner.options import RacingOptions, RunnerOptions, SampleOptions
@@ -13,6 +14,7 @@ from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import Pair, RequestFailed, SamplePairs
 from mlir_sched.runner.race import Contender, Race, baseline_timing, independent_ratios, kept_pairs
 from mlir_sched.runner.statistics import median_interval
+from mlir_sched.targets.target import LOCAL, Driver
 
 PROGRAM = Program(b"", "task", (), (), True)
 BASELINE_S = 1e-3
@@ -66,10 +68,11 @@ def test_clear_losers_get_two_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("driver", "call_s", "pairs"), [("local", 2.5, 1), ("local", 0.5, 2), ("vulkan", 5.0, 1), ("vulkan", 1.5, 2)]
+    ("driver", "call_s", "pairs"),
+    [(LOCAL, 2.5, 1), (LOCAL, 0.5, 2), (FIXED_VULKAN.driver, 5.0, 1), (FIXED_VULKAN.driver, 1.5, 2)],
 )
 def test_a_first_look_at_a_slow_program_is_short(
-    monkeypatch: pytest.MonkeyPatch, driver: str, call_s: float, pairs: int
+    monkeypatch: pytest.MonkeyPatch, driver: Driver, call_s: float, pairs: int
 ) -> None:
     contenders = run(Machine({1: call_s}, monkeypatch), options=RunnerOptions.for_device(driver).roughly)
     assert len(contenders[1].pairs) == pairs
@@ -153,7 +156,7 @@ def test_disturbed_pairs_count_only_where_quiet_ones_are_too_few() -> None:
 
 def final(**changes: Any) -> RunnerOptions:
     """Return the options of a final measurement with other ones of its racing."""
-    options = RunnerOptions.final("local")
+    options = RunnerOptions.final(LOCAL)
     return replace(options, racing=replace(options.racing, **changes))
 
 

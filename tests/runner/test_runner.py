@@ -44,6 +44,7 @@ from mlir_sched.runner.race import Contender
 from mlir_sched.runner.runner import LOOKS
 from mlir_sched.runner.statistics import Interval
 from mlir_sched.runner.worker.spinning_threads import LOWEST
+from mlir_sched.targets.target import LOCAL
 
 pytestmark = pytest.mark.alone
 
@@ -260,7 +261,7 @@ def test_a_hopeless_candidate_gets_all_checks_where_numbers_are_claimed(
 ) -> None:
     monkeypatch.setattr(Runner, "_hopeless_s", lambda runner, handle, check_s: check_s)
     monkeypatch.setattr(Contender, "ratio", lambda contender, fewest=1: Interval(0.1, 0.1, 0.1, 0.1, 1))
-    for options in (RunnerOptions.final("local"), FAST.roughly):
+    for options in (RunnerOptions.final(LOCAL), FAST.roughly):
         with Runner(options) as whole:
             names = ("right", "stale_state")
             right, wrong = whole.measure(matmul("right"), [matmul(name) for name in names], CHECKS)[1]

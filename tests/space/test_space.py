@@ -20,7 +20,8 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.features import COUNT
 from mlir_sched.space.space import ENTRY_POINTS, Space
-from mlir_sched.targets.target import Target
+from mlir_sched.targets.clock import EVENTS
+from mlir_sched.targets.target import Driver, Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
 from mlir_sched.transform_scripts.schedule import Schedule
@@ -115,7 +116,7 @@ def test_wrong_changes_are_refused() -> None:
 
 
 def test_backend_without_modules_is_refused() -> None:
-    nowhere = Target("metal", "metal-spirv", "metal", (), "x", "3.13.0", "a GPU", 1, 16, 64)
+    nowhere = Target("metal", "metal-spirv", Driver("metal", EVENTS), (), "x", "3.13.0", "a GPU", 1, 16, 64)
     with pytest.raises(UserError, match="no transform modules for the target 'metal'"):
         Space.default(nowhere)
 

@@ -90,7 +90,7 @@ def test_this_machines_vulkan_device_is_described_with_its_limits() -> None:
     require_vulkan()
     target = detect_target("vulkan", 1)
     assert target.backend == "vulkan-spirv"
-    assert target.driver.startswith("vulkan://GPU-")
+    assert target.driver.uri.startswith("vulkan://GPU-")
     assert target.gpu is not None
     assert target.gpu.workgroup_threads >= 128  # VkPhysicalDeviceLimits, required minimum
     assert min(target.gpu.workgroup_counts) >= 65535
@@ -105,7 +105,7 @@ def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch
     hardware = VulkanDevice("A GPU", "a driver 1.0", "11", False, limits)
     monkeypatch.setattr(vulkan, "devices", lambda: [software, hardware])
     target = detect_target("vulkan", 1)
-    assert (target.processor, target.driver) == ("A GPU", "vulkan://GPU-11")
+    assert (target.processor, target.driver.uri) == ("A GPU", "vulkan://GPU-11")
     assert target.flags == ("--iree-hal-target-device=vulkan",)
     assert target.gpu is not None
     assert target.gpu.workgroup_threads <= 256  # the driver's limit, below what IREE assumes

@@ -1,4 +1,4 @@
-"""The benches, which check and time the programs of one task by handle; one class per kind of device."""
+"""The benches, which check and time the programs of one task by handle; one class per clock."""
 
 from __future__ import annotations
 
@@ -78,6 +78,22 @@ class Bench(ABC):
         if handle not in self._loaded:
             self._loaded[handle] = device.load(self._programs[handle])
         return workspace.verify(self._loaded[handle], check, again=handle == protocol.BASELINE)
+
+    def verify_races(self, handle: int, check: int) -> str | None:  # noqa: ARG002 - for benches that have others
+        """Run a check on a program on other threads than those of timing, and say what is wrong, or None.
+
+        Raises:
+            RuntimeError: The bench has no other threads.
+        """
+        raise RuntimeError("races are looked for on the CPU only")
+
+    def noise(self, seconds: float) -> tuple[float, ...]:  # noqa: ARG002 - for benches that have one
+        """Run the calibration kernel for some seconds, and return the seconds of every run.
+
+        Raises:
+            RuntimeError: The bench has no calibration kernel.
+        """
+        raise RuntimeError("noise is measured on the CPU only")
 
     @abstractmethod
     def device(self) -> Device:

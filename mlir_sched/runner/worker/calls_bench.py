@@ -6,13 +6,13 @@ import math
 
 import iree.runtime as rt
 
-from mlir_sched.compiler.chain import DEVICE_LENGTH
 from mlir_sched.runner import protocol
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.chained_bench import ChainedBench
 from mlir_sched.runner.worker.device import Device, RemoteDevice
 from mlir_sched.runner.worker.device_calls import DeviceCallClock, DeviceCalls, run_s
 from mlir_sched.runner.worker.wall_clock import warm_call_s
+from mlir_sched.targets.clock import CALLS
 
 CHAINED_S = 1e-3
 """Seconds per call up to which a dispatch is timed with a chain, if it has one: of longer calls, submitting them and
@@ -41,7 +41,7 @@ class CallsBench(ChainedBench[DeviceCalls]):
         workspace, loaded = self._ready(), self._loaded[handle]
         single = workspace.runner_of(loaded)
         if loaded.has_chain and warm_call_s(single) <= longest_s:
-            return DeviceCalls(single, workspace.chain_runner_of(loaded, DEVICE_LENGTH), DEVICE_LENGTH)
+            return DeviceCalls(single, workspace.chain_runner_of(loaded, CALLS.chain), CALLS.chain)
         return DeviceCalls(single)
 
     def _is_chained(self, callee: DeviceCalls) -> bool:

@@ -28,7 +28,7 @@ class DeviceBench(Bench):
         folder: Folder for modules, arguments and records.
     """
 
-    def __init__(self, setup: protocol.DeviceSetup, folder: Path) -> None:
+    def __init__(self, setup: protocol.EventsSetup, folder: Path) -> None:
         super().__init__()
         self._setup = setup
         self._folder = folder

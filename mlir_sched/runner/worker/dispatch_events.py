@@ -19,8 +19,9 @@ from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.processes.exit_status import describe_exit, last_words
 from mlir_sched.processes.limits import ChildMemoryError
 from mlir_sched.runner.benchmark_module import ProgramFiles
-from mlir_sched.runner.protocol import LONG_CALL_S, DeviceSetup, RequestFailed
+from mlir_sched.runner.protocol import LONG_CALL_S, EventsSetup, RequestFailed
 from mlir_sched.runner.worker.spinning_threads import run_without_spinning
+from mlir_sched.targets.clock import EVENTS
 
 WARM_UP_CALLS = 1
 """First calls of a process that are not counted: they make the pipelines and touch the memory (3 to 70x longer)."""
@@ -52,7 +53,7 @@ class DispatchClock:
         record: File for the records of a process; each process overwrites it.
     """
 
-    def __init__(self, setup: DeviceSetup, record: Path) -> None:
+    def __init__(self, setup: EventsSetup, record: Path) -> None:
         self._setup = setup
         self._record = record
         self._runs: dict[Path, list[float]] = {}
@@ -104,7 +105,7 @@ class DispatchClock:
             f"--device={self._setup.driver}",
             *program.flags(),
             f"--benchmark_min_time={calls}x",
-            "--device_profiling_mode=dispatch-events",
+            f"--device_profiling_mode={EVENTS.profiling}",
             f"--device_profiling_output={self._record}",
         ]
 

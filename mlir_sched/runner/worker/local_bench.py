@@ -9,7 +9,6 @@ from typing import ParamSpec, TypeVar
 
 import iree.runtime as rt
 
-from mlir_sched.compiler.chain import THREADS_LENGTH
 from mlir_sched.runner import protocol
 from mlir_sched.runner.worker.calibration import Calibration
 from mlir_sched.runner.worker.chained_bench import ChainedBench
@@ -18,6 +17,7 @@ from mlir_sched.runner.worker.sequences import MOST_CALLS, RestartedCalls
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
 from mlir_sched.runner.worker.wall_clock import Callee, WallClock, call_seconds, warm_call_s
 from mlir_sched.runner.worker.workspace import Workspace
+from mlir_sched.targets.clock import WALL
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
 
 CHAINED_S = 500e-6
@@ -39,7 +39,7 @@ class LocalBench(ChainedBench[Callee]):
     a busy machine; numbers are checked by the main thread, which does not wait.
     """
 
-    def __init__(self, setup: protocol.LocalSetup) -> None:
+    def __init__(self, setup: protocol.WallSetup) -> None:
         os.sched_setaffinity(0, setup.cores)
         self._calibration = Calibration(setup.cores, setup.calibration_tolerance)
         super().__init__(WallClock(self._calibration), CHAINED_S)
@@ -90,10 +90,10 @@ class LocalBench(ChainedBench[Callee]):
     def _callee_of(self, handle: int, longest_s: float) -> Callee:
         workspace, _ = self._place_of(handle)
         threads = 1 if self._programs[handle].local_sync else len(self._setup.cores)
-        loaded = self._loaded[handle]
-        chained = threads > 1 and loaded.has_chain
+        loaded, length = self._loaded[handle], WALL.chain_length(threads)
+        chained = length > 0 and loaded.has_chain
         if chained and self._timed(warm_call_s, workspace.warm_runner_of(loaded)) <= longest_s:
-            return Callee(workspace.chain_runner_of(loaded, THREADS_LENGTH), threads, THREADS_LENGTH)
+            return Callee(workspace.chain_runner_of(loaded, length), threads, length)
         run = workspace.runner_of(loaded)
         if isinstance(run, RestartedCalls):
             return Callee(run, threads, restart=run.restart, most_calls=MOST_CALLS)

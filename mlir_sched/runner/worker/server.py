@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from functools import singledispatchmethod
+from functools import singledispatch, singledispatchmethod
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,7 +35,7 @@ class Server:
     """Answers requests with the results of the device's bench."""
 
     def __init__(self, start: protocol.Start, on_call: Callable[[float], None]) -> None:
-        self._bench = _bench_for(start)
+        self._bench = bench_for(start.setup, Path(start.folder))
         self._bench.on_call = on_call
 
     @singledispatchmethod
@@ -57,7 +57,7 @@ class Server:
 
     @answer.register
     def _(self, request: protocol.Verify) -> str | None:
-        verify = self._cores().verify_races if request.races else self._bench.verify
+        verify = self._bench.verify_races if request.races else self._bench.verify
         return verify(request.handle, request.check)
 
     @answer.register
@@ -70,20 +70,28 @@ class Server:
 
     @answer.register
     def _(self, request: protocol.MeasureNoise) -> tuple[float, ...]:
-        return self._cores().noise(request.seconds)
-
-    def _cores(self) -> LocalBench:
-        if not isinstance(self._bench, LocalBench):
-            raise RuntimeError("races and noise are looked for on the CPU only")
-        return self._bench
+        return self._bench.noise(request.seconds)
 
 
-def _bench_for(start: protocol.Start) -> Bench:
-    if isinstance(start.setup, protocol.LocalSetup):
-        return LocalBench(start.setup)
-    if isinstance(start.setup, protocol.CallsSetup):
-        return CallsBench(start.setup)
-    return DeviceBench(start.setup, Path(start.folder))
+@singledispatch
+def bench_for(setup: protocol.Setup, folder: Path) -> Bench:
+    """Return the bench of a set-up, which keeps files in a folder."""
+    raise TypeError(f"no bench for {type(setup).__name__} and {folder}")
+
+
+@bench_for.register
+def _(setup: protocol.WallSetup, _: Path) -> Bench:
+    return LocalBench(setup)
+
+
+@bench_for.register
+def _(setup: protocol.EventsSetup, folder: Path) -> Bench:
+    return DeviceBench(setup, folder)
+
+
+@bench_for.register
+def _(setup: protocol.CallsSetup, _: Path) -> Bench:
+    return CallsBench(setup)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from measured_programs import fake_program
 from mlir_sched.errors import FailureClass
 from mlir_sched.runner import Program
 from mlir_sched.runner.benchmark_module import ProgramFiles
-from mlir_sched.runner.protocol import DeviceSetup, RequestFailed
+from mlir_sched.runner.protocol import EventsSetup, RequestFailed
 from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of, seconds_per_call
 
 
@@ -64,7 +64,7 @@ def test_unusable_events_are_a_run_error(rows: list[str], explanation: str) -> N
 def test_failing_benchmark_program_is_a_failure(
     tmp_path: Path, body: str, kind: FailureClass, explanation: str
 ) -> None:
-    clock = DispatchClock(DeviceSetup("vulkan", fake_program(tmp_path, body), "profile"), tmp_path / "record")
+    clock = DispatchClock(EventsSetup("vulkan", fake_program(tmp_path, body), "profile"), tmp_path / "record")
     with pytest.raises(RequestFailed) as failed:
         clock.sample(ProgramFiles(tmp_path / "module", Program(b"", "task", (), (), True), ()), 3)
     assert failed.value.failure.kind == kind
@@ -85,7 +85,7 @@ def test_sample_is_the_fastest_of_as_many_processes_as_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: list[float], sample: float, alone: bool, used: int
 ) -> None:
     """All times are in milliseconds."""
-    clock = DispatchClock(DeviceSetup("vulkan", "", ""), tmp_path)
+    clock = DispatchClock(EventsSetup("vulkan", "", ""), tmp_path)
     files = ProgramFiles(tmp_path, Program(b"", "task", (), (), True), ())
     left = iter(times)
     monkeypatch.setattr(clock, "_run", lambda tool, flags: b"")
