@@ -136,7 +136,8 @@ def tune_without_device(
             search = VariantSearch.of(run, variants.built, monitor, _expected, settled=variants.settled)
             with Interruption(run.clock) as interruption:
                 for program, work in told(search.work(), callbacks):
-                    work.run(evaluators.of(program.built))
+                    with run.costs.of(work.kind, work.task.key, work.count):
+                        work.run(evaluators.of(program.built))
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             monitor.on_phase(Phase.EMISSION, found.best.state())
             with interruption.emitting():

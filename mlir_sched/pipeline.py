@@ -14,6 +14,7 @@ from pathlib import Path
 from mlir_sched.compiler import WorkerSet
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
+from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.emission.export import emit
 from mlir_sched.emission.finalists import FINALISTS, choose_finalists
 from mlir_sched.emission.run_result import result_of
@@ -172,7 +173,8 @@ def tune(
             )
             with workers, Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
                 for program, work in told(search.work(), callbacks):
-                    work.run(evaluators.of(program.built))
+                    with run.costs.of(work.kind, work.task.key, work.count):
+                        work.run(evaluators.of(program.built))
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
@@ -181,10 +183,11 @@ def tune(
             seconds = run.budget.finalists_s(run.clock.spent_s(), emission_s)
             searches = [search for search in best.searches if search.history.records]
             with interruption.emitting():
-                finalists = choose_finalists(searches, alone, seconds, code)
+                finalists = choose_finalists(searches, alone, seconds, code, run.costs.of)
                 monitor.on_phase(Phase.EMISSION, best.state())
                 end = math.inf if interruption.early else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
-                emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
+                with run.costs.of(WorkKind.EMISSION, best.name, 1):
+                    emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
                 try:

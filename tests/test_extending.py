@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from folders import ROOT
 
-from mlir_sched import TuneOptions, tune
+from mlir_sched import RecordStore, TuneOptions, tune
+from mlir_sched.database.work_cost import WorkKind
 
 PAGE = ROOT / "docs" / "extending.md"
 
@@ -52,3 +53,9 @@ def test_a_run_takes_all_of_them_and_stops_when_a_callback_says_so(
     assert result.trials == len(heard) == 16
     assert len(capsys.readouterr().out.splitlines()) == 16
     assert (tmp_path / "tuned" / "flags.txt").exists()
+    with RecordStore.open(tmp_path / "tuned" / "records.sqlite", read_only=True) as store:
+        costs = store.work_costs()
+    kinds = {cost.kind for cost in costs}
+    assert kinds >= {WorkKind.BUILD, WorkKind.CAPTURE, WorkKind.UNTUNED, WorkKind.CANDIDATES, WorkKind.EMISSION}
+    assert sum(cost.count for cost in costs if cost.kind is WorkKind.CANDIDATES) == 16
+    assert 0.5 * result.seconds < sum(cost.seconds for cost in costs) < result.seconds

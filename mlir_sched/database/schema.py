@@ -130,6 +130,18 @@ CLOCKS = Table(
     Column("spent_s", Float(53), nullable=False),
 )
 
+WORK_COSTS = Table(
+    "work_costs",
+    METADATA,
+    Column("id", _ROW_ID, primary_key=True),
+    Column("run_key", _KEY, nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("seconds", Float(53), nullable=False),
+    Column("created", Text, nullable=False),
+)
+
 
 def dump_json(data: object) -> str:
     """Return JSON text; numpy scalars become plain numbers."""

@@ -40,6 +40,7 @@ from mlir_sched.database.schema import (
     RUN_DECISIONS,
     SEARCHES,
     TASKS,
+    WORK_COSTS,
     dump_json,
     program_row,
     record_row,
@@ -50,6 +51,7 @@ from mlir_sched.database.schema import (
 )
 from mlir_sched.database.schema_version import has_tables, make_tables
 from mlir_sched.database.statements import Row, insert_missing, replace_row
+from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.errors import LASTING, IllegalTraceError, UserError
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.reasons import reason
@@ -438,6 +440,23 @@ class RecordStore:
         """Return the seconds that a clock showed when it was saved last, 0 when it never was."""
         with self._read() as connection:
             return connection.scalar(select(CLOCKS.c.spent_s).where(CLOCKS.c.key == key)) or 0.0
+
+    # What work cost
+
+    def add_work_cost(self, run_key: str, cost: WorkCost) -> None:
+        """Store what a piece of a run's work cost."""
+        row = vars(cost) | {"run_key": run_key, "kind": str(cost.kind), "created": utc_now()}
+        with self._write() as connection:
+            connection.execute(insert(WORK_COSTS), row)
+
+    def work_costs(self, run_key: str | None = None) -> tuple[WorkCost, ...]:
+        """Return what the work of a run cost, by default of all runs, in the order in which the work ended."""
+        query = select(WORK_COSTS).order_by(WORK_COSTS.c.id)
+        if run_key is not None:
+            query = query.where(WORK_COSTS.c.run_key == run_key)
+        with self._read() as connection:
+            rows = connection.execute(query).mappings().all()
+        return tuple(WorkCost(WorkKind(row["kind"]), row["subject"], row["count"], row["seconds"]) for row in rows)
 
     # Statements
 

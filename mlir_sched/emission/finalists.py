@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.database.record import Record
+from mlir_sched.database.work_cost import CostOf, WorkKind, uncounted
 from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, why_no_gain
 from mlir_sched.emission.final_measurement import compile_scripts, measure_compiled
 from mlir_sched.emission.pace import Pace
@@ -89,6 +90,7 @@ def choose_finalists(
     options: RunnerOptions,
     seconds: float = math.inf,
     code: CompiledCode | None = None,
+    cost_of: CostOf = uncounted,
 ) -> Finalists:
     """Measure the best candidates of every task in a fresh process and keep those that beat the untuned code.
 
@@ -102,6 +104,7 @@ def choose_finalists(
         options: How programs are run and timed.
         seconds: Seconds that this should take.
         code: Code that the search compiled; only what is missing there is compiled.
+        cost_of: Counts what the choice and the report of each task cost.
     """
     if not searches:
         return Finalists()
@@ -114,17 +117,20 @@ def choose_finalists(
     brief = options.within(BRIEF_S)
     with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
         compiled = partial(compile_scripts, pool=pool, code=code or CompiledCode())
-        found = _reported(_take_all(light, compiled), brief, compiled)
+        reported = partial(_reported, code=compiled, cost_of=cost_of)
+        found = reported(_take_all(light, compiled), brief)
         pace = Pace.after(len(light), start, seconds, [entry.calls_s for entry in heavy], options)
         with Runner(options) as runner:
             for entry in heavy:
                 if not pace.has_time(len(decided), _doubtful(decided)):
                     break
-                decided[entry.search.task.key] = _decide(entry, compiled, runner)
+                key = entry.search.task.key
+                with cost_of(WorkKind.CHOICE, key, 1):
+                    decided[key] = _decide(entry, compiled, runner)
         doubtful = decided if seconds == math.inf else _doubtful(decided)
         sure = {key: choice for key, choice in decided.items() if key not in doubtful}
         taken = _take_all(heavy[len(decided) :], compiled)
-        found |= _reported(doubtful, options, compiled) | _reported({**sure, **taken}, brief, compiled)
+        found |= reported(doubtful, options) | reported({**sure, **taken}, brief)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
@@ -306,14 +312,21 @@ def _timing(record: Record) -> Timing:
     return timing
 
 
-def _reported(chosen: Mapping[str, _Choice | str], options: RunnerOptions, code: _Code) -> dict[str, Winner | str]:
+def _reported(
+    chosen: Mapping[str, _Choice | str], options: RunnerOptions, code: _Code, cost_of: CostOf
+) -> dict[str, Winner | str]:
     """Measure the chosen scripts once more, in a fresh process. A reason in place of a script is kept."""
+    found = dict[str, Winner | str]()
     if not chosen:
-        return {}
+        return found
     with Runner(options) as runner:
-        return {
-            key: choice if isinstance(choice, str) else _report(choice, runner, code) for key, choice in chosen.items()
-        }
+        for key, choice in chosen.items():
+            if isinstance(choice, str):
+                found[key] = choice
+                continue
+            with cost_of(WorkKind.REPORT, key, 1):
+                found[key] = _report(choice, runner, code)
+    return found
 
 
 def _scripts(search: TaskSearch, finalists: int) -> tuple[list[Record], list[str]]:

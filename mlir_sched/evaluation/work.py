@@ -5,10 +5,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.database.record import Record
+from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.errors import EnvironmentStopError, Failure, FailureClass, UserError
 from mlir_sched.evaluation.canary import OF_UNTUNED, Judge
 from mlir_sched.evaluation.evaluator import Anticipating, Estimator, Evaluator, UntunedError
@@ -23,6 +24,16 @@ from mlir_sched.tasks.task import Task
 
 class Work(Protocol):
     """Code of one task that is to be evaluated; its outcomes are stored, and read by the search that handed it out."""
+
+    kind: ClassVar[WorkKind]
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+
+    @property
+    def count(self) -> int:
+        """How many programs are evaluated."""
 
     def run(self, evaluator: Evaluator) -> None:
         """Evaluate the code and store every outcome as soon as it is known.
@@ -52,6 +63,12 @@ class UntunedWork:
     following: Sequence[Task] = ()
     timing: Timing | None = None
     error: UntunedError | None = None
+    kind: ClassVar[WorkKind] = WorkKind.UNTUNED
+
+    @property
+    def count(self) -> int:
+        """One program."""
+        return 1
 
     def run(self, evaluator: Evaluator) -> None:
         """Measure the untuned code and store its timing."""
@@ -91,6 +108,12 @@ class EstimateWork:
     scripts: Sequence[str]
     seconds: list[float | None] = field(default_factory=list)
     internal_errors: tuple[str, ...] = ()
+    kind: ClassVar[WorkKind] = WorkKind.ESTIMATE
+
+    @property
+    def count(self) -> int:
+        """How many scripts there are."""
+        return len(self.scripts)
 
     def run(self, evaluator: Evaluator) -> None:
         """Estimate the times; without an estimator, or after an exception, there are none."""
@@ -139,6 +162,12 @@ class CandidateWork:
     lookahead: Lookahead = field(default_factory=Lookahead)
     records: list[Record] = field(default_factory=list)
     error: UntunedError | None = None
+    kind: ClassVar[WorkKind] = WorkKind.CANDIDATES
+
+    @property
+    def count(self) -> int:
+        """How many candidates there are."""
+        return len(self.candidates)
 
     def run(self, evaluator: Evaluator) -> None:
         """Evaluate the candidates; a mistake of the evaluator is the failure of all that have no outcome yet.

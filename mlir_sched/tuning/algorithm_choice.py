@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.reasons import reason
@@ -84,7 +85,8 @@ class AlgorithmChoice:
             return Alternatives()
         program.tell(Phase.VARIANTS)
         try:
-            found = self.algorithms.alternatives(program.built)
+            with self.run.costs.of(WorkKind.ALGORITHMS, program.name):
+                found = self.algorithms.alternatives(program.built)
         except MlirSchedError as error:
             self.left_out = {OTHERS: reason(str(error))}
             return Alternatives()
@@ -116,7 +118,8 @@ class AlgorithmChoice:
             return None
         program.tell(Phase.VARIANTS)
         try:
-            composed = self.algorithms.compose(program.built, parts)
+            with self.run.costs.of(WorkKind.ALGORITHMS, program.name):
+                composed = self.algorithms.compose(program.built, parts)
         except MlirSchedError as error:
             self.left_out |= dict.fromkeys(chosen, reason(str(error)))
             return None

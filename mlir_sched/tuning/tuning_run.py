@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
+from mlir_sched.database.work_cost import WorkCost, WorkCosts, WorkKind
 from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
@@ -87,13 +88,19 @@ class TuningRun:
         ending_s = store.decide(f"{key}-end", lambda: emission_s(built, fastest, _final(target)))
         each_s = store.decide(f"{key}-finalist", lambda: _finalist_s(target, fastest))
         budget = Budget.of(options, tasks=tasks, begun_s=begun_s, emission_s=ending_s, finalist_s=each_s)
-        return TuningRun(
-            options, target, space, store, method, tuple(start_from), generation, key, clock, budget, drawn
-        )
+        run = TuningRun(options, target, space, store, method, tuple(start_from), generation, key, clock, budget, drawn)
+        for each in built:
+            run.costs.add(WorkCost(WorkKind.BUILD, each.variant.name, 1, each.build_s))
+        return run
 
     def emission_s(self, built: Sequence[BuiltVariant], tuned: BuiltVariant, tuned_s: float) -> float:
         """Return about how many seconds it takes to emit a program; arguments as in :func:`emission_s`."""
         return emission_s(built, tuned, _final(self.target), tuned_s)
+
+    @property
+    def costs(self) -> WorkCosts:
+        """Where the costs of the run's work are kept."""
+        return WorkCosts(self.store, self.key)
 
     def decide(self, name: str, make: Callable[[], T]) -> T:
         """Return what a process of this run decided first under a name; if none has, what ``make`` returns now."""

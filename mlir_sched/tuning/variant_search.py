@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
+from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.evaluation.work import Work
 from mlir_sched.program.building import fastest, profiled
 from mlir_sched.program.tunability import promising, worth_tuning
@@ -114,7 +115,10 @@ class VariantSearch:
             by_name |= {name: profiled(by_name[name], run.target) for name in names}
             of_use = [b.variant.name for b in promising([by_name[name] for name in names], run.space, run.target)]
             names = run.decide("promising", lambda: of_use)
-        programs = [ProgramSearch(run, prepare(by_name[name]), events) for name in names]
+        programs = []
+        for name in names:
+            with run.costs.of(WorkKind.CAPTURE, name):
+                programs.append(ProgramSearch(run, prepare(by_name[name]), events))
         return VariantSearch(run, programs, time_programs, programs, algorithms, built)
 
     def work(self) -> Iterator[tuple[ProgramSearch, Work]]:
