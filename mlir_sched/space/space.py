@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib.util import find_spec
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import Dispatch
@@ -139,9 +138,13 @@ class Space:
 def _own_modules(target: Target) -> Sequence[TransformModule]:
     """Return the modules of a target that is built in; none for a target of another distribution."""
     package = f"mlir_sched.transform_scripts.{target.name.replace('-', '_')}"
-    if find_spec(package) is None:
+    try:
+        backend = importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
         return ()
-    modules: Sequence[TransformModule] = importlib.import_module(package).default_modules()
+    modules: Sequence[TransformModule] = backend.default_modules()
     return modules
 
 
