@@ -18,6 +18,7 @@ from mlir_sched.emission.final_measurement import compile_scripts
 from mlir_sched.errors import FailureClass
 from mlir_sched.evaluation import compiled_code
 from mlir_sched.evaluation.compiled_code import CompiledCode
+from mlir_sched.evaluation.estimating import CompileAndAssemble
 from mlir_sched.evaluation.evaluator import CompileAndRun
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
@@ -241,6 +242,19 @@ def test_where_the_machine_failed_only_what_was_measured_stays(fastest: int, lef
     asked(code, pool, "x", "y")
     code.untuned(pool, C)
     assert pool.requests == [left, [C.source]]
+
+
+@pytest.mark.parametrize("device", [True, False], ids=["with a device", "without a device"])
+def test_an_evaluator_forgets_what_was_not_measured_with_its_processes(
+    device: bool, pool: Pool, here: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlir_sched.evaluation.estimating.TimeModel", lambda _: None)
+    code = CompiledCode()
+    with CompileAndRun((), code=code) if device else CompileAndAssemble((), here, code=code) as evaluator:
+        asked(code, pool, "x")
+        evaluator.renew()
+        asked(code, pool, "x")
+    assert pool.requests == [["x"], ["x"]]
 
 
 @pytest.fixture(scope="module")
