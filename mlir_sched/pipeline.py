@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from mlir_sched.compiler import WorkerSet
@@ -27,7 +26,7 @@ from mlir_sched.parameters import parameter_files
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.algorithms import Algorithms
 from mlir_sched.program.building import fastest
-from mlir_sched.program.captured_values import with_captured_values
+from mlir_sched.program.captured_values import ValueRecorder
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
@@ -167,9 +166,9 @@ def tune(
             algorithms = AlgorithmChoice(
                 run, Algorithms(path, target, fastest(variants.built), measuring.roughly, variants.space.parts, weights)
             )
-            prepare = partial(with_captured_values, target=target, run_s=run.budget.whole_s)
+            recorder = ValueRecorder.of(target, run.budget.whole_s)
             search = VariantSearch.of(
-                run, variants.built, monitor, time_programs, algorithms, variants.settled, prepare
+                run, variants.built, monitor, time_programs, algorithms, variants.settled, recorder.with_values
             )
             with workers, Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
                 for program, work in told(search.work(), callbacks):

@@ -6,8 +6,9 @@ Drawn values miss what real programs do: results of a whole layer that are below
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mlir_sched.compiler.worker_process import JobError, run_isolated
 from mlir_sched.errors import UserError
@@ -27,38 +28,64 @@ from mlir_sched.tasks.task import Task
 MOST_BYTES = min(2**30, machine_memory_bytes() // 16)
 """Most bytes of recorded values of a program; they lie in files, and the processes that use some of them keep these."""
 MOST_SHARE = 0.05
-"""Largest share of a run's minutes that recording may take. It takes about as long as the program took to be compiled
-and taken apart."""
+"""Largest share of a run's minutes that recording may take, all variants together. A variant takes about as long as the
+program took to be compiled and taken apart."""
 
 _JOB = "mlir_sched.program.worker.capture:capture_values"
 
 
-def with_captured_values(built: BuiltVariant, target: Target, run_s: float) -> BuiltVariant:
-    """Return a variant whose tasks know the values that a run of the program passes to them.
+@dataclass
+class ValueRecorder:
+    """Records the values of one variant after the other, within seconds that they share.
 
-    The variant stays as it is, with a note, where recording would take too much of the run or fails; on devices, whose
-    dispatches get drawn values alone, it stays without one.
+    A process that resumes a run begins with all of them, as values are not kept with the records.
 
-    Args:
-        built: The variant.
+    Attributes:
         target: The target of the run.
-        run_s: Seconds of the whole run; infinite for a run by trials.
+        left_s: Seconds that recording may take from now on; infinite for a run by trials.
     """
-    wanted = _wanted(built.model.tasks)
-    if not (target.driver.on_host and wanted):
-        return built
-    if built.build_s > MOST_SHARE * run_s:
-        return _noted(built, f"to record the program's own takes about {built.build_s:.0f} s")
+
+    target: Target
+    left_s: float
+
+    @staticmethod
+    def of(target: Target, run_s: float) -> ValueRecorder:
+        """Return the recorder of a run that takes ``run_s`` seconds as a whole, infinite for a run by trials."""
+        return ValueRecorder(target, MOST_SHARE * run_s)
+
+    def with_values(self, built: BuiltVariant) -> BuiltVariant:
+        """Return a variant whose tasks know the values that a run of the program passes to them.
+
+        The variant stays as it is, with a note, where recording would take too much of the run or fails; on devices,
+        whose dispatches get drawn values alone, it stays without one.
+        """
+        wanted = _wanted(built.model.tasks)
+        if not (self.target.driver.on_host and wanted):
+            return built
+        if built.build_s > self.left_s:
+            left = f"{max(0.0, self.left_s):.0f} s are left for that"
+            return _noted(built, f"to record the program's own takes about {built.build_s:.0f} s, and {left}")
+        begun_s = time.monotonic()
+        try:
+            captured = _captured(built, wanted, self.left_s)
+        except (UserError, JobError, ChildError) as error:
+            return _noted(built, f"to record the program's own fails: {reason(str(error))}")
+        finally:
+            self.left_s -= time.monotonic() - begun_s
+        model = built.model
+        tasks = [replace(t, captured=wanted[t.name].file) if t.name in captured else t for t in model.tasks]
+        return replace(built, model=replace(model, tasks=tuple(tasks)))
+
+
+def _captured(built: BuiltVariant, wanted: Mapping[str, Wanted], most_s: float) -> Collection[str]:
+    """Write the values of a variant's dispatches within ``most_s`` seconds; return the dispatches that have any."""
     rewrite, model = built.variant.rewrite, built.model
     library = build_library([], rewrite) if rewrite else ""
-    try:
-        captured = run_isolated(
-            model.flags, _JOB, model.path, library, calls_of(model), wanted, limits=EXTRACTION_LIMITS
-        )
-    except (UserError, JobError, ChildError) as error:
-        return _noted(built, f"to record the program's own fails: {reason(str(error))}")
-    tasks = [replace(t, captured=wanted[t.name].file) if t.name in captured else t for t in model.tasks]
-    return replace(built, model=replace(model, tasks=tuple(tasks)))
+    limits = replace(EXTRACTION_LIMITS, timeout_s=min(EXTRACTION_LIMITS.timeout_s, most_s))
+    captured: Collection[str] = run_isolated(
+        model.flags, _JOB, model.path, library, calls_of(model), wanted, limits=limits
+    )
+    return captured
 
 
 def _tensors_of(task: Task) -> tuple[TensorSpec, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rewriting import write
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.program.building import build_variant
-from mlir_sched.program.captured_values import MOST_SHARE, with_captured_values
+from mlir_sched.program.captured_values import MOST_SHARE, ValueRecorder
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.program.whole_program import calls_of
 from mlir_sched.runner.checks.captured import read_values, write_values
@@ -56,7 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, here: Target) -> BuiltVarian
 
 
 def test_a_dispatch_is_checked_with_what_the_program_passes_to_it(built: BuiltVariant, here: Target) -> None:
-    first, second = with_captured_values(built, here, math.inf).model.tasks
+    first, second = ValueRecorder.of(here, math.inf).with_values(built).model.tasks
     ((program, check),) = calls_of(built.model)
     a, b, c = make_inputs(program.inputs, check)
     for task, expected in ((first, (a, b)), (second, (np.maximum(SCALE * (a @ b), 0), c))):
@@ -68,16 +69,33 @@ def test_a_dispatch_is_checked_with_what_the_program_passes_to_it(built: BuiltVa
 
 def test_recording_that_would_take_too_much_of_a_run_is_left_out_and_told(built: BuiltVariant, here: Target) -> None:
     slow = replace(built, build_s=61 * MOST_SHARE)
-    found = with_captured_values(slow, here, 60.0).model
+    found = ValueRecorder.of(here, 60.0).with_values(slow).model
     assert not any(task.captured for task in found.tasks)
     assert any("checked with drawn values alone" in note for note in found.notes)
+
+
+def test_variants_share_the_seconds_that_recording_may_take(built: BuiltVariant, here: Target) -> None:
+    recorder = ValueRecorder(here, left_s := 60.0)
+    begun_s = time.monotonic()
+    first = recorder.with_values(built).model
+    took_s = time.monotonic() - begun_s
+    second = recorder.with_values(replace(built, build_s=left_s - took_s / 2)).model
+    assert all(task.captured for task in first.tasks)
+    assert not any(task.captured for task in second.tasks)
+    assert any("checked with drawn values alone" in note for note in second.notes)
+
+
+def test_recording_ends_when_its_seconds_are_spent(built: BuiltVariant, here: Target) -> None:
+    found = ValueRecorder(here, 1e-3).with_values(replace(built, build_s=0.0)).model
+    assert not any(task.captured for task in found.tasks)
+    assert any("stopped after 0.001 s" in note for note in found.notes), found.notes
 
 
 def test_a_program_that_cannot_be_recorded_is_tuned_without_and_the_reason_is_told(
     built: BuiltVariant, here: Target, tmp_path: Path
 ) -> None:
     gone = replace(built, model=replace(built.model, path=str(tmp_path / "gone.mlir")))
-    found = with_captured_values(gone, here, math.inf).model
+    found = ValueRecorder.of(here, math.inf).with_values(gone).model
     assert not any(task.captured for task in found.tasks)
     assert any("to record" in note for note in found.notes), found.notes
 
