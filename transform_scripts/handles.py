@@ -68,6 +68,12 @@ class Handles:
             self._find_mark(combining, op)
         return handle, self._last[combining]
 
+    def take_combining(self) -> list[Handle]:
+        """Return valid handles of the ops that combine partial results; they are no parts of ops any more."""
+        taken = [self.parts(self._dispatch.ops[index])[1] for index in self._combining]
+        self._combining.clear()
+        return taken
+
     def settle(self) -> None:
         """Clean up untidy code, and match the ops whose handles ended by name; fills are matched at their next use."""
         self._ops.tidy()
@@ -129,8 +135,8 @@ class Handles:
 
     @property
     def has_partial_results(self) -> bool:
-        """Whether any op keeps partial results."""
-        return bool(self._combining)
+        """Whether any op keeps partial results, taken or not what combines them."""
+        return len(self._last) > len(self._dispatch.ops)
 
     def is_copied(self, op: LinalgOp) -> bool:
         """Say whether the handle of an op may stand for several copies, for which parameters are no sizes."""

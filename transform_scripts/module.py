@@ -48,7 +48,7 @@ class Sketch:
         parallel: Loops of the dispatch's root that may be distributed over workgroups, outermost first; None when
             distribution is decided (or left to IREE, as with a lowering_config).
         complete: Whether the sketch's script can be compiled.
-        passes: The compiler's passes that run on the function before the steps.
+        passes: The compiler's passes that run on the function before any of its ops become vectors.
     """
 
     name: str = ""

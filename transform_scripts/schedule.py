@@ -27,15 +27,15 @@ class Schedule(Vectorization):
     - ``tiling.py``: ``distribute``, ``tile``, ``fuse``, ``fuse_rest``, ``rfactor``, ``inline``;
     - ``buffers.py``: ``promote``, ``share``, ``pack``, ``read_padding_in_place``;
     - ``peeling.py``: ``peel``, ``copies``, ``unroll``;
-    - ``vectorization.py``: ``fold_unit_dims``, ``vectorize``, ``tensorize``;
-    - this file: passes, patterns and ops of the transform dialect that have no verb, and IREE's own pipelines.
+    - ``vectorization.py``: ``run_pass``, ``fold_unit_dims``, ``vectorize``, ``tensorize``;
+    - this file: patterns and ops of the transform dialect that have no verb, and IREE's own pipelines.
 
     Args:
         dispatch: The payload.
         target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.
-        passes: The compiler's passes that run on the function before its ops are looked at.
+        passes: The compiler's passes that run on the function before any of its ops become vectors.
     """
 
     def __init__(
@@ -46,10 +46,7 @@ class Schedule(Vectorization):
         emitter: Emitter | None = None,
         passes: Sequence[str] = (),
     ) -> None:
-        emitter = emitter or Emitter()
-        for name in passes:
-            emitter.run_pass(name)
-        super().__init__(dispatch, target, recorder, emitter)
+        super().__init__(dispatch, target, recorder, emitter or Emitter(), passes)
         self._on_buffers: list[Callable[[], Sequence[str]]] = []
 
     def apply_patterns(self, *names: str, cse: bool = False) -> None:
@@ -57,12 +54,6 @@ class Schedule(Vectorization):
         self._emit.apply_patterns(*names)
         if cse:
             self._emit.cse()
-
-    def run_pass(self, name: str) -> None:
-        """Run one of the compiler's passes on the function; ops are found again at their next use."""
-        self._handles.mark()
-        self._handles.end()
-        self._emit.run_pass(name)
 
     def annotate(self, name: str, attribute: str, *, on: LinalgOp | str | None = None) -> None:
         """Annotate an op, all ops of a name, or the function with an attribute in MLIR syntax."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sched.errors import ScheduleError
-from mlir_sched.payload import LinalgOp, OpKind
+from mlir_sched.payload import Dispatch, LinalgOp, OpKind
+from mlir_sched.targets.target import Target
+from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
+from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.peeling import Peeling
 from mlir_sched.transform_scripts.tracked_ops import Code
 
@@ -16,7 +19,24 @@ _PARTS_OF_REDUCTIONS = ("linalg.fill", "linalg.generic", "linalg.reduce")
 
 
 class Vectorization(Peeling):
-    """Final code, beside tiling, buffers and peeling; the arguments are those of :class:`Peeling`."""
+    """Final code, beside tiling, buffers and peeling; the further arguments are those of :class:`Peeling`.
+
+    Args:
+        passes: The compiler's passes that run on the function before any of its ops become vectors, but for those that
+            combine partial results.
+    """
+
+    def __init__(
+        self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter, passes: Sequence[str]
+    ) -> None:
+        super().__init__(dispatch, target, recorder, emitter)
+        self._passes = tuple(passes)  # that have not run yet
+
+    def run_pass(self, name: str) -> None:
+        """Run one of the compiler's passes on the function; ops are found again at their next use."""
+        self._handles.mark()
+        self._handles.end()
+        self._emit.run_pass(name)
 
     def fold_unit_dims(self) -> None:
         """Drop unit dimensions from all ops of the function; afterwards these can only be vectorized, all together.
@@ -44,6 +64,9 @@ class Vectorization(Peeling):
         """
         self._handles.settle()
         peels = tail == PEEL and bool(self._loops.uneven)
+        if self._passes and self._ops.code is not Code.FOLDED:
+            for handle in self._handles.take_combining():
+                self._emit.vectorize(handle)
         if self._ops.code is Code.FOLDED:
             self._vectorize_folded(ops, peels=peels)
         elif peels:
@@ -68,6 +91,12 @@ class Vectorization(Peeling):
         self._emit.replace_by_function(self._emit.match_ops(["linalg.generic"]), function)
         self._ops.finish(self._ops[op])
 
+    def _run_passes(self) -> None:
+        """Run the passes that come before vectors, if they have not run yet."""
+        for name in self._passes:
+            self.run_pass(name)
+        self._passes = ()
+
     def _vectorize_folded(self, ops: Sequence[LinalgOp], *, peels: bool) -> None:
         """Vectorize all ops of the function, whatever they have become."""
         if peels:
@@ -75,6 +104,7 @@ class Vectorization(Peeling):
         left = [op.name for op in self._ops.unfinished if op not in ops]
         if left:
             raise ScheduleError(f"{self._ops.rule}; {', '.join(left)} would be left")
+        self._run_passes()
         self._emit.vectorize(self._emit.match_ops(["linalg.generic"]), gathers=any(op.gathers for op in ops))
 
     def _vectorize_peeled(self, ops: Sequence[LinalgOp]) -> None:
@@ -84,6 +114,7 @@ class Vectorization(Peeling):
         self._peel()
         self._loops.peeled = []
         self._ops.clean_up()
+        self._run_passes()
         names = _PARTS_OF_REDUCTIONS if self._handles.has_partial_results else sorted({op.name for op in ops})
         self._emit.vectorize(self._emit.match_ops(names), gathers=any(op.gathers for op in ops))
 
@@ -92,6 +123,7 @@ class Vectorization(Peeling):
         self._ops.check_code()
         if masked:
             self._ops.clean_up()
+        self._run_passes()
         for op in ops:
             if op.kind is not OpKind.FILL:
                 parts = self._handles.parts(op)

@@ -56,6 +56,35 @@ def sum_over(dimensions: tuple[int, ...], shape: tuple[int, ...]) -> Payload:
 """)
 
 
+def largest_of(dimension: int, shape: tuple[int, int]) -> Payload:
+    """Return the largest f16 numbers of a matrix along a dimension."""
+    a, r = f"tensor<{shape[0]}x{shape[1]}xf16>", f"tensor<{shape[1 - dimension]}xf16>"
+    return Payload(f"""func.func @main(%a: {a}) -> {r} {{
+  %least = arith.constant -6.0e+04 : f16
+  %e = tensor.empty() : {r}
+  %f = linalg.fill ins(%least : f16) outs(%e : {r}) -> {r}
+  %r = linalg.reduce {{ arith.maximumf }} ins(%a : {a}) outs(%f : {r}) dimensions = [{dimension}]
+  return %r : {r}
+}}
+""")
+
+
+def largest_of_windows(size: int, channels: int) -> Payload:
+    """Return the largest f16 numbers of every window of 3x3 pixels, two pixels apart."""
+    made = (size - 3) // 2 + 1
+    a, r = f"tensor<1x{size}x{size}x{channels}xf16>", f"tensor<1x{made}x{made}x{channels}xf16>"
+    return Payload(f"""func.func @main(%a: {a}) -> {r} {{
+  %least = arith.constant -6.0e+04 : f16
+  %e = tensor.empty() : {r}
+  %w = tensor.empty() : tensor<3x3xf16>
+  %f = linalg.fill ins(%least : f16) outs(%e : {r}) -> {r}
+  %r = linalg.pooling_nhwc_max {{strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}}
+      ins(%a, %w : {a}, tensor<3x3xf16>) outs(%f : {r}) -> {r}
+  return %r : {r}
+}}
+""")
+
+
 def softmax_of_columns(rows: int, columns: int) -> Payload:
     """Return a softmax over the outer dimension."""
     a = f"tensor<{rows}x{columns}xf32>"
@@ -78,6 +107,14 @@ SHAPES = {
 }
 
 
+F16_MAXIMA = {
+    "rows": largest_of(1, (64, 96)),
+    "uneven rows": largest_of(1, (45, 77)),
+    "columns": largest_of(0, (96, 64)),
+    "windows": largest_of_windows(17, 64),
+}
+
+
 def traces_of(space: DesignSpace, values: dict[str, Value], count: int) -> list[Trace]:
     """Return random legal traces that agree with some values."""
     rng, traces = np.random.default_rng(3), dict[Trace, None]()
@@ -97,6 +134,19 @@ def test_random_candidates_compute_the_right_numbers(task_for: TaskFor, here: Ta
     assert task.dispatch is not None
     space = DesignSpace(Space.default(here), task.dispatch, here)
     traces = traces_of(space, {}, CANDIDATES)
+    with Runner(RunnerOptions()) as runner, CompilerPool(task.flags) as pool:
+        assert check_candidates(task, space, traces, pool, runner) == [None] * len(traces)
+
+
+@pytest.mark.parametrize("name", F16_MAXIMA)
+def test_maxima_of_f16_numbers_become_vectors_behind_the_pass_that_widens_them(
+    task_for: TaskFor, here: Target, name: str
+) -> None:
+    task = task_for(F16_MAXIMA[name])
+    assert task.dispatch is not None
+    space = DesignSpace(Space.default(here), task.dispatch, here)
+    rng = np.random.default_rng(3)
+    traces = list(dict.fromkeys(space.sample(rng) for _ in range(CANDIDATES)))
     with Runner(RunnerOptions()) as runner, CompilerPool(task.flags) as pool:
         assert check_candidates(task, space, traces, pool, runner) == [None] * len(traces)
 

@@ -18,6 +18,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.common.contraction import MAX_REDUCTION_STEP
 from mlir_sched.transform_scripts.extents import vector_elements
+from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import takes_f16_maxima
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Attention, Loop, Loops, reduction_loops
@@ -59,7 +60,8 @@ class AttentionTiling(ScheduleModule):
         _tile_softmax(s, found)
         _tile_values(s, found)
         s.vectorize(found.score, found.scores, then=patterns.CONTRACT)  # in front of patterns that take sums apart
-        s.vectorize(found.largest, found.weights, then=patterns.ACROSS_LANES)
+        across = () if takes_f16_maxima(found.largest) else patterns.ACROSS_LANES
+        s.vectorize(found.largest, found.weights, then=across)
         s.vectorize(found.values, found.root, *found.fills, then=patterns.CONTRACT)
 
 

@@ -1,4 +1,4 @@
-"""The first and the last stages of llvm-cpu scripts: from tensors to vector-lowered loops on buffers."""
+"""The last stages of every llvm-cpu script: from vectorized tensors to vector-lowered loops on buffers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import patterns
+from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import passes_before_vectors
 from mlir_sched.transform_scripts.module import LoweringModule, Sketch
 from mlir_sched.transform_scripts.schedule import Schedule
 
-WIDENING = "iree-llvmcpu-expand-f16-op-to-f32"
 NO_PIPELINE = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
 
 
@@ -26,8 +26,8 @@ class Lowering(LoweringModule):
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
     def extend(self, sketch: Sketch, op: LinalgOp, dispatch: Dispatch, target: Target) -> Iterable[Sketch]:
-        """Complete sketches whose every op is scheduled; maxima of f16 numbers are widened before that."""
-        passes = (WIDENING,) if _takes_f16_maxima(dispatch) else ()
+        """Complete sketches whose every op is scheduled; maxima of f16 numbers are widened before they are vectors."""
+        passes = passes_before_vectors(dispatch)
         for made in super().extend(sketch, op, dispatch, target):
             yield made if made is sketch else replace(made, passes=passes)
 
@@ -41,16 +41,3 @@ class Lowering(LoweringModule):
         s.include_on_buffers()
         s.run_pass("iree-codegen-llvmcpu-vector-lowering-pipeline")
         s.annotate("translation_info", NO_PIPELINE)
-
-
-def _takes_f16_maxima(dispatch: Dispatch) -> bool:
-    """Say whether element-wise ops of a dispatch, and no reductions, may take maxima of f16 numbers.
-
-    IREE 3.13 widens such maxima to f32 after scripts (``ExpandF16OpToF32.cpp``). Its pass takes vectors for numbers
-    there, and the compiler rejects them or crashes. A reduction whose maxima are widened cannot be vectorized.
-    """
-    operands = (operand for op in dispatch.ops for operand in (*op.inputs, *op.outputs))
-    if not any(operand.tensor.element_type == "f16" for operand in operands):
-        return False
-    maxima = [op for op in dispatch.ops if "arith.maximumf" in op.body]
-    return bool(maxima) and not any(op.reduction_dims for op in maxima)

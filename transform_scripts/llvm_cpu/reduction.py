@@ -24,6 +24,7 @@ from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.reduction import ReductionModule
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
+from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import takes_f16_maxima
 from mlir_sched.transform_scripts.nest import points
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
@@ -76,11 +77,10 @@ class ReductionTiling(ReductionModule):
                 across |= _keep_lanes(s, rows, op, lanes, later=op in later, whole=op in whole)
             elif op not in whole:
                 _tile_columns(s, rows, op)
-            if rows.tail == DIVIDE:
+            if not rows.at_once:
                 s.vectorize(op, then=patterns.ACROSS_LANES if op.reduces and _combines_rows(s, op) else ())
-        if rows.tail == PEEL:
-            everything = (*rows.computed, *found.fills)
-            s.vectorize(*everything, tail=PEEL, then=patterns.ACROSS_LANES if across else ())
+        if rows.at_once:
+            _vectorize_at_once(s, rows, across=across)
         else:
             s.vectorize(*found.fills)
 
@@ -103,6 +103,30 @@ class Rows:
     def across(self) -> bool:
         """Whether the vectors of any reduction lie across the rows."""
         return self.found.in_strides
+
+    @property
+    def takes_f16_maxima(self) -> bool:
+        """Whether any op takes maxima of f16 numbers."""
+        return any(map(takes_f16_maxima, self.computed))
+
+    @property
+    def at_once(self) -> bool:
+        """Whether all ops are vectorized at once, behind peeling or behind the pass that widens maxima of f16."""
+        return self.tail == PEEL or self.takes_f16_maxima
+
+    @property
+    def folds(self) -> bool:
+        """Whether ops are vectorized without unit dimensions: so is a reduction by widened maxima, without lanes."""
+        return self.across and self.takes_f16_maxima
+
+
+def _vectorize_at_once(s: Schedule, rows: Rows, *, across: bool) -> None:
+    """Vectorize all ops; ``across`` says whether the lanes of several rows are combined at once."""
+    if rows.folds:
+        s.peel()
+        s.fold_unit_dims()
+    tail = DIVIDE if rows.folds else rows.tail
+    s.vectorize(*rows.computed, *rows.found.fills, tail=tail, then=patterns.ACROSS_LANES if across else ())
 
 
 def _sample_inlined(s: Schedule, found: Reduction) -> tuple[LinalgOp, ...]:
@@ -183,6 +207,9 @@ def _keep_lanes(
     """
     loops = reduction_loops(op)
     innermost = loops[-1]
+    if rows.folds and takes_f16_maxima(op):
+        s.tile(op, dict.fromkeys(loops, 1))
+        return False
     sizes = {loop: loop.extent if whole else 1 for loop in loops}
     if not whole and not op.reduces_in_strides:
         if (innermost.extent, later) not in lanes:
@@ -190,7 +217,7 @@ def _keep_lanes(
             lanes[innermost.extent, later] = _sample_lanes(s, rows, op, innermost, name)
         sizes[innermost] = lanes[innermost.extent, later]
     s.rfactor(op, sizes)
-    return _combines_rows(s, op)
+    return not rows.takes_f16_maxima and _combines_rows(s, op)
 
 
 def _combines_rows(s: Schedule, op: LinalgOp) -> bool:
@@ -203,6 +230,7 @@ def _sample_lanes(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, name: str) 
     lanes = s.sample_vector_tile(name, loop, width, rows.tail, most=MAX_LANES_IN_VECTORS, static=True)
     count = s.points(op)
     registers = count * max(1, lanes // width)
+    s.require(lanes > 1 or not takes_f16_maxima(op), "maxima of f16 numbers without lanes become no vectors")
     s.require(registers <= 2 * s.target.vector_registers, f"{count} rows x {lanes} lanes take {registers} registers")
     s.require_instructions(registers, op)
     s.notes["accumulator_registers"] = registers

@@ -18,6 +18,7 @@ from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.emitter import Sampled
 from mlir_sched.transform_scripts.extents import is_uneven, vector_multiple
+from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import takes_f16_maxima
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
@@ -41,9 +42,13 @@ class SeveralResultsTiling(ScheduleModule):
     backends: ClassVar[tuple[str, ...]] = ("llvm-cpu",)
 
     def match(self, op: LinalgOp, dispatch: Dispatch, target: Target) -> SeveralResults | None:
-        """Match the last op of a dispatch that stores the results of several."""
+        """Match the last op of a dispatch that stores the results of several.
+
+        Maxima of f16 numbers become vectors only where a reduction by them keeps lanes.
+        """
         del target
-        return matchers.several_results(op, dispatch)
+        without_lanes = (other for other in dispatch.ops if other.reduces and not _keeps_lanes(other))
+        return None if any(map(takes_f16_maxima, without_lanes)) else matchers.several_results(op, dispatch)
 
     def parallel(self, found: SeveralResults, dispatch: Dispatch) -> Loops:
         """Return the loops that divide every stored result."""
@@ -58,16 +63,17 @@ class SeveralResultsTiling(ScheduleModule):
             is_uneven(s.extent(loop), s.lanes(op)) for op in computed if (loop := _vector_loop(op)) is not None
         )
         tail = s.sample_tail((PEEL,) if uneven else ())
+        at_once = tail == PEEL or any(map(takes_f16_maxima, computed))
         s.tile(found.root, {}, fuse=True)
         for op in computed:
             if _keeps_lanes(op):
                 _tile_in_lanes(s, op, tail)
             else:
                 _tile_in_vectors(s, op, tail)
-            if tail == DIVIDE:
+            if not at_once:
                 s.vectorize(op)
         _check_fills(s)
-        if tail == DIVIDE:
+        if not at_once:
             s.vectorize(*s.dispatch.fills)
         else:
             s.vectorize(*computed, *s.dispatch.fills, tail=tail)
@@ -93,6 +99,7 @@ def _tile_in_lanes(s: Schedule, op: LinalgOp, tail: str) -> None:
         s.tile(op, {**dict.fromkeys(rows[:-1], 1), rows[-1]: size})
     *outer, innermost = reduction_loops(op)
     lanes = s.sample_vector_tile(f"lanes_{op.index}", innermost, s.lanes(op), tail, most=MAX_VECTORS, static=True)
+    s.require(lanes > 1 or not takes_f16_maxima(op), "maxima of f16 numbers without lanes become no vectors")
     s.require_registers(op, {loop: s.extent(loop, op) for loop in rows}, step=math.ceil(lanes / s.lanes(op)))
     s.rfactor(op, {**dict.fromkeys(outer, 1), innermost: lanes})
 
