@@ -26,6 +26,7 @@ from mlir_sched.processes.held_signals import termination_blocked
 from mlir_sched.processes.limits import ChildError, ChildLimits, ChildStalledError, ChildTimeoutError
 from mlir_sched.processes.memory import resident_bytes
 from mlir_sched.processes.python_child import child_environment, python_command
+from mlir_sched.processes.starvation import ProcessTimes
 from mlir_sched.processes.temporary import temporary_folder
 
 POLL_S = 0.1
@@ -95,6 +96,7 @@ class Child:
                     start_new_session=True,
                 )
             kept.pop_all()  # closed by kill()
+        self._asked = ProcessTimes.of(self.pid)  # when it last got or sent a message
 
     @property
     def pid(self) -> int:
@@ -132,6 +134,7 @@ class Child:
         Raises:
             ChildError: The child is lost.
         """
+        self._asked = ProcessTimes.of(self.pid)
         try:
             write_frame(self.fileno(), message, self._waiting(limits, time.monotonic()))
         except OSError:
@@ -148,11 +151,13 @@ class Child:
             ChildError: The child is lost.
         """
         try:
-            return read_frame(self.fileno(), self._waiting(limits, since_s))
+            message = read_frame(self.fileno(), self._waiting(limits, since_s))
         except (EOFError, OSError):
             raise ChildCrashError(self.obituary()) from None
         except FrameError as error:
             raise ChildCrashError(f"{self.name} is damaged: {error}") from None
+        self._asked = ProcessTimes.of(self.pid)
+        return message
 
     def enforce(self, limits: ChildLimits, since_s: float) -> None:
         """Kill the child when it is over its limits.
@@ -162,6 +167,13 @@ class Child:
         """
         try:
             limits.check(self.pid, since_s)
+        except ChildTimeoutError as error:
+            times = ProcessTimes.of(self.pid)
+            self.kill()
+            if times.is_starved(self._asked) and not isinstance(error, ChildStalledError):
+                waited_s = times.waited_s(self._asked)
+                raise ChildStalledError(f"{error}, of which it waited {waited_s:.1f} s for a processor") from None
+            raise
         except ChildError:
             self.kill()
             raise

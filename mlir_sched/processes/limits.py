@@ -21,7 +21,7 @@ class ChildTimeoutError(ChildError):
 
 
 class ChildStalledError(ChildTimeoutError):
-    """The child, or this process with it, stood still meanwhile: the time says nothing of what the child did."""
+    """The child, or this process with it, stood still or got no processor: the time says nothing of its work."""
 
 
 class ChildMemoryError(ChildError):

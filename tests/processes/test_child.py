@@ -121,6 +121,7 @@ def test_a_limit_that_passes_while_this_process_stands_still_says_nothing_of_the
         start("time.sleep(60)").receive(replace(LIMITS, timeout_s=0.3), time.monotonic())
 
 
+@pytest.mark.alone  # needs a core
 def test_a_child_that_works_for_too_long_has_no_excuse(start: Callable[[str], Child]) -> None:
     with pytest.raises(ChildTimeoutError, match=r"stopped after 0.3 s$") as error:
         start("while True: pass").receive(replace(LIMITS, timeout_s=0.3), time.monotonic())
