@@ -11,6 +11,7 @@ Source: IREE 3.13, ``ExpandF16OpToF32Pass.cpp`` and the order of passes in ``LLV
 from __future__ import annotations
 
 from mlir_sched.payload import Dispatch, LinalgOp
+from mlir_sched.transform_scripts.schedule import Schedule
 
 WIDENING = "iree-llvmcpu-expand-f16-op-to-f32"
 
@@ -24,3 +25,8 @@ def takes_f16_maxima(op: LinalgOp) -> bool:
     """Say whether an op may take maxima of f16 numbers."""
     f16 = any(operand.tensor.element_type == "f16" for operand in (*op.inputs, *op.outputs))
     return f16 and "arith.maximumf" in op.body
+
+
+def require_lanes(s: Schedule, op: LinalgOp, lanes: int) -> None:
+    """Refuse a reduction by maxima of f16 numbers in one lane, whose combination would be no reduction any more."""
+    s.require(lanes > 1 or not takes_f16_maxima(op), "maxima of f16 numbers without lanes become no vectors")

@@ -24,7 +24,7 @@ from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.reduction import ReductionModule
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
-from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import takes_f16_maxima
+from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import require_lanes, takes_f16_maxima
 from mlir_sched.transform_scripts.nest import points
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
@@ -230,7 +230,7 @@ def _sample_lanes(s: Schedule, rows: Rows, op: LinalgOp, loop: Loop, name: str) 
     lanes = s.sample_vector_tile(name, loop, width, rows.tail, most=MAX_LANES_IN_VECTORS, static=True)
     count = s.points(op)
     registers = count * max(1, lanes // width)
-    s.require(lanes > 1 or not takes_f16_maxima(op), "maxima of f16 numbers without lanes become no vectors")
+    require_lanes(s, op, lanes)
     s.require(registers <= 2 * s.target.vector_registers, f"{count} rows x {lanes} lanes take {registers} registers")
     s.require_instructions(registers, op)
     s.notes["accumulator_registers"] = registers

@@ -18,7 +18,7 @@ from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.emitter import Sampled
 from mlir_sched.transform_scripts.extents import is_uneven, vector_multiple
-from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import takes_f16_maxima
+from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import require_lanes, takes_f16_maxima
 from mlir_sched.transform_scripts.module import ScheduleModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
@@ -99,7 +99,7 @@ def _tile_in_lanes(s: Schedule, op: LinalgOp, tail: str) -> None:
         s.tile(op, {**dict.fromkeys(rows[:-1], 1), rows[-1]: size})
     *outer, innermost = reduction_loops(op)
     lanes = s.sample_vector_tile(f"lanes_{op.index}", innermost, s.lanes(op), tail, most=MAX_VECTORS, static=True)
-    s.require(lanes > 1 or not takes_f16_maxima(op), "maxima of f16 numbers without lanes become no vectors")
+    require_lanes(s, op, lanes)
     s.require_registers(op, {loop: s.extent(loop, op) for loop in rows}, step=math.ceil(lanes / s.lanes(op)))
     s.rfactor(op, {**dict.fromkeys(outer, 1), innermost: lanes})
 
