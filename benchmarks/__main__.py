@@ -18,6 +18,7 @@ PROGRAMS = {
     "networks.coverage": "networks.coverage",
     "networks.export": "networks.export",
     "networks.seeds": "networks.seeds",
+    "pages": "pages",
     "make_peer": "peers.make_peer",
     "make_engines": "peers.make_engines",
     "composition": "search.composition",

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from store_writer import TASK, record
 from mlir_sched.cli.app import app
 from mlir_sched.database import RecordStore
 
-DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+DOCUMENTS = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 PACKAGES = ("mlir_sched", "transform_scripts", "search", "models")
 FOLDERS = (*PACKAGES, "benchmarks", "tests", "examples")
 IN_BACKTICKS = re.compile(r"`([^`\n]+)`")
 METHOD = re.compile(r"\b[A-Z]\w+\.[a-z]\w*\b")
 
-every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def python_files(folders: tuple[str, ...]) -> Iterator[Path]:
@@ -33,8 +34,19 @@ def python_files(folders: tuple[str, ...]) -> Iterator[Path]:
             yield from (Path(where, name) for name in names if name.endswith(".py"))
 
 
-def definitions() -> Iterator[str]:
-    """Yield every function, and every member of a class as ``Class.member``."""
+@cache
+def parts_of_files() -> list[tuple[str, ...]]:
+    """Return the parts of the path of every Python file."""
+    return [path.relative_to(ROOT).parts for path in python_files(FOLDERS)]
+
+
+@cache
+def definitions() -> frozenset[str]:
+    """Return every function, and every member of a class as ``Class.member``."""
+    return frozenset(_definitions())
+
+
+def _definitions() -> Iterator[str]:
     for path in python_files(PACKAGES):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
@@ -53,7 +65,8 @@ def members(node: ast.ClassDef) -> Iterator[str]:
 
 def blocks(document: Path, language: str) -> list[str]:
     """Return the code blocks of a document in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
+    return [text for name, text in found if name == language]
 
 
 def anchors(document: Path) -> set[str]:
@@ -75,7 +88,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 @every_document
 def test_files_that_are_named_exist(document: Path) -> None:
-    files = [path.relative_to(ROOT).parts for path in python_files(FOLDERS)]
+    files = parts_of_files()
     for word in IN_BACKTICKS.findall(document.read_text()):
         if re.fullmatch(r"[\w/]+\.py", word):
             parts = tuple(word.split("/"))
@@ -84,7 +97,7 @@ def test_files_that_are_named_exist(document: Path) -> None:
 
 @every_document
 def test_methods_that_are_named_exist(document: Path) -> None:
-    known = set(definitions())
+    known = definitions()
     classes = {name.split(".")[0] for name in known if "." in name}
     for word in IN_BACKTICKS.findall(document.read_text()):
         for method in METHOD.findall(word):
@@ -93,7 +106,7 @@ def test_methods_that_are_named_exist(document: Path) -> None:
 
 def test_the_walk_of_a_payload_names_functions_that_exist() -> None:
     walk = next(iter(blocks(ROOT / "docs" / "architecture.md", "")))
-    known = set(definitions())
+    known = definitions()
     methods = METHOD.findall(walk)
     functions = re.findall(r"^   \|  [\w/, ]*?/ +([a-z_]+)[:,]", walk, re.MULTILINE)
     assert len(methods) > 8
@@ -109,6 +122,51 @@ def test_every_option_of_tune_is_documented_and_every_documented_option_exists()
     command: Any = typer.main.get_command(app)
     options = {name for one in command.commands["tune"].params for name in (*one.opts, *one.secondary_opts)}
     assert documented == {name for name in options if name.startswith("--")} - {"--help"}
+
+
+def commands_shown(document: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield (command, options) of every line of a document's code blocks that calls ``mlir-sched COMMAND``."""
+    for block in (*blocks(document, "sh"), *blocks(document, "")):
+        for line in block.replace("\\\n", " ").splitlines():
+            for called in re.findall(r"(?:^|\s|/)mlir-sched ([a-z]+)((?: [^&#|]*)?)", line):
+                name, rest = called
+                yield name, re.findall(r"(?<=\s)(--?[a-z][\w-]*)", f" {rest}".partition(" -- ")[0])
+
+
+@every_document
+def test_commands_that_are_shown_exist_with_their_options(document: Path) -> None:
+    command: Any = typer.main.get_command(app)
+    for name, options in commands_shown(document):
+        assert name in command.commands, f"mlir-sched {name}"
+        known = {option for one in command.commands[name].params for option in (*one.opts, *one.secondary_opts)}
+        assert set(options) - {"--help"} <= known, f"mlir-sched {name} {options}"
+
+
+def test_commands_are_found_in_the_documents() -> None:
+    found = list(commands_shown(ROOT / "README.md"))
+    assert ("tune", ["-o", "--trials", "--threads"]) in found
+    assert ("tune", ["-o"]) in found
+
+
+def test_the_readme_is_short_and_has_short_tables() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 130
+    assert text.count("![") == 1
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert [len(table.splitlines()) - 2 <= 6 for table in tables] == [True, True], "two tables of at most six rows"
+    made = re.findall(r"<!-- made: results (.*?)[;/].*?-->(.*?)<!-- end -->", text, re.DOTALL)
+    assert len(made) == 2, "figures are made from data"
+    assert all(f"docs/results/{machine}.md" in text for machine, _ in made), "a table says how it was made"
+
+
+def test_the_transcript_of_the_readme_is_of_the_command_that_make_runs() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (recipe,) = re.findall(r"^tune:.*\n\t(.*)", makefile, re.MULTILINE)
+    values = dict(re.findall(r"^(\w+) [?:]?= (.*)", makefile, re.MULTILINE))
+    for _ in range(3):
+        recipe = re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], recipe)
+    (shown,) = re.findall(r"^\$ make tune\n(.*)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert shown == recipe
 
 
 @pytest.mark.parametrize(

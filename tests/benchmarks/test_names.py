@@ -20,7 +20,7 @@ def test_a_name_has_a_program_that_says_what_it_does(name: str) -> None:
 
 
 def test_the_names_in_texts_exist() -> None:
-    files = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("benchmarks/**/*.py")]
+    files = [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("benchmarks/**/*.py")]
     named = {name for file in files if ".peers" not in file.parts for name in NAMED.findall(file.read_text())}
     assert named
     assert named <= PROGRAMS.keys()

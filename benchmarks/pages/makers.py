@@ -1,0 +1,50 @@
+"""The makers of parts of documents, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchmarks.__main__ import PROGRAMS, what_it_does
+from benchmarks.figures.result_table import MachineResults
+from benchmarks.pages.made import Makers
+from benchmarks.pages.tables import conclusions, markdown_table, result_table
+
+
+def makers_of(results: Mapping[str, MachineResults]) -> Makers:
+    """Return all makers; tables of results are made from the given ones."""
+    return {
+        "results": lambda argument: excerpt(results, argument),
+        "conclusions": lambda argument: conclusions_of(results, argument),
+        "benchmarks": lambda _: benchmarks(),
+    }
+
+
+def excerpt(results: Mapping[str, MachineResults], argument: str) -> str:
+    """Return rows and columns of a table of results, with a link to how they were made.
+
+    Args:
+        results: Of all machines.
+        argument: ``MACHINE/TABLE; rows: NAME, ...; columns: TITLE, ...``; without rows or columns, all of them.
+
+    Raises:
+        KeyError: There is no such machine, table, row or column.
+    """
+    where, *parts = argument.split("; ")
+    machine, name = where.split("/")
+    chosen = {key: values.split(" / ") for key, values in (part.split(": ", 1) for part in parts)}
+    table = results[machine].table(name)
+    return result_table(table, chosen.get("rows", ()), chosen.get("columns", ()))
+
+
+def conclusions_of(results: Mapping[str, MachineResults], argument: str) -> str:
+    """Return what follows from the ratios of the table ``MACHINE/TABLE``, as a list; errors as in :func:`excerpt`."""
+    machine, name = argument.split("/")
+    return "\n".join(f"- {line}" for line in conclusions(results[machine].table(name)))
+
+
+def benchmarks() -> str:
+    """Return the table of all benchmarks with what they do."""
+    rows = [
+        [f"`python -m benchmarks {name}`", what_it_does(module).replace("``", "`")] for name, module in PROGRAMS.items()
+    ]
+    return markdown_table(["command", "what it does"], rows)
