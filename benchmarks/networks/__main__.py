@@ -16,8 +16,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures.publishing import add_arguments, publishing_of
 from benchmarks.networks.comparison import Result, Setting, WrongResultError, compare_network
+from benchmarks.networks.joined import join
 from benchmarks.networks.networks import NETWORKS
+from benchmarks.networks.results import results_table
 from benchmarks.operators.programs import TUNED
 from benchmarks.peers.client import PeerError
 from benchmarks.peers.make_engines import ENGINES, require_engines
@@ -32,7 +35,9 @@ TVM = replace(peer_spec("tvm"), module="benchmarks.peers.peer_tvm_networks")
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     require_engines()
     try:
         target, cores = detect_target("llvm-cpu", arguments.threads), choose_cores(arguments.threads)
@@ -61,6 +66,8 @@ def main() -> None:
         console.print(table_of(results))
         if arguments.json:
             arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=2))
+        if publishing:
+            publishing.add(results_table(join(results), publishing), target)
     if not results:
         sys.exit("error: no network could be compared")
 
@@ -103,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample-s", type=float, default=2.0, help="seconds of a sample")
     parser.add_argument("--keep", type=Path, default=Path("networks"), help="folder for what is exported and tuned")
     parser.add_argument("--json", type=Path, help="write the results there")
+    add_arguments(parser)
     return parser
 
 

@@ -72,6 +72,7 @@ class Result:
         best: The fastest engine, a tuner included.
         tuning: Trials and seconds of tuning.
         others: Trials and seconds of the tuners, by column; those of ``torch.compile``, too.
+        seed, minutes, threads: How it was compared.
         errors: Largest difference from PyTorch's result relative to the largest result, by column.
     """
 
@@ -82,6 +83,9 @@ class Result:
     tuning: Tuning
     errors: dict[str, float]
     others: dict[str, Tuning] = field(default_factory=dict)
+    seed: int = 0
+    minutes: float = 0.0
+    threads: int = 1
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Result:
@@ -94,6 +98,9 @@ class Result:
             Tuning.from_json(data["tuning"]),
             data["errors"],
             {label: Tuning.from_json(tuning) for label, tuning in data["others"].items()},
+            data["seed"],
+            data["minutes"],
+            data["threads"],
         )
 
 
@@ -139,7 +146,8 @@ def compare_network(name: str, setting: Setting) -> Result:
 
         rng = np.random.default_rng(setting.seed)
         samples = interleave(timed_ways, sample, rounds=setting.rounds, patience_s=600.0, rng=rng)
-    return replace(result_of(name, samples, tuning, errors), others=others)
+    result = result_of(name, samples, tuning, errors)
+    return replace(result, others=others, seed=setting.seed, minutes=setting.minutes, threads=setting.target.cores)
 
 
 def differences(results: dict[str, np.ndarray[Any, Any]]) -> dict[str, float]:

@@ -16,8 +16,10 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.figures import results
+from benchmarks.figures.publishing import add_arguments, publishing_of
 from benchmarks.figures.rows import Row
 from benchmarks.operators.comparison import Setting, compare_operator
+from benchmarks.operators.results import results_table
 from benchmarks.operators.table import OPERATORS, operator_named
 from benchmarks.peers.client import PeerError
 from benchmarks.peers.make_peer import FOLDER, REQUIREMENTS, peer_spec
@@ -27,7 +29,9 @@ from mlir_sched.targets import detect_target
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    publishing = publishing_of(parser, arguments)
     console = Console(width=None if sys.stdout.isatty() else 200)
     try:
         operators = [operator_named(name) for name in arguments.operators] or list(OPERATORS)
@@ -59,6 +63,8 @@ def main() -> None:
             console.print(f"{operator.name}: {error}", highlight=False, markup=False)
             continue
         _write(arguments, rows, setting)  # so that an interrupted run leaves the rows so far
+        if publishing:
+            publishing.add(results_table(rows, setting, publishing), target)
     if not rows:
         sys.exit("error: no operator could be compared")
     results.print_results(console, rows)
@@ -100,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, help="write the results there")
     parser.add_argument("--markdown", type=Path, help="write the tables and notes there")
     parser.add_argument("--chart", type=Path, help="write a bar chart there, PNG or SVG")
+    add_arguments(parser)
     return parser
 
 

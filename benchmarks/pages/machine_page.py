@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from benchmarks.figures.result_table import QUESTIONS, MachineResults, ResultTable
 from benchmarks.pages.tables import TIE, conclusions, markdown_table, result_table
 
-
 INTRODUCTION = """\
 Every page has a table per question, the command above the table, and what speaks against us below. Machines differ, so
 no row of one page can be compared with a row of another. [How figures are made](../benchmarks.md) says what the columns

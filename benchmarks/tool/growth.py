@@ -2,7 +2,7 @@
 
 Nothing is compiled or measured: the figures are those of mlir-sched itself. Goals (2 cores): the first candidate within
 5 s with 10,000 records of one dispatch; at most 50 MB more after 10,000 trials than after 1,000, and the same time per
-trial. ``tool_speed.py`` prints them.
+trial. ``tool_speed.py`` prints them and puts them into its table.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def _search(store: RecordStore, task: Task, target: Target, sources: str) -> Tas
     return TaskSearch(task, space, strategy, records, TaskHistory(UNTUNED))
 
 
-def start_with_records(task: Task, target: Target, folder: Path, count: int) -> None:
-    """Print the seconds until a search with so many records of its dispatch knows its first candidates."""
+def start_with_records(task: Task, target: Target, folder: Path, count: int) -> Iterator[tuple[str, str]]:
+    """Yield the seconds until a search with so many records of its dispatch knows its first candidates."""
     with RecordStore.open(folder / f"{count}.sqlite") as store:
         made = _search(store, task, target, Space.default(target).sources)
         _fill(store, made, count)
@@ -76,7 +76,7 @@ def start_with_records(task: Task, target: Target, folder: Path, count: int) -> 
             (trace, *_) = search.strategy.suggest(8)
             search.space.script(trace)
             seconds = time.perf_counter() - start
-            print(f"  {count} records of {sources} sources: first candidate after {seconds:.1f} s", flush=True)
+            yield f"first candidate of a dispatch with {count:,} records of {sources} sources", f"{seconds:.1f} s"
 
 
 def _fill(store: RecordStore, search: TaskSearch, count: int) -> None:
@@ -93,8 +93,8 @@ def _fill(store: RecordStore, search: TaskSearch, count: int) -> None:
     )  # fmt: skip
 
 
-def long_search(task: Task, target: Target, folder: Path, marks: Sequence[int]) -> None:
-    """Print memory and time per trial after so many trials of one search, in ascending order."""
+def long_search(task: Task, target: Target, folder: Path, marks: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """Yield memory and time per trial after so many trials of one search, in ascending order."""
     process, evaluator = psutil.Process(), AtOnce()
     with RecordStore.open(folder / "long.sqlite") as store:
         search = _search(store, task, target, "")
@@ -106,5 +106,5 @@ def long_search(task: Task, target: Target, folder: Path, marks: Sequence[int]) 
                 for work in search.round(ROUND, ROUND):
                     work.run(evaluator)
             per_trial_ms = (time.perf_counter() - start) / (search.tried - before) * 1e3
-            print(f"  after {search.tried} trials: {process.memory_info().rss / 1e6:.0f} MB, "
-                  f"{per_trial_ms:.0f} ms per trial beside compiling and measuring", flush=True)  # fmt: skip
+            yield f"memory after {search.tried:,} trials of one search", f"{process.memory_info().rss / 1e6:.0f} MB"
+            yield f"time per trial after {search.tried:,}, beside compiling and measuring", f"{per_trial_ms:.0f} ms"

@@ -14,11 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of, today, versions
+from benchmarks.figures.result_table import ResultColumn, ResultTable
 from benchmarks.folders import MODELS
 from benchmarks.tool.growth import long_search, start_with_records
 from mlir_sched.database import RecordStore
@@ -26,12 +30,16 @@ from mlir_sched.pipeline import tune
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
+from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tuning.options import TuneOptions
 
+Line: TypeAlias = tuple[str, str]
+"""What was measured, and its figure."""
 
-def traces_per_second(model: Path, count: int = 1000) -> float:
-    target = detect_target("llvm-cpu", 1)
+
+def traces_per_second(model: Path, target: Target, count: int = 1000) -> Iterator[Line]:
+    """Yield how many traces of a model's first dispatch are sampled, checked and featurised per second on one core."""
     task, *_ = extract(model, target).tasks
     assert task.dispatch is not None
     space = DesignSpace(Space.default(target), task.dispatch, target)
@@ -39,14 +47,33 @@ def traces_per_second(model: Path, count: int = 1000) -> float:
     space.features([space.sample(rng) for _ in range(50)])
     start = time.perf_counter()
     space.features([space.sample(rng) for _ in range(count)])
-    end = time.perf_counter()
-    print(f"  {model.stem}: {(end - start) / count * 1e6:.0f} us per legal trace with its features: "
-          f"{count / (end - start):.0f} traces/s", flush=True)  # fmt: skip
-    return count / (end - start)
+    seconds = time.perf_counter() - start
+    yield f"traces drawn, checked and featurised, {model.stem}", f"{count / seconds:,.0f} per second"
 
 
-def record_store(tuned: Path, count: int = 1000) -> None:
-    """Time the record store: add a folder's last record as ``count`` candidates 16 at a time, and read them all."""
+def start_up(runs: int = 7) -> Iterator[Line]:
+    """Yield the seconds of ``mlir-sched --help``, the median of some runs."""
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "mlir_sched.cli", "--help"], capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    yield f"`mlir-sched --help`, median of {runs}", f"{statistics.median(times):.3f} s"
+
+
+def short_run(model: Path, tuned: Path, trials: int) -> Iterator[Line]:
+    """Yield the seconds of a whole run on a kernel of 1 ms."""
+    start = time.perf_counter()
+    result = tune(model, tuned, options=TuneOptions(trials=trials, threads=1))
+    seconds = time.perf_counter() - start
+    yield (
+        f"{trials} trials of a 1 ms kernel (matmul 384), start to end",
+        f"{seconds:.1f} s (untuned {result.program.untuned.median_s * 1e3:.2f} ms, speed-up {result.speedup:.2f})",
+    )
+
+
+def record_store(tuned: Path, count: int = 1000) -> Iterator[Line]:
+    """Yield the seconds to add a folder's last record as ``count`` candidates 16 at a time, and to read them all."""
     with RecordStore.open(tuned / "records.sqlite") as store:
         (task, *_) = store.tasks()
         (context, *_) = store.contexts(task.key)
@@ -58,42 +85,59 @@ def record_store(tuned: Path, count: int = 1000) -> None:
         stored = time.perf_counter()
         store.records(task.key, context)
         end = time.perf_counter()
-    print(f"  {count} records stored in {stored - start:.2f} s, read in {end - stored:.2f} s", flush=True)
+    yield f"{count:,} records stored in batches of 16, then read", f"{stored - start:.2f} s, then {end - stored:.2f} s"
+
+
+def lines(target: Target, folder: Path, arguments: argparse.Namespace) -> Iterator[Line]:
+    """Yield what is measured with its figure, each as soon as it is known."""
+    for name in ("matmul_1024", "softmax", "layernorm"):
+        yield from traces_per_second(MODELS / f"{name}.mlir", target)
+    yield from start_up()
+    model = folder / "matmul.mlir"
+    model.write_text((MODELS / "matmul_256.mlir").read_text().replace("256", "384"))
+    yield from short_run(model, folder / "tuned", arguments.trials)
+    yield from record_store(folder / "tuned")
+    task, *_ = extract(model, target).tasks
+    for count in arguments.records:
+        yield from start_with_records(task, target, folder, count)
+    yield from long_search(task, target, folder, arguments.long)
+
+
+def results_table(found: Sequence[Line], publishing: Publishing) -> ResultTable:
+    """Return the figures as a table of results."""
+    return ResultTable(
+        name="tool-speed",
+        question="tool",
+        title="The speed of the tool",
+        date=today(),
+        command=publishing.command,
+        versions=versions(),
+        threads=1,
+        seeds=(0,),
+        interleaving="Nothing is compared",
+        spread="none, one run",
+        rows_are="what",
+        columns=(ResultColumn("figure"),),
+        rows=tuple((what, (text,)) for what, text in found),
+        against=publishing.against,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks tool_speed", description=__doc__)
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--records", type=int, nargs="*", default=[1000, 10_000])
     parser.add_argument("--long", type=int, nargs="*", default=[1000, 10_000])
+    add_arguments(parser)
     arguments = parser.parse_args()
-    print("sampling, legality and features:")
-    for name in ("matmul_1024", "softmax", "layernorm"):
-        traces_per_second(MODELS / f"{name}.mlir")
-    print("command line:")
-    times = []
-    for _ in range(7):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "mlir_sched.cli", "--help"], capture_output=True, check=True)
-        times.append(time.perf_counter() - start)
-    print(f"  mlir-sched --help: {statistics.median(times):.3f} s (median of 7)", flush=True)
-    print(f"tuning {arguments.trials} trials of a 1 ms kernel (matmul 384):")
+    publishing = publishing_of(parser, arguments)
+    target, found = detect_target("llvm-cpu", 1), list[Line]()
     with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "matmul.mlir"
-        model.write_text((MODELS / "matmul_256.mlir").read_text().replace("256", "384"))
-        start = time.perf_counter()
-        result = tune(model, Path(folder) / "tuned", options=TuneOptions(trials=arguments.trials, threads=1))
-        seconds = time.perf_counter() - start
-        print(f"  {seconds:.1f} s start to end, {seconds / arguments.trials:.2f} s per trial, untuned "
-              f"{result.program.untuned.median_s * 1e3:.2f} ms, speed-up {result.speedup:.2f}")  # fmt: skip
-        print("record store:")
-        record_store(Path(folder) / "tuned")
-        print("long histories:")
-        target = detect_target("llvm-cpu", 1)
-        task, *_ = extract(model, target).tasks
-        for count in arguments.records:
-            start_with_records(task, target, Path(folder), count)
-        long_search(task, target, Path(folder), arguments.long)
+        for line in lines(target, Path(folder), arguments):
+            print(f"{line[0]}: {line[1]}", flush=True)
+            found.append(line)
+    if publishing:
+        publishing.add(results_table(found, publishing), target)
 
 
 if __name__ == "__main__":

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from benchmarks.figures.publishing import Publishing
+from benchmarks.figures.result_table import Unit
 from benchmarks.figures.sampling import Samples, TimedWay
 from benchmarks.networks.__main__ import table_of
 from benchmarks.networks.comparison import OTHER_FLAGS, Result, WrongResultError, differences, result_of
 from benchmarks.networks.families import FAMILIES
+from benchmarks.networks.joined import join
 from benchmarks.networks.networks import NETWORKS
-from benchmarks.networks.seeds import join, markdown
+from benchmarks.networks.results import results_table
+from benchmarks.networks.seeds import markdown
 from benchmarks.operators.programs import TUNED
+from benchmarks.pages.tables import cell_text
 from benchmarks.peers.tuning import Tuning
 
 REFERENCE = np.linspace(-3e-9, 2e-9, 100, dtype=np.float32)
@@ -88,3 +94,23 @@ def test_results_of_several_seeds_are_one_row() -> None:
 
 def test_a_network_that_is_compared_is_no_other_family() -> None:
     assert not NETWORKS.keys() & FAMILIES.keys()
+
+
+def test_results_of_several_seeds_are_a_table_of_a_file() -> None:
+    rows = join(
+        [
+            replace(seed("a", 6e-3, 5e-3, 100), seed=0, minutes=5.0, threads=2),
+            replace(seed("b", 1e-3, 2e-3, 50), seed=0, minutes=5.0, threads=2),
+            replace(seed("a", 4e-3, 5e-3, 90), seed=1, minutes=5.0, threads=2),
+        ]
+    )
+    rows = join([Result.from_json(json.loads(json.dumps(asdict(result)))) for row in rows for result in row.results])
+    table = results_table(rows, Publishing(Path("machine.json"), ("Two seeds.",), "python -m benchmarks networks"))
+    assert (table.name, table.threads, table.seeds) == ("networks-2-threads-5-minutes", 2, (0, 1))
+    assert table.versions["openvino"]
+    titles = [column.title for column in table.columns]
+    (first, second) = (dict(zip(titles, cells, strict=True)) for _, cells in table.rows)
+    assert cell_text(first[TUNED], Unit.SECONDS) == "5.02 ms (4.01 to 6.02)"
+    assert cell_text(first["over the fastest"], Unit.RATIO) == "1.00 (0.80 to 1.20), OpenVINO"
+    assert cell_text(first["trials"], Unit.COUNT) == "95 (90 to 100)"
+    assert cell_text(second[TUNED], Unit.SECONDS) == "1.00 ms (1.00 to 1.01)", "one seed has the interval of timing"

@@ -8,15 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fixed_targets import FIXED
 from rich.console import Console
 
+from benchmarks.figures.publishing import Publishing
 from benchmarks.figures.report import grids_of, means_of, notes_of, tuning_means_of, views_of
+from benchmarks.figures.result_table import Unit
 from benchmarks.figures.results import print_results, write_chart, write_json, write_markdown
 from benchmarks.figures.roofline import Level, Roofline, highest, levels_of
 from benchmarks.figures.rows import CALLS, IREE, KERNELS, PLAIN, PLAIN_CALLER, Row, row_of
 from benchmarks.figures.sampling import Samples, TimedWay, Unresolved, kernel_time, ratio
 from benchmarks.figures.session import Session, keep_session, kept_session
+from benchmarks.operators.comparison import Setting
 from benchmarks.operators.programs import TUNED
+from benchmarks.operators.results import results_table
+from benchmarks.pages.tables import cell_text, conclusions
+from benchmarks.peers.make_peer import peer_spec
 from benchmarks.peers.tuning import Tuning
 
 ROOFLINE = Roofline((0,), 100e9, (Level("L1", 1 << 15, 200e9), Level("L2", 1 << 20, 100e9), Level("DRAM", 0, 20e9)))
@@ -259,3 +266,25 @@ def test_means_are_over_the_rows_that_have_both() -> None:
         "whole calls, time relative to TVM: 0.50 (geometric mean; rows: 2, faster on 1, slower on 0)",
     ]
     assert tuning_means_of(rows) == ["tuning time relative to TVM: 0.25 (geometric mean; rows: 1)"]
+
+
+def test_rows_are_a_table_of_a_file() -> None:
+    first = session(*constant({"IREE default": 3e-3, "TVM MetaSchedule": 2e-3, TUNED: 1e-3}), notes=("slow",))
+    second = session(*constant({"IREE default": 3e-3, "TVM MetaSchedule": 4e-3, TUNED: 1.5e-3}), seed=1)
+    rows = [row_of("A", [first, second]), row("B", {"IREE default": 1e-3, TUNED: 2e-3})]
+    setting = Setting(
+        FIXED, (0,), (peer_spec("tvm"),), 64, (0, 1), rounds=20, sample_s=0.02, patience_s=120.0, prepare_timeout_s=10.0
+    )
+    table = results_table(rows, setting, Publishing(Path("machine.json"), ("Two seeds.",), "python -m benchmarks"))
+    assert (table.threads, table.seeds, table.notes) == (1, (0, 1), ("A: slow",))
+    assert table.name == "operators-1-threads-64-trials"
+    assert table.versions["apache-tvm"] == "0.27.0.post1"
+    titles = [column.title for column in table.columns]
+    a, b = (dict(zip(titles, cells, strict=True)) for _, cells in table.rows)
+    assert cell_text(a[TUNED], Unit.SECONDS) == "1.25 ms (1.00 to 1.50)"
+    assert cell_text(a["best other over mlir-sched"], Unit.RATIO) == "2.40 (2.00 to 3.00), IREE default"
+    assert b["TVM MetaSchedule"] is None
+    assert list(conclusions(table)) == [
+        "Geometric mean of *best other over mlir-sched*: 1.10, over 2 rows.",
+        "**Slower**: B. **Faster**: A.",
+    ]

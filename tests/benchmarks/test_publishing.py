@@ -1,0 +1,70 @@
+"""A benchmark puts its table into a file of results only with what speaks against it, and says how it was run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of, this_machine, versions
+from benchmarks.figures.result_file import load_results
+from benchmarks.tool.tool_speed import results_table
+from mlir_sched.targets.target import Target
+
+
+def publishing(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Publishing | None:
+    monkeypatch.setattr(sys, "argv", ["benchmark", *arguments])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks speed")
+    parser.add_argument("--trials")
+    add_arguments(parser)
+    return publishing_of(parser, parser.parse_args())
+
+
+def test_the_command_is_what_repeats_the_measurement(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "machine.json"
+    found = publishing(
+        monkeypatch, "--trials", "8", "--results", str(path), "--against", "One run.", "--against", "Busy."
+    )
+    assert found == Publishing(path, ("One run.", "Busy."), "python -m benchmarks speed --trials 8")
+    found = publishing(monkeypatch, "--against=One run.", f"--results={path}", "--trials=8")
+    assert found == Publishing(path, ("One run.",), "python -m benchmarks speed --trials=8")
+    assert publishing(monkeypatch, "--trials", "8") is None
+
+
+def test_a_table_without_what_speaks_against_us_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        publishing(monkeypatch, "--results", str(tmp_path / "machine.json"))
+    assert ended.value.code == 2
+    assert "--results needs --against" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_take_a_table_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "machine.json"
+    path.write_text("[]")
+    with pytest.raises(SystemExit) as ended:
+        publishing(monkeypatch, "--results", str(path), "--against", "One run.")
+    assert ended.value.code == 2
+    assert "machine.json" in capsys.readouterr().err
+    assert path.read_text() == "[]"
+
+
+def test_a_table_is_added_with_the_machine_that_it_was_measured_on(here: Target, tmp_path: Path) -> None:
+    place = Publishing(tmp_path / "machine.json", ("One run.",), "python -m benchmarks tool_speed")
+    place.add(results_table([("traces", "3,000 per second")], place), here)
+    found = load_results(place.path)
+    assert found.machine == this_machine(here)
+    assert here.processor in found.machine.processor
+    assert found.table("tool-speed").rows == (("traces", ("3,000 per second",)),)
+    assert found.table("tool-speed").against == ("One run.",)
+
+
+def test_versions_are_those_that_requirements_pin() -> None:
+    found = versions(("torch==2.13.0+cpu", "numpy", "--extra-index-url", "https://example.org"))
+    assert list(found) == ["mlir-sched", "IREE", "torch"]
+    assert found["torch"] == "2.13.0+cpu"
