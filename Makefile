@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TRIALS ?= 48
 WORKERS ?= 2
 
-.PHONY: help tune test lint pytest bench clean
+.PHONY: help tune test lint pytest bench docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -32,6 +32,10 @@ pytest: $(VENV)/.installed-test ## Run the tests without lint (WORKERS=2)
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
 	@set -e; for name in startup tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks $$name; done
 
+docs: $(VENV)/.installed-docs ## Build the site of the documentation into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "built: build/site/index.html"
+
 clean: ## Remove the environment and everything that was made
 	rm -rf $(VENV) build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache
 
@@ -43,6 +47,10 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.made
 
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.made:

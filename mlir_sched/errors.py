@@ -57,26 +57,38 @@ class ScheduleError(Exception):
 
 
 class FailureClass(StrEnum):
-    """Why a candidate has no valid measurement; the value is what the record store keeps.
-
-    ``INTERNAL_ERROR`` is a mistake of mlir-sched, not of the candidate.
-    """
+    """Why a candidate has no valid measurement; the value is what the record store keeps."""
 
     ILLEGAL_TRACE = "illegal_trace"
+    """The decisions break a rule of the design space."""
     SCRIPT_ERROR = "script_error"
+    """The script does not parse, does not apply, or leaves invalid code."""
     NOT_APPLIED = "not_applied"
+    """There is no proof that the script took effect to its end and that the compiler kept what it did."""
     DATA_RACE = "data_race"
+    """Threads read what others write at the same time, or copies overtake their buffers."""
     COMPILE_ERROR = "compile_error"
+    """The compiler refuses the code that the script makes."""
     COMPILE_TIMEOUT = "compile_timeout"
+    """Compiling took longer than its limit."""
     COMPILE_CRASH = "compile_crash"
+    """The compiler's process died."""
     COMPILE_MEMORY = "compile_memory"
+    """Compiling needed more memory than its limit."""
     ASSEMBLY_ERROR = "assembly_error"
+    """The device's assembler refuses the code or warns about it, or no model can read the code."""
     RUN_ERROR = "run_error"
+    """A call of the program raised an error."""
     RUN_TIMEOUT = "run_timeout"
+    """A call of the program took longer than its limit."""
     RUN_CRASH = "run_crash"
+    """The process that runs the program died."""
     RUN_MEMORY = "run_memory"
+    """Running the program needed more memory than its limit."""
     WRONG_RESULT = "wrong_result"
+    """The numbers differ from the untuned code's by more than rounding explains."""
     INTERNAL_ERROR = "internal_error"
+    """A mistake of mlir-sched, not of the candidate."""
 
     @property
     def is_lasting(self) -> bool:

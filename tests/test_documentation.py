@@ -114,14 +114,16 @@ def test_the_walk_of_a_payload_names_functions_that_exist() -> None:
     assert [name for name in (*methods, *functions) if name not in known] == []
 
 
-def test_every_option_of_tune_is_documented_and_every_documented_option_exists() -> None:
-    text = (ROOT / "docs" / "cli.md").read_text()
-    section = text[text.index("\n## tune\n") : text.index("\n### Files\n")]
-    rows = [line for line in section.splitlines() if line.startswith("| `-")]
-    documented = {option for row in rows for option in re.findall(r"`?(--[a-z-]+)", row.split("|")[1])}
+def test_every_option_of_every_command_is_documented_and_every_documented_option_exists() -> None:
     command: Any = typer.main.get_command(app)
-    options = {name for one in command.commands["tune"].params for name in (*one.opts, *one.secondary_opts)}
-    assert documented == {name for name in options if name.startswith("--")} - {"--help"}
+    sections = (ROOT / "docs" / "cli.md").read_text().split("\n## ")
+    for name, one in command.commands.items():
+        (section,) = (text for text in sections if text.startswith(f"{name}\n"))
+        rows = [line for line in section.splitlines() if line.startswith("| `-")]
+        documented = [option for row in rows for option in re.findall(r"`(--[a-z-]+)", row.split(" | ")[0])]
+        options = {option for one in one.params for option in (*one.opts, *one.secondary_opts) if option[:2] == "--"}
+        assert set(documented) == options, name
+        assert len(documented) == len(options), f"{name}: an option has two rows"
 
 
 def commands_shown(document: Path) -> Iterator[tuple[str, list[str]]]:
@@ -170,14 +172,15 @@ def test_the_transcript_of_the_readme_is_of_the_command_that_make_runs() -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "file"),
+    ("name", "file", "document"),
     [
-        ("OuterProduct", "examples/custom_transform_module.py"),
-        ("registers", "transform_scripts/llvm_cpu/contraction.py"),
+        ("OuterProduct", "examples/custom_transform_module.py", "transform-modules.md"),
+        ("OuterProduct", "examples/custom_transform_module.py", "start/first-module.md"),
+        ("registers", "transform_scripts/llvm_cpu/contraction.py", "transform-modules.md"),
     ],
 )
-def test_excerpts_are_the_code_as_it_stands(name: str, file: str) -> None:
-    shown = "\n".join(blocks(ROOT / "docs" / "transform-modules.md", "python"))
+def test_excerpts_are_the_code_as_it_stands(name: str, file: str, document: str) -> None:
+    shown = "\n".join(blocks(ROOT / "docs" / document, "python"))
     excerpt = shown[re.search(rf"^(class|def) {name}\b", shown, re.MULTILINE).start() :]  # type: ignore[union-attr]
     excerpt = re.split(r"\n(?=\S)", excerpt)[0]
     code = ast.parse((ROOT / file).read_text())

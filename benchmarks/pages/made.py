@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-_PART = re.compile(r"<!-- made: (\w+) ?(.*?) -->\n.*?<!-- end -->", re.DOTALL)
+_PART = re.compile(r"<!-- made: (\w+)(?: ([^\n]*?))? -->\n.*?<!-- end -->", re.DOTALL)
 
 Makers = Mapping[str, Callable[[str], str]]
 """By name, what makes a part from the argument of its comment."""
@@ -26,7 +26,7 @@ def with_made_parts(text: str, makers: Makers) -> str:
     """
 
     def renew(part: re.Match[str]) -> str:
-        name, argument = part.groups()
-        return f"<!-- made: {f'{name} {argument}'.strip()} -->\n\n{makers[name](argument)}\n\n<!-- end -->"
+        opening = part[0].partition("\n")[0]
+        return f"{opening}\n\n{makers[part[1]](part[2] or '')}\n\n<!-- end -->"
 
     return _PART.sub(renew, text)

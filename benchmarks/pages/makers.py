@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from benchmarks.__main__ import PROGRAMS, what_it_does
 from benchmarks.figures.result_table import MachineResults
+from benchmarks.pages import reference
 from benchmarks.pages.made import Makers
 from benchmarks.pages.tables import conclusions, markdown_table, result_table
 
@@ -16,6 +17,13 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
         "results": lambda argument: excerpt(results, argument),
         "conclusions": lambda argument: conclusions_of(results, argument),
         "benchmarks": lambda _: benchmarks(),
+        "options": reference.options,
+        "failures": lambda _: reference.failures(),
+        "sampling": lambda _: reference.sampling(),
+        "distributions": lambda _: reference.distributions(),
+        "store_tables": lambda _: reference.store_tables(),
+        "api": lambda _: reference.api(),
+        "packages": lambda _: reference.packages(),
     }
 
 

@@ -168,6 +168,12 @@ def test_a_made_part_is_renewed_and_the_text_around_it_stays() -> None:
         with_made_parts(text, {})
 
 
+def test_parts_of_a_document_are_made_one_by_one() -> None:
+    text = "<!-- made: one -->\n<!-- end -->\nbetween\n<!-- made: two b -->\n<!-- end -->\n"
+    made = with_made_parts(text, {"one": lambda argument: f"({argument})", "two": lambda argument: f"({argument})"})
+    assert [line for line in made.splitlines() if line and "<!--" not in line] == ["()", "between", "(b)"]
+
+
 def test_an_excerpt_has_the_chosen_rows_and_columns_and_refuses_others() -> None:
     results = {"machine": MachineResults(MACHINE, (TABLE,))}
     shown = excerpt(results, "machine/speeds; rows: slow / fast; columns: how / time")

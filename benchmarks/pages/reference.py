@@ -1,0 +1,181 @@
+"""Tables of reference that follow from the code: options, failures, sampling, the store's tables, the packages."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from sqlalchemy import Column, Table, UniqueConstraint
+
+import mlir_sched
+from benchmarks.pages.tables import markdown_table
+from benchmarks.peers.client import ROOT
+from mlir_sched.cli.app import app
+from mlir_sched.database.schema import METADATA
+from mlir_sched.errors import FailureClass
+from mlir_sched.sampling import Distribution
+from mlir_sched.transform_scripts.schedule import Schedule
+
+
+def options(command: str) -> str:
+    """Return the table of a command's arguments and options, from what ``--help`` says.
+
+    Raises:
+        KeyError: There is no such command.
+    """
+    parameters: list[Any] = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
+    rows = [[_written(one), _default(one), _in_a_cell(one.help or "")] for one in parameters]
+    return markdown_table(["option", "default", "meaning"], rows)
+
+
+def _written(parameter: Any) -> str:
+    """Return how a parameter is written on the command line; options with a short name have that first."""
+    value = parameter.metavar or parameter.name.upper()
+    if not parameter.opts[0].startswith("-"):
+        return f"`{value}`"
+    names = [*sorted(parameter.opts, key=len), *parameter.secondary_opts]
+    if not parameter.is_flag:
+        names[-1] += f" {value}"
+    return _in_a_cell(", ".join(f"`{name}`" for name in names))
+
+
+def _default(parameter: Any) -> str:
+    if isinstance(parameter.show_default, str):
+        return _in_a_cell(parameter.show_default)
+    if parameter.required:
+        return "needed"
+    if parameter.default is None or getattr(parameter, "is_flag", False):
+        return ""
+    return f"`{parameter.default}`" if str(parameter.default) else ""
+
+
+def failures() -> str:
+    """Return the table of the classes of failures."""
+    meanings = _documented(FailureClass)
+    rows = [[f"`{one}`", meanings[one.name], "yes" if one.is_lasting else "no"] for one in FailureClass]
+    return markdown_table(["class", "meaning", "lasts"], rows)
+
+
+def _documented(of: type) -> dict[str, str]:
+    """Return the texts below the members of a class, by the members' names."""
+    (node,) = ast.parse(inspect.getsource(of)).body
+    assert isinstance(node, ast.ClassDef)
+    found = {}
+    for member, below in zip(node.body, node.body[1:], strict=False):
+        if isinstance(member, ast.Assign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            found[ast.unparse(member.targets[0])] = str(below.value.value)
+    return found
+
+
+def sampling() -> str:
+    """Return the table of the methods of a schedule that draw a decision."""
+    names = [name for name in _members(Schedule) if name.startswith("sample_")]
+    rows = [[f"`{_call(name)}`", _in_a_cell(_first_sentence(getattr(Schedule, name)))] for name in names]
+    return markdown_table(["method", "what it does"], rows)
+
+
+def _members(of: type) -> list[str]:
+    """Return the names that a class and its bases define, in the order of the sources, the bases' first."""
+    return list(dict.fromkeys(name for base in reversed(of.__mro__) for name in vars(base)))
+
+
+def _call(name: str) -> str:
+    """Return how a method is called: its parameters with their defaults, without types."""
+    _, *parameters = inspect.signature(getattr(Schedule, name)).parameters.values()
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+    return f"{name}{inspect.Signature(plain)}"
+
+
+def distributions() -> str:
+    """Return the table of the distributions that decisions are drawn from."""
+    rows = [[f"`{one.kind}`", f"`{one.__name__}`", _in_a_cell(_first_sentence(one))] for one in _kinds(Distribution)]  # type: ignore[type-abstract]
+    return markdown_table(["kind", "class", "values"], rows)
+
+
+def _kinds(base: type[Distribution]) -> Iterator[type[Distribution]]:
+    for one in base.__subclasses__():
+        if not inspect.isabstract(one):
+            yield one
+        yield from _kinds(one)
+
+
+def store_tables() -> str:
+    """Return the tables of the record store with their columns and keys."""
+    return "\n\n".join(f"### {table.name}\n\n{_columns(table)}" for table in METADATA.sorted_tables)
+
+
+def _columns(table: Table) -> str:
+    together = sorted(
+        ", ".join(f"`{column.name}`" for column in constraint.columns)
+        for constraint in table.constraints
+        if isinstance(constraint, UniqueConstraint) and len(constraint.columns) > 1
+    )
+    rows = [[f"`{column.name}`", str(column.type), _of_column(column)] for column in table.columns]
+    lines = [f"Unique together: {names}." for names in together]
+    return "\n\n".join([markdown_table(["column", "type", "what holds"], rows), *lines])
+
+
+def _of_column(column: Column[Any]) -> str:
+    facts = [
+        "primary key" if column.primary_key else "",
+        "unique" if column.unique else "",
+        *(f"of `{key.target_fullname}`" for key in column.foreign_keys),
+        "may be NULL" if column.nullable else "",
+        column.comment or "",
+    ]
+    return "; ".join(filter(None, facts))
+
+
+def api() -> str:
+    """Return a line for every name that ``mlir_sched`` exports, which mkdocstrings replaces by its documentation."""
+    names = [name for name in mlir_sched.__all__ if not name.startswith("__")]
+    names.sort(key=lambda name: (not name[0].islower(), name))  # functions and modules, then classes
+    return "\n\n".join(f"::: mlir_sched.{name}" for name in names)
+
+
+def packages() -> str:
+    """Return the table of layers, the lowest first: the packages of ``mlir_sched`` with what they say of themselves."""
+    rows = []
+    for number, names in enumerate(_layers()):
+        rows += [[str(number), f"`{name.replace('.', '/')}`", _in_a_cell(_says(name))] for name in names]
+    return markdown_table(["layer", "package", "what it is"], rows)
+
+
+def _layers() -> tuple[tuple[str, ...], ...]:
+    """Return the layers as the test of layers has them."""
+    tree = ast.parse((ROOT / "tests" / "test_layers.py").read_text())
+    tree.body = [node for node in tree.body if isinstance(node, ast.Assign) and _assigns(node, "PLAIN", "LAYERS")]
+    found: dict[str, Any] = {}
+    exec(compile(tree, "test_layers.py", "exec"), found)
+    layers: tuple[tuple[str, ...], ...] = found["LAYERS"]
+    return layers
+
+
+def _assigns(node: ast.Assign, *names: str) -> bool:
+    return ast.unparse(node.targets[0]) in names
+
+
+def _says(package: str) -> str:
+    """Return the first sentence of a package's or a file's docstring."""
+    path = ROOT / "mlir_sched" / package.replace(".", "/")
+    text = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+    return _first(ast.get_docstring(ast.parse(text)) or "")
+
+
+def _first_sentence(of: Any) -> str:
+    return _first(inspect.getdoc(of) or "")
+
+
+def _first(text: str) -> str:
+    """Return the first paragraph of a docstring, on one line, without the marks of Sphinx."""
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    return re.sub(r":\w+:`[~.]?([^`]*)`", r"`\1`", paragraph).replace("``", "`")
+
+
+def _in_a_cell(text: str) -> str:
+    """Return text for a cell of a table: a bar would end the cell."""
+    return " ".join(text.split()).replace("|", "\\|")
