@@ -102,7 +102,7 @@ class ResultTable:
         name: Unique in the file.
         question: One of :data:`QUESTIONS`.
         title: Heading on the page.
-        date: The day on which the last row was measured.
+        date: The day by which all rows had been measured.
         command: What to run to repeat it.
         versions: Of everything that was compared.
         threads: Threads of every program.
