@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.devices.device_check.programs import path_of
-from benchmarks.figures.report import duration
 from benchmarks.folders import DATA
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
@@ -32,6 +31,7 @@ from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.text import seconds
 
 H200 = DATA / "h200"
 """Candidates that searches measured on an NVIDIA H200 (the benchmark ``device_check``), 2026-11-26."""
@@ -75,7 +75,7 @@ class Ranking:
             self.program,
             len(self.measured_s),
             len(self.measured_s) - int(np.isfinite(self.estimated_s).sum()),
-            f"{duration(min(self.measured_s))} to {duration(max(self.measured_s))}",
+            f"{seconds(min(self.measured_s))} to {seconds(max(self.measured_s))}",
             f"{self.correlation:.2f}",
             f"{self.excess(1):.2f}",
             f"{self.excess(FAVOURITES):.2f}",

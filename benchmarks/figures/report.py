@@ -9,6 +9,7 @@ from statistics import geometric_mean, median
 from benchmarks.figures.rows import CALLS, KERNELS, PLAIN_CALLER, Against, Column, Row, View
 from benchmarks.operators.programs import TUNED
 from benchmarks.peers.tuning import Tuning
+from mlir_sched.text import seconds
 
 ORDER = (
     "IREE default",
@@ -119,17 +120,9 @@ def tuning_means_of(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def duration(seconds: float) -> str:
-    """Return seconds as text with three digits, in s, ms, us or ns."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * scale >= 1:
-            return f"{seconds * scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
 def _cells(row: Row, view: View, labels: Sequence[str]) -> Iterator[str]:
     yield row.name
-    yield f"{duration(row.floor_s)} {row.bound}"
+    yield f"{seconds(row.floor_s)} {row.bound}"
     for label in labels:
         yield "not resolved" if label in view.unresolved else _time(view.columns.get(label))
     against = view.against(labels)
@@ -139,9 +132,9 @@ def _cells(row: Row, view: View, labels: Sequence[str]) -> Iterator[str]:
 def _time(column: Column | None) -> str:
     if column is None:
         return "-"
-    low, high = map(duration, column.range_s)
+    low, high = map(seconds, column.range_s)
     low = low.removesuffix(f" {high.split()[1]}")  # a unit that both have is said once
-    return "\n".join([duration(column.time_s), f"{low} to {high}", *column.details])
+    return "\n".join([seconds(column.time_s), f"{low} to {high}", *column.details])
 
 
 def _share(of_roofline: float | None) -> str:
@@ -188,7 +181,7 @@ def _empty_calls(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
             if samples.timed.empty:
                 name = samples.timed.label or samples.timed.peer
                 times.setdefault(name, []).append(samples.interval.median)
-    return ((name, duration(min(found)), duration(max(found))) for name, found in times.items())
+    return ((name, seconds(min(found)), seconds(max(found))) for name, found in times.items())
 
 
 def _without_repetition(rows: Sequence[Row]) -> Iterator[str]:

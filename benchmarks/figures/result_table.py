@@ -111,7 +111,7 @@ class ResultTable:
         spread: What brackets hold.
         rows_are: Heading of the rows' names.
         columns: The columns.
-        rows: Name of each row with a cell per column.
+        rows: Name of each row, unique in the table, with a cell per column.
         against: What speaks against mlir-sched, and against the figures; never empty.
         notes: What else a reader has to know.
         picture: File beside the page that shows the table; empty for none.
@@ -140,6 +140,9 @@ class ResultTable:
             raise ValueError(f"{self.question!r} is not one of {', '.join(QUESTIONS)}")
         if not (self.rows and self.against and self.command and self.versions and self.spread and self.interleaving):
             raise ValueError("rows, command, versions, spread, interleaving and what speaks against us are needed")
+        names = [name for name, _ in self.rows]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two rows have one name among {', '.join(names)}")
         for name, cells in self.rows:
             if len(cells) != len(self.columns):
                 raise ValueError(f"{name}: {len(cells)} cells for {len(self.columns)} columns")

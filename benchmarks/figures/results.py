@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures.charts import write_relative_speeds
+from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.report import Grid, grids_of, labels_of, lines_of
 from benchmarks.figures.rows import Row
 
@@ -54,7 +55,4 @@ def write_chart(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _markdown(grid: Grid) -> str:
-    lines = [grid.header, ("---",) * len(grid.header), *grid.cells]
-    return f"### {grid.title.capitalize()}\n\n" + "\n".join(
-        f"| {' | '.join(cell.replace(chr(10), ', ') for cell in cells)} |" for cells in lines
-    )
+    return f"### {grid.title.capitalize()}\n\n{markdown_table(grid.header, grid.cells)}"

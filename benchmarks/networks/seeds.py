@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.figures.charts import write_relative_speeds
+from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.publishing import add_arguments, publishing_of
 from benchmarks.networks.comparison import Result
 from benchmarks.networks.joined import Joined, join, labels_of
@@ -25,7 +26,7 @@ def markdown(rows: Sequence[Joined]) -> str:
     """Return a table, a row per network: milliseconds per call, with least and largest of the seeds' medians."""
     labels = labels_of(rows)
     header = ["network", "seeds", *labels, f"{TUNED} over the fastest engine", "trials", "minutes"]
-    lines = [header, ["---"] * len(header)]
+    lines = []
     for row in rows:
         times = [_milliseconds(row.medians(label)) if label in row.seconds else "-" for label in labels]
         middle, low, high = row.over_best
@@ -34,7 +35,7 @@ def markdown(rows: Sequence[Joined]) -> str:
         minutes = [result.tuning.seconds / 60 for result in row.results]
         ratio = f"{middle:.2f} ({low:.2f} to {high:.2f}) {best}"
         lines.append([row.network, str(len(row.results)), *times, ratio, _range(trials, "d"), _range(minutes, ".1f")])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table(header, lines)
 
 
 def _milliseconds(seconds: Sequence[float]) -> str:

@@ -23,7 +23,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures.report import duration
 from benchmarks.figures.rows import CALLS, KERNELS, Against, Row, row_of
 from benchmarks.operators.comparison import Comparison, Setting
 from benchmarks.operators.programs import TUNED
@@ -35,6 +34,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.pipeline import default_store
 from mlir_sched.runner.cores import choose_cores
 from mlir_sched.targets import detect_target
+from mlir_sched.text import seconds
 
 VERSION = 3
 MOST_FAILING = 0.05
@@ -186,7 +186,7 @@ def table_of(rows: Sequence[Found]) -> Table:
     for row in rows:
         table.add_row(
             row.name,
-            duration(row.seconds),
+            seconds(row.seconds),
             f"{row.of_roofline:.0%} {row.bound}",
             str(row.default or ""),
             f"{row.best or ''} {row.best_name}",

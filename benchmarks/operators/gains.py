@@ -11,11 +11,16 @@ import argparse
 import json
 import statistics
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of, today, versions
+from benchmarks.figures.result_table import Better, Cell, ResultColumn, ResultTable, Unit, figure
 from benchmarks.folders import MODELS
 from mlir_sched.pipeline import tune
+from mlir_sched.targets import detect_target
 from mlir_sched.text import speedup
+from mlir_sched.tuned_folder.result import TuneResult
 from mlir_sched.tuning.options import TuneOptions
 
 GOALS = {
@@ -47,40 +52,90 @@ GOALS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks gains", description=__doc__)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--target", default="llvm-cpu", choices=sorted(GOALS))
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the results there")
+    add_arguments(parser)
     arguments = parser.parse_args()
-    goals = GOALS[arguments.target]
-    models = arguments.models or [MODELS / f"{name}.mlir" for name in goals]
+    publishing = publishing_of(parser, arguments)
+    models = arguments.models or [MODELS / f"{name}.mlir" for name in GOALS[arguments.target]]
     print(f"{'model':24} {'seed':>4} {'untuned':>11} {'tuned':>11} {'speed-up':>24} {'seconds':>8}  variant / sketches")
-    results = []
-    for model in models:
-        ratios = []
-        for seed in range(arguments.seeds):
-            options = TuneOptions(
-                target=arguments.target, trials=arguments.trials, seed=seed, threads=arguments.threads
-            )
-            with tempfile.TemporaryDirectory() as folder:
-                result = tune(model, folder, options=options)
-            results.append(result.to_json())
-            timing, untuned = result.program.tuned, result.program.untuned
-            how = ", ".join([result.program.variant, *(d.sketch for d in result.dispatches if d.sketch)])
-            print(
-                f"{model.stem:24} {seed:4} {untuned.median_s * 1e3:8.4f} ms {timing.median_s * 1e3:8.4f} ms "
-                f"{speedup(timing):>24} {result.seconds:8.1f}  {how}",
-                flush=True,
-            )
-            ratios.append(timing.ratio)
-        goal = goals.get(model.stem)
-        met = "" if goal is None else f", goal {goal} met by {sum(r >= 0.99 * goal for r in ratios)} of {len(ratios)}"
-        print(f"{model.stem:24} median {statistics.median(ratios):.2f}{met}", flush=True)
+    results = {model.stem: tuned_by_seeds(model, arguments) for model in models}
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1))
+        every = [result.to_json() for of_model in results.values() for result in of_model]
+        arguments.json.write_text(json.dumps(every, indent=1))
+    if publishing:
+        publishing.add(results_table(results, arguments, publishing), detect_target("llvm-cpu", arguments.threads))
+
+
+def tuned_by_seeds(model: Path, arguments: argparse.Namespace) -> list[TuneResult]:
+    """Tune a model with every seed, print a line for each and one for all, and return the results."""
+    results = []
+    for seed in range(arguments.seeds):
+        options = TuneOptions(target=arguments.target, trials=arguments.trials, seed=seed, threads=arguments.threads)
+        with tempfile.TemporaryDirectory() as folder:
+            result = tune(model, folder, options=options)
+        results.append(result)
+        timing, untuned = result.program.tuned, result.program.untuned
+        print(
+            f"{model.stem:24} {seed:4} {untuned.median_s * 1e3:8.4f} ms {timing.median_s * 1e3:8.4f} ms "
+            f"{speedup(timing):>24} {result.seconds:8.1f}  {', '.join(what_won(result))}",
+            flush=True,
+        )
+    ratios = [result.program.tuned.ratio for result in results]
+    goal = GOALS[arguments.target].get(model.stem)
+    met = "" if goal is None else f", goal {goal} met by {sum(r >= 0.99 * goal for r in ratios)} of {len(ratios)}"
+    print(f"{model.stem:24} median {statistics.median(ratios):.2f}{met}", flush=True)
+    return results
+
+
+def what_won(result: TuneResult) -> list[str]:
+    """Return the variant of the emitted program and the sketches of its scripts."""
+    return [result.program.variant, *(dispatch.sketch for dispatch in result.dispatches if dispatch.sketch)]
+
+
+def results_table(
+    results: Mapping[str, Sequence[TuneResult]], arguments: argparse.Namespace, publishing: Publishing
+) -> ResultTable:
+    """Return the gains of some models, each tuned with every seed, as a table of results."""
+    return ResultTable(
+        name=f"gains-{arguments.target}-{arguments.threads}-threads-{arguments.trials}-trials",
+        question="gains" if arguments.target == "llvm-cpu" else "devices",
+        title=f"Gains on {arguments.target}, {arguments.trials} trials",
+        date=today(),
+        command=publishing.command,
+        versions=versions(),
+        threads=arguments.threads,
+        seeds=tuple(range(arguments.seeds)),
+        interleaving="Tuned and untuned code in turns",
+        spread="least and most of the seeds, for one seed the 95 % interval of timing",
+        rows_are="model",
+        columns=(
+            ResultColumn("untuned", Unit.SECONDS),
+            ResultColumn("speed-up", Unit.RATIO, Better.ABOVE),
+            ResultColumn("seconds", Unit.NUMBER),
+            ResultColumn("what won"),
+        ),
+        rows=tuple((name, _cells(of_model)) for name, of_model in results.items()),
+        against=publishing.against,
+    )
+
+
+def _cells(results: Sequence[TuneResult]) -> tuple[Cell, ...]:
+    timings = [result.program.tuned for result in results]
+    ratios = [timing.ratio for timing in timings]
+    ends = (min(ratios), max(ratios)) if len(ratios) > 1 else (timings[0].ratio_low, timings[0].ratio_high)
+    won = dict.fromkeys(name for result in results for name in what_won(result))
+    return (
+        figure(statistics.median(result.program.untuned.median_s for result in results)),
+        figure(statistics.median(ratios), *ends),
+        figure(statistics.median(result.seconds for result in results)),
+        ", ".join(won),
+    )
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.result_table import QUESTIONS, MachineResults, ResultTable
-from benchmarks.pages.tables import TIE, conclusions, markdown_table, result_table
+from benchmarks.pages.tables import TIE, conclusions, result_table
 
 INTRODUCTION = """\
 Every page has a table per question, the command above the table, and what speaks against us below. Machines differ, so

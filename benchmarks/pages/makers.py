@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.__main__ import PROGRAMS, what_it_does
+from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.result_table import MachineResults
 from benchmarks.pages import reference
 from benchmarks.pages.made import Makers
-from benchmarks.pages.tables import conclusions, markdown_table, result_table
+from benchmarks.pages.tables import conclusions, result_table
 
 
 def makers_of(results: Mapping[str, MachineResults]) -> Makers:

@@ -12,7 +12,7 @@ import typer
 from sqlalchemy import Column, Table, UniqueConstraint
 
 import mlir_sched
-from benchmarks.pages.tables import markdown_table
+from benchmarks.figures.markdown import markdown_table
 from benchmarks.peers.client import ROOT
 from mlir_sched.cli.app import app
 from mlir_sched.database.schema import METADATA

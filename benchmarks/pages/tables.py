@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import geometric_mean
 
+from benchmarks.figures.markdown import markdown_table
 from benchmarks.figures.result_table import Better, Cell, Figure, ResultColumn, ResultTable, Unit
 
 NOTHING = "-"
 TIE = "~"
 """Marks a ratio whose two sides are not told apart."""
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table as Markdown; cells may not break their line."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def result_table(table: ResultTable, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.figures.publishing import Publishing, add_arguments, publishing_of, this_machine, versions
 from benchmarks.figures.result_file import load_results
+from benchmarks.figures.result_table import Unit
+from benchmarks.operators import gains
+from benchmarks.pages.tables import cell_text, conclusions
 from benchmarks.tool.tool_speed import results_table
-from mlir_sched.targets.target import Target
+from mlir_sched.outcome import Timing, Verdict
+from mlir_sched.targets.target import LOCAL_SYNC, Target
+from mlir_sched.tuned_folder.result import ProgramResult, TuneResult
 
 
 def publishing(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Publishing | None:
@@ -68,3 +74,25 @@ def test_versions_are_those_that_requirements_pin() -> None:
     found = versions(("torch==2.13.0+cpu", "numpy", "--extra-index-url", "https://example.org"))
     assert list(found) == ["mlir-sched", "IREE", "torch"]
     assert found["torch"] == "2.13.0+cpu"
+
+
+def test_gains_of_several_seeds_are_a_row() -> None:
+    timing = Timing(1e-3, 1e-3, 1e-3, 9, 1.5, 1.4, 1.6)
+    arguments = argparse.Namespace(target="llvm-cpu", threads=1, trials=64, seeds=2)
+    runs = {
+        "several": [tuned(replace(timing, ratio=ratio)) for ratio in (1.2, 2.0, 1.5)],
+        "one": [tuned(replace(timing, ratio=0.9, ratio_low=0.8, ratio_high=0.95))],
+    }
+    table = gains.results_table(runs, arguments, Publishing(Path("machine.json"), ("Two seeds.",), "a command"))
+    (_, several), (_, one) = table.rows
+    assert cell_text(several[1], Unit.RATIO) == "1.50 (1.20 to 2.00)"
+    assert cell_text(one[1], Unit.RATIO) == "0.90 (0.80 to 0.95)"
+    assert (table.seeds, several[3]) == ((0, 1), "O3")
+    assert "**Slower**: one. **Faster**: several." in list(conclusions(table))
+
+
+def tuned(timing: Timing) -> TuneResult:
+    program = ProgramResult(replace(timing, ratio=1.0), timing, {}, "O3", LOCAL_SYNC, verdict=Verdict.RIGHT)
+    return TuneResult(
+        "m.mlir", "llvm-cpu", 1, 0, 8, 8, 1.0, 1.0, {}, False, program, {}, (), (), None, "store", (), None, None, {}
+    )

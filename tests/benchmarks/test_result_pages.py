@@ -97,6 +97,7 @@ def test_a_table_that_is_measured_anew_takes_the_place_of_the_one_with_its_name(
         ({"question": "weather"}, "'weather' is not one of"),
         ({"date": "yesterday"}, "yesterday"),
         ({"rows": [["fast", 1.0]]}, "fast: 1 cells for 3 columns"),
+        ({"rows": [["fast", None, None, None]] * 2}, "two rows have one name among fast, fast"),
         ({"rows": [["fast", [1.0, 2.0, 3.0], None, None]]}, "not inside of the spread"),
         ({"rows": [["fast", {"median": 1.0, "low": 0.5}, None, None]]}, "both ends"),
         ({"rows": [["fast", None, None, 3.0]]}, "which has no unit"),

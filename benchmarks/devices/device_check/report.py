@@ -11,11 +11,10 @@ from pathlib import Path
 
 from benchmarks.devices.device_check.candidates import Numbers
 from benchmarks.devices.device_check.speeds import Speed, Speeds
-from benchmarks.figures.report import duration
 from benchmarks.search.space_audit import SketchAudit
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
-from mlir_sched.text import speedup
+from mlir_sched.text import seconds, speedup
 from mlir_sched.tuned_folder.result import failures_together
 
 VERSION = 1
@@ -86,13 +85,13 @@ class Report:
         program, share = speed.result.program, speed.share_of_peak(self.target.gpu_resources)
         cells = (
             speed.name,
-            duration(program.untuned.median_s),
-            duration(program.tuned.median_s),
+            seconds(program.untuned.median_s),
+            seconds(program.tuned.median_s),
             speedup(program.tuned),
-            duration(speed.dispatches_s),
+            seconds(speed.dispatches_s),
             "-" if share is None else f"{share:.0%}",
-            "-" if speed.torch_call_s is None else duration(speed.torch_call_s),
-            "-" if speed.torch_row_s is None else duration(speed.torch_row_s),
+            "-" if speed.torch_call_s is None else seconds(speed.torch_call_s),
+            "-" if speed.torch_row_s is None else seconds(speed.torch_row_s),
             str(speed.result.trials),
         )
         return f"| {' | '.join(cells)} |"

@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from benchmarks.figures.report import duration
 from benchmarks.search.composition.rows import Row, gain_of, gains_beyond_noise, winning_modules
+from mlir_sched.text import seconds
 
 VERSION = 1
 PANELS_PER_LINE = 5
@@ -26,7 +26,7 @@ def table_of(rows: Sequence[Row]) -> Table:
     for space in rows[0].best:
         table.add_column(f"+ {space}", justify="right")
     for row in rows:
-        table.add_row(row.name, duration(row.untuned_s), *(_cell(row, space) for space in row.best))
+        table.add_row(row.name, seconds(row.untuned_s), *(_cell(row, space) for space in row.best))
     table.add_section()
     table.add_row("gain of the part", "", *(_gain(rows, space) for space in rows[0].best))
     return table
@@ -34,7 +34,7 @@ def table_of(rows: Sequence[Row]) -> Table:
 
 def _cell(row: Row, space: str) -> str:
     middle, low, high = row.speedup(space)
-    return f"{duration(row.seconds(space)[0])}\n{middle:.2f} ({low:.2f} to {high:.2f})"
+    return f"{seconds(row.seconds(space)[0])}\n{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 def _gain(rows: Sequence[Row], space: str) -> str:
