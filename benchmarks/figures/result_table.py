@@ -105,7 +105,7 @@ class ResultTable:
         date: The day by which all rows had been measured.
         command: What to run to repeat it.
         versions: Of everything that was compared.
-        threads: Threads of every program.
+        threads: Threads of every program; 0 where none runs on a CPU.
         seeds: Of the searches, and of the order of samples.
         interleaving: How samples of what is compared alternate.
         spread: What brackets hold.
@@ -164,7 +164,7 @@ class Machine:
         title: As pages call it.
         processor: Its name.
         features: Those that decide which code is generated.
-        cores: Cores that were used.
+        cores: Cores that were used; 0 where they do not matter.
         note: What else times depend on, such as neighbours on a virtual machine.
     """
 

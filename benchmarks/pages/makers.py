@@ -29,14 +29,15 @@ def makers_of(results: Mapping[str, MachineResults]) -> Makers:
 
 
 def excerpt(results: Mapping[str, MachineResults], argument: str) -> str:
-    """Return rows and columns of a table of results, with a link to how they were made.
+    """Return rows and columns of a table of results.
 
     Args:
         results: Of all machines.
-        argument: ``MACHINE/TABLE; rows: NAME, ...; columns: TITLE, ...``; without rows or columns, all of them.
+        argument: ``MACHINE/TABLE; rows: NAME / ...; columns: TITLE / ...``; without rows or columns, all of them.
 
     Raises:
-        KeyError: There is no such machine, table, row or column.
+        KeyError: There is no such machine, table or row.
+        ValueError: There is no such column.
     """
     where, *parts = argument.split("; ")
     machine, name = where.split("/")

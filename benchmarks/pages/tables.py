@@ -17,7 +17,8 @@ def result_table(table: ResultTable, rows: Sequence[str] = (), columns: Sequence
     """Return a table of results, or the named rows and columns of it.
 
     Raises:
-        KeyError: The table has no row or no column of a name.
+        KeyError: The table has no row of a name.
+        ValueError: The table has no column of a title.
     """
     shown = [table.column(title) for title in columns or [column.title for column in table.columns]]
     cells = {name: [dict(found)[name] for _, found in shown] for name, _ in table.rows}
