@@ -34,7 +34,7 @@ _PEERS = ", ".join(sorted(REQUIREMENTS))
 
 def peer_spec(name: str, folder: Path = FOLDER) -> PeerSpec:
     """Return the description of a peer; its environment need not exist."""
-    return PeerSpec(name, folder / name / "bin" / "python", f"benchmarks.operators.peer_{name}", places=name == "torch")
+    return PeerSpec(name, folder / name / "bin" / "python", f"benchmarks.peers.peer_{name}", places=name == "torch")
 
 
 def missing(spec: PeerSpec) -> str | None:

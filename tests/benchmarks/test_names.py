@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 
 import pytest
 from folders import ROOT
 
 from benchmarks import __main__ as command
 from benchmarks.__main__ import PROGRAMS, what_it_does
+from benchmarks.peers.make_peer import REQUIREMENTS, peer_spec
 
 NAMED = re.compile(r"python -m benchmarks ([a-z_.]*[a-z_])")
 
@@ -24,6 +26,15 @@ def test_the_names_in_texts_exist() -> None:
     named = {name for file in files if ".peers" not in file.parts for name in NAMED.findall(file.read_text())}
     assert named
     assert named <= PROGRAMS.keys()
+
+
+def test_modules_that_are_run_in_processes_of_their_own_exist() -> None:
+    quoted = re.compile(r'"(benchmarks(?:\.[a-z_]+)+)"')
+    texts = [path.read_text() for path in ROOT.glob("benchmarks/**/*.py") if ".peers" not in path.parts]
+    named = {name for text in texts for name in quoted.findall(text)}
+    named |= {peer_spec(name).module for name in REQUIREMENTS}
+    assert "benchmarks.peers.peer_torch" in named
+    assert [name for name in named if find_spec(name) is None] == []
 
 
 def test_another_name_is_refused_in_one_line(
