@@ -164,7 +164,7 @@ def tune(
             phases = PhaseClock(start)
             monitor = Monitor(run, phases, progress, errors.add)
             algorithms = AlgorithmChoice(
-                run, Algorithms(path, target, fastest(variants.built), measuring.roughly, variants.space.parts, weights)
+                run, Algorithms(path, target, fastest(variants.built), measuring.roughly, variants.space.sites, weights)
             )
             recorder = ValueRecorder.of(target, run.budget.whole_s)
             search = VariantSearch.of(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.library.library import TunedSequence, build_library
+from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.variant import Variant
 from mlir_sched.space.design_space import DesignSpace
@@ -26,20 +27,20 @@ CLAIM = Claim(Source("", "model.mlir", "llvm-cpu"))
 def tasks_under(model: Path, target: Target, variant: Variant) -> list[Task]:
     """Return the dispatches of a model under a variant that have linalg ops."""
     rewrite = build_library([], variant.rewrite)
-    tasks = extract(model, target, (*TASK_FLAGS, *variant.flags), rewrite).tasks
+    tasks = extract(model, target, (*TASK_FLAGS, *variant.plan.flags), rewrite).tasks
     return [task for task in tasks if task.dispatch is not None]
 
 
 def install_program(
-    folder: Path, target: Target, variant: Variant, parts: tuple[str, ...], task: Task, space: DesignSpace, sketch: str
+    folder: Path, target: Target, variant: Variant, sites: tuple[Site, ...], task: Task, space: DesignSpace, sketch: str
 ) -> None:
     """Write a folder of a variant, with a random script of a sketch for one of its tasks.
 
     Args:
         folder: Where to write; it does not exist.
         target: What the script is for.
-        variant: The variant, with other algorithms for some parts or without.
-        parts: The parts of the program that another algorithm can compute.
+        variant: The variant, with other algorithms for some sites or without.
+        sites: The sites of the program that another algorithm can compute.
         task: The task that has the script.
         space: Its design space.
         sketch: The script's sketch.
@@ -47,7 +48,7 @@ def install_program(
     trace = space.sample(np.random.default_rng(0), sketch)
     origin = {"dispatch": task.name, "task": task.key}
     sequences = [TunedSequence(SCRIPT, task.source, space, trace, origin, task.name)]
-    program = ProgramSpace(("default", variant.base), parts).trace_of(variant)
+    program = ProgramSpace((Plan(), variant.plan.base), sites).trace_of(variant.plan)
     library = build_library(sequences, variant.rewrite, program=program, emission="abc")
     summary = {
         "target": target.name,
@@ -60,6 +61,6 @@ def install_program(
     install(
         folder.resolve(),
         CLAIM,
-        EmittedFiles(library, (*target.flags, *TASK_FLAGS, *variant.flags)),
+        EmittedFiles(library, (*target.flags, *TASK_FLAGS, *variant.plan.flags)),
         json.dumps(summary),
     )

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from plans import flagged
+
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.evaluator import Evaluator, Evaluators
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import LOCAL, Target
@@ -96,7 +98,7 @@ def program_search(
     method: SearchMethod = METHOD,
 ) -> ProgramSearch:
     """Return the search over the tasks of a program that has no other variants."""
-    built = BuiltVariant(Variant("default", ()), Model("model.mlir", (), tuple(tasks), ()), b"", None, (), profile)
+    built = BuiltVariant(flagged("default"), Model("model.mlir", (), tuple(tasks), ()), b"", None, (), profile)
     space, start = Space.default(target), time.monotonic()
     run = TuningRun.of(options, target, space, store, [built], start=start, method=method, start_from=start_from)
     return ProgramSearch(run, built, heard or Heard())

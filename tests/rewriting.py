@@ -14,11 +14,11 @@ from iree_cases import FLAGS
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.library.library import build_library
-from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.rewrites import ProgramRewrite
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites import pipeline
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewritten import RewrittenVariants, rewriting
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.script import new_library, print_module
 from mlir_sched.transform_scripts.script_form import script_context
 
 
@@ -42,20 +42,22 @@ def rewritten_variants(model: Path, target: Target) -> RewrittenVariants:
         return rewritten()
 
 
-def applies(rewrite: ProgramRewrite, model: Path) -> bool:
+def applies(made: ProgramRewrite | Plan, model: Path) -> bool:
     with script_context(), ir.Location.unknown():
-        return rewrite.applies(ir.Module.parse(abi(model)))
+        return pipeline.applies(steps_of(made), ir.Module.parse(abi(model)))
 
 
-def library_for(rewrite: ProgramRewrite, model: Path, folder: Path) -> tuple[str, ...]:
-    """Write a library that makes one rewrite, and return the flags that use it."""
+def library_for(made: ProgramRewrite | Plan, model: Path, folder: Path) -> tuple[str, ...]:
+    """Write a library that makes one rewrite, or those of a plan, and return the flags that use it."""
     with script_context(), ir.Location.unknown():
-        library = new_library()
-        symbol = rewrite.append(library, ir.Module.parse(abi(model)))
-        script = RewriteScript(rewrite.name, symbol, print_module(library))
+        script = pipeline.script(steps_of(made), ir.Module.parse(abi(model)), made.name)
     path = folder / "library.mlir"
     path.write_text(build_library([], script))
     return (*FLAGS, *library_flags(path))
+
+
+def steps_of(made: ProgramRewrite | Plan) -> tuple[ProgramRewrite, ...]:
+    return made.steps if isinstance(made, Plan) else (made,)
 
 
 def run(vmfb: bytes, inputs: Sequence[np.ndarray | float], name: str = "main") -> np.ndarray:

@@ -326,7 +326,7 @@ class _Emitter:
             reported.emitted,
             medians,
             variant.name,
-            self.options.driver.device(variant.threads(self.options.threads)),
+            self.options.driver.device(variant.plan.threads(self.options.threads)),
             reported.verdict,
             reported.constant_outputs,
             proven.program.values if proven.program else {},

@@ -104,7 +104,7 @@ class Evaluators(ExitStack):
 
     def of(self, built: BuiltVariant) -> Evaluator:
         """Return the evaluator for the tasks of a variant."""
-        setting = built.model.task_flags, built.variant.local_sync
+        setting = built.model.task_flags, built.variant.plan.local_sync
         if setting not in self._opened:
             self._opened[setting] = self.enter_context(self._make(built))
         return self._opened[setting]

@@ -1,4 +1,4 @@
-"""Other algorithms for parts of a variant: what each changes in the program's dispatches, and the program with some.
+"""Other algorithms for sites of a variant: what each changes in the program's dispatches, and the program with some.
 
 An algorithm is judged in the program that it is for: the dispatches that it takes away against those that it brings,
 each with its best script. A part that is cut out of the program may be compiled to other dispatches than inside.
@@ -10,16 +10,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import build_library
-from mlir_sched.library.parts import parts_of
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import build_variant, time_variants
-from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.program.plan import Site
+from mlir_sched.program.rewritten import planned_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import target_kind
@@ -30,24 +29,27 @@ from mlir_sched.tasks.task import Task
 
 EXTRACTIONS = 2
 """Programs that are taken apart at the same time."""
-_SCRIPTS = "mlir_sched.program.rewrites.scripts:algorithm_scripts"
+_SCRIPTS = "mlir_sched.program.worker.rewriting:other_algorithms"
 
 
 @dataclass(frozen=True)
 class OtherAlgorithm:
-    """Another algorithm for a part of a variant's program.
+    """Another algorithm for a site of a variant's program.
 
     Attributes:
-        part: The part.
-        name: Name of the algorithm, with the part's shape.
+        site: The site.
         gone: By task key, how many calls fewer the program makes per run with the algorithm, > 0.
         made: The tasks that it calls more often; the weight of each is the number of further calls, > 0.
     """
 
-    part: str
-    name: str
+    site: Site
     gone: Mapping[str, int]
     made: tuple[Task, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm, with the site's shape."""
+        return self.site.other
 
     @property
     def keys(self) -> frozenset[str]:
@@ -69,14 +71,14 @@ class OtherAlgorithm:
 
 @dataclass(frozen=True)
 class Algorithms:
-    """The algorithms that parts of a model's variants may have.
+    """The algorithms that sites of a model's variants may have.
 
     Attributes:
         path: The model.
         target: What to compile for.
         reference: A variant that was timed, which composed programs are checked against and timed with.
         options: How programs are run and timed.
-        parts: The parts of the model that another algorithm can compute in some variants.
+        sites: The sites of the model that another algorithm can compute in some variants.
         parameters: Files with the model's weights.
     """
 
@@ -84,7 +86,7 @@ class Algorithms:
     target: Target
     reference: BuiltVariant
     options: RunnerOptions
-    parts: tuple[str, ...] = ()
+    sites: tuple[Site, ...] = ()
     parameters: tuple[ParameterFile, ...] = ()
 
     def alternatives(self, built: BuiltVariant) -> tuple[OtherAlgorithm, ...]:
@@ -96,27 +98,28 @@ class Algorithms:
         Raises:
             MlirSchedError: IREE fails on the program.
         """
-        variant = built.variant
-        chosen = variant.rewrite is not None and variant.rewrite.algorithms
-        if not parts_of(variant.name, self.parts) or variant.local_sync or chosen:
+        plan = built.variant.plan
+        if not any(map(plan.has_choice, self.sites)) or plan.local_sync or plan.algorithms:
             return ()
         kind = target_kind(self.target.name).rewrites
-        scripts: tuple[tuple[str, str, RewriteScript], ...] = self._in_worker(_SCRIPTS, kind, variant.name)
+        scripts: tuple[tuple[Site, RewriteScript], ...] = run_isolated(
+            self.target.flags, _SCRIPTS, str(self.path), kind, plan, limits=EXTRACTION_LIMITS
+        )
         with ThreadPoolExecutor(EXTRACTIONS) as pool:
             found = pool.map(lambda script: self._alternative(built, *script), scripts)
             return tuple(alternative for alternative in found if alternative is not None)
 
-    def compose(self, built: BuiltVariant, parts: Sequence[str]) -> BuiltVariant:
-        """Return a variant with another algorithm for some parts, compiled and timed without scripts.
+    def compose(self, built: BuiltVariant, sites: Sequence[Site]) -> BuiltVariant:
+        """Return a variant with another algorithm for some sites, compiled and timed without scripts.
 
         Args:
             built: The variant.
-            parts: Those of its alternatives that are chosen, at least one.
+            sites: Those of its alternatives that are chosen, at least one.
 
         Raises:
             MlirSchedError: IREE does not compile the program.
         """
-        variant = decided_variant(self.path, self.target, built.variant.base, parts)
+        variant = planned_variant(self.path, self.target, built.variant.plan.base.with_algorithms(sites))
         reference, known = self.reference.model, built.model.tasks
         composed = build_variant(self.path, self.target, variant, self.parameters, reference.not_run, known)
         composed = replace(composed, model=composed.model.judged_as(reference))
@@ -124,9 +127,9 @@ class Algorithms:
             (_, timed), _ = time_variants([self.reference, composed], runner)
         return timed
 
-    def _alternative(self, built: BuiltVariant, part: str, name: str, script: RewriteScript) -> OtherAlgorithm | None:
+    def _alternative(self, built: BuiltVariant, site: Site, script: RewriteScript) -> OtherAlgorithm | None:
         library = build_library([], script)
-        flags = (*TASK_FLAGS, *script.flags)
+        flags = (*TASK_FLAGS, *built.variant.plan.with_algorithms([site]).flags)
         try:
             model = extract(
                 self.path,
@@ -143,7 +146,4 @@ class Algorithms:
         after = {task.key: task.weight for task in model.tasks}
         gone = {key: calls - after.get(key, 0) for key, calls in before.items() if calls > after.get(key, 0)}
         more = [(task, task.weight - before.get(task.key, 0)) for task in model.tasks]
-        return OtherAlgorithm(part, name, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0))
-
-    def _in_worker(self, job: str, *arguments: object) -> Any:
-        return run_isolated(self.target.flags, job, str(self.path), *arguments, limits=EXTRACTION_LIMITS)
+        return OtherAlgorithm(site, gone, tuple(replace(task, weight=calls) for task, calls in more if calls > 0))

@@ -98,7 +98,7 @@ def build_variant(
         ModelCompileError: IREE does not compile the program, or the variant's rewrite left no trace in it.
         UserError: The file is no program that can be tuned.
     """
-    flags, start = (*target.flags, *variant.flags), time.monotonic()
+    flags, start = (*target.flags, *variant.plan.flags), time.monotonic()
     text = build_library([], variant.rewrite) if variant.rewrite else ""
     with temporary_folder() as folder:
         library = Path(folder) / LIBRARY if variant.rewrite else None
@@ -106,7 +106,7 @@ def build_variant(
             library.write_text(text)
         with compiling(path, flags, library) as compiled:
             model = _model_of(path, target, variant, parameters, not_run, text, known)
-            if variant.rewrite and variant.rewrite.mark not in applied_rewrites(path, flags, library):
+            if variant.rewrite and variant.plan.mark not in applied_rewrites(path, flags, library):
                 raise ModelCompileError(f"{path}: the rewrite {variant.name} left no trace in the program")
             vmfb = compiled()
             return BuiltVariant(variant, model, vmfb, None, flags, build_s=time.monotonic() - start)
@@ -159,7 +159,7 @@ def _model_of(
     known: Sequence[Task] = (),
 ) -> Model:
     """Return the dispatches of a variant, which the library's text rewrites if there is one."""
-    flags = (*TASK_FLAGS, *variant.flags)
+    flags = (*TASK_FLAGS, *variant.plan.flags)
     return extract(path, target, flags, library, parameters=parameters, not_run=not_run, known=known)
 
 

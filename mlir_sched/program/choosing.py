@@ -12,13 +12,12 @@ from mlir_sched.errors import MlirSchedError
 from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import fastest, first_variant, profiled, profiled_first, time_variants, try_variant
 from mlir_sched.program.choice import CHOSEN_BEFORE, EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
-from mlir_sched.program.program_space import DEFAULT_ONLY, VARIANT, ProgramSpace, other_algorithms_in
-from mlir_sched.program.rewritten import RewrittenVariants, decided_variant, rewriting
+from mlir_sched.program.plan import Site
+from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
+from mlir_sched.program.rewritten import RewrittenVariants, flagged_variants, planned_variant, rewriting
 from mlir_sched.program.settling import SETTLED, SETTLING, expected_of, is_far_faster
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import Runner
-from mlir_sched.sampling import Value
-from mlir_sched.targets import target_kind
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
 from mlir_sched.values import FunctionValues
@@ -104,7 +103,7 @@ def build_variants(
         UserError: The file is no program that can be tuned, or the default variant cannot be run or checked.
     """
     choice = choice or Choice()
-    default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
+    default, *flagged = flagged_variants(target)
     with rewriting(path, target) as found:
         first = first_variant(path, target, default, parameters, runner, values)
         rewritten = found()
@@ -112,12 +111,12 @@ def build_variants(
     choosing.run(rewritten)
     if local_sync and target.cores > 1:
         choosing.time_in_calling_thread()
-    names = tuple(variant.name for variant in (default, *choosing.variants))
+    plans = tuple(variant.plan for variant in (default, *choosing.variants))
     return BuiltVariants(
         choosing.timed,
         {**choosing.left_out, **rewritten.left_out},
         (*rewritten.internal_errors, *choosing.errors),
-        ProgramSpace(names, rewritten.parts),
+        ProgramSpace(plans, rewritten.sites),
         tuple(choosing.settled),
     )
 
@@ -156,7 +155,7 @@ class _Choosing:
             names = expected_of(self.default, [variant.name for variant in early])
             expected = self.choice.expected(next(iter(names), ""))
             early = [variant for variant in early if variant.name == expected]
-        chosen = self._chosen_before(rewritten.parts)
+        chosen = self._chosen_before(rewritten.sites)
         if expected and self.choice.refines_at_once():
             self._refine_at_once(expected, chosen)
         if not self.settled:
@@ -193,8 +192,8 @@ class _Choosing:
         How fast this is says nothing yet, as packed weights are slow without scripts.
         """
         known = [variant for variant in (chosen, *self.variants) if variant is not None]
-        refinements = [variant for variant in known if variant.refines and name in variant.parts]
-        for variant in sorted(refinements, key=lambda variant: (variant is not chosen, -len(variant.parts))):
+        refinements = [v for v in known if v.plan.refines and name in [each.name for each in v.plan.rewrites]]
+        for variant in sorted(refinements, key=lambda variant: (variant is not chosen, -len(variant.plan.rewrites))):
             if built := self._build([variant], chosen):
                 self._time(self.default, built)
             if self.timed[-1].variant is variant and self.timed[-1].timing is not None:
@@ -216,11 +215,11 @@ class _Choosing:
         done = {*self.left_out, *(b.variant.name for b in self.timed)}
         others = [variant for variant in self.variants if variant.name not in done]
         for variant in others if self.settled else ():
-            if variant.refines not in self.settled:
+            if variant.plan.refines not in self.settled:
                 self.left_out[variant.name] = SETTLED.format(" and ".join(self.settled))
         wanted = [variant for variant in others if variant.name not in self.left_out]
         if chosen and chosen.name not in done:
-            wanted = [chosen, *(variant for variant in wanted if variant.name not in (chosen.name, chosen.base))]
+            wanted = [chosen, *(v for v in wanted if v.plan not in (chosen.plan, chosen.plan.base))]
         built = self._build(_in_order(wanted, chosen), chosen)
         if self.settled:
             if built:
@@ -241,7 +240,7 @@ class _Choosing:
         built, model = list[BuiltVariant](), self.default.model
         for variant in variants:
             others = [b.variant for b in (*self.timed[1:], *built)]
-            extended = any(other.extends(variant) for other in others)
+            extended = any(other.plan.extends(variant.plan) for other in others)
             rival, name = EXTENDED if extended else CHOSEN_BEFORE if chosen in others else "", variant.name
             if not (self.choice.wants_beside(name, extended=extended) if rival else self.choice.wants(name)):
                 self.left_out[name] = rival or NO_TIME_TO_COMPILE
@@ -261,20 +260,20 @@ class _Choosing:
         kept = [again if b is reference and b is self.default else b for b in self.timed]
         self.timed, self.left_out = (*kept, *timed), self.left_out | failed
 
-    def _chosen_before(self, parts: Sequence[str]) -> Variant | None:
+    def _chosen_before(self, sites: Sequence[Site]) -> Variant | None:
         """Return the variant that an earlier run decided on; None without decisions, or if they do not fit the program.
 
         Args:
-            parts: The parts of this program that another algorithm can compute.
+            sites: The sites of this program that another algorithm can compute.
         """
-        decisions: Mapping[str, Value] = self.choice.known(self.default.model)
-        base = next((variant for variant in self.variants if variant.name == decisions.get(VARIANT)), None)
-        if base is None:
+        space = ProgramSpace(tuple(variant.plan for variant in self.variants), tuple(sites))
+        plan = space.decided(self.choice.known(self.default.model))
+        if plan is None:
             return None
-        if others := [part for part in other_algorithms_in(decisions) if part in parts]:
+        if plan.algorithms:
             with suppress(MlirSchedError):
-                return decided_variant(self.path, self.target, base.name, others)
-        return base
+                return planned_variant(self.path, self.target, plan)
+        return next(variant for variant in self.variants if variant.plan == plan.base)
 
 
 def _in_order(variants: Sequence[Variant], chosen: Variant | None) -> list[Variant]:
@@ -285,8 +284,8 @@ def _in_order(variants: Sequence[Variant], chosen: Variant | None) -> list[Varia
     """
 
     def rank(variant: Variant) -> tuple[bool, ...]:
-        extended = any(other.extends(variant) for other in variants)
-        return variant is not chosen, extended, not variant.refines, variant.name != DATA_TILING
+        extended = any(other.plan.extends(variant.plan) for other in variants)
+        return variant is not chosen, extended, not variant.plan.refines, variant.name != DATA_TILING
 
     return sorted(variants, key=rank)
 

@@ -10,10 +10,9 @@ from mlir_sched.program.building import build_variant, try_variant
 from mlir_sched.program.choice import NO_TIME_TO_COMPILE, Choice
 from mlir_sched.program.choosing import BuiltVariants, distinct
 from mlir_sched.program.program_space import ProgramSpace
-from mlir_sched.program.rewritten import rewriting
+from mlir_sched.program.rewritten import flagged_variants, rewriting
 from mlir_sched.program.settling import SETTLED, SETTLING, is_far_faster
-from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.targets import target_kind
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.targets.target import Target
 
 
@@ -41,7 +40,7 @@ def estimate_variants(
         ModelCompileError: IREE does not compile the default variant.
         UserError: The file is no program that can be tuned.
     """
-    default, *flagged = (Variant(name, flags) for name, flags in target_kind(target.name).variants.items())
+    default, *flagged = flagged_variants(target)
     with rewriting(path, target) as found:
         first = estimate(build_variant(path, target, default, parameters), None)
         rewritten = found()
@@ -64,5 +63,5 @@ def estimate_variants(
             built.append(estimate(attempt.built, first))
             far_faster = variant.name in SETTLING and is_far_faster(variant.name, built[-1].measured.ratio, first)
             settled += [variant.name] if far_faster and choice.settles(variant.name, far_faster=True) else []
-    names = (default.name, *(variant.name for variant in variants))
-    return BuiltVariants(tuple(built), left_out, tuple(errors), ProgramSpace(names, rewritten.parts), tuple(settled))
+    plans = (default.plan, *(variant.plan for variant in variants))
+    return BuiltVariants(tuple(built), left_out, tuple(errors), ProgramSpace(plans, rewritten.sites), tuple(settled))

@@ -1,21 +1,18 @@
-"""The decisions about a whole program, as one trace: its variant, and the algorithms of its parts."""
+"""The decisions about a whole program, as one trace: its plan, and the algorithms of its sites."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlir_sched.library.parts import algorithms_of, parts_of
-from mlir_sched.program.variant import Variant
+from mlir_sched.program.plan import Plan, Site
 from mlir_sched.sampling import Categorical, Value
-from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 
 PROGRAM = "program"
 """What stands for a sketch in the trace of a program."""
 VARIANT = "variant"
 """The decision between compiler flags and rewrites of the whole program."""
-_ALGORITHM = "algorithm "
 
 
 @dataclass(frozen=True)
@@ -23,38 +20,54 @@ class ProgramSpace:
     """The decisions that a program has.
 
     Attributes:
-        variants: Names of the variants: IREE's flags, and rewrites without other algorithms; the default first.
-        parts: The parts that another algorithm can compute in some variants.
+        plans: IREE's flags, and rewrites without other algorithms; the default first.
+        sites: The sites that another algorithm can compute in some plans.
     """
 
-    variants: tuple[str, ...]
-    parts: tuple[str, ...] = ()
+    plans: tuple[Plan, ...] = (Plan(),)
+    sites: tuple[Site, ...] = ()
 
     def trace(self, values: Mapping[str, Value]) -> Trace:
-        """Return the trace of given decisions; a part without a decision has the algorithm that needs none.
+        """Return the trace of given decisions; a site without a decision has the algorithm that needs none.
 
         Raises:
             IllegalTraceError: The program has no such decision, or not this value of it.
         """
-        parts = parts_of(str(values.get(VARIANT, "")), self.parts)
-        undecided = {_ALGORITHM + part: algorithms_of(part)[0] for part in parts}
-        recorder = Recorder({**undecided, **values}, on_illegal=OnIllegal.REJECT)
-        recorder.decide(VARIANT, Categorical(self.variants))
-        for part in parts:
-            recorder.decide(_ALGORITHM + part, Categorical(algorithms_of(part)))
+        plan = self._plan(values)
+        sites = [site for site in self.sites if plan is not None and plan.has_choice(site)]
+        recorder = Recorder({**{decision(s): s.kind.own for s in sites}, **values}, on_illegal=OnIllegal.REJECT)
+        recorder.decide(VARIANT, Categorical(tuple(each.name for each in self.plans)))
+        for site in sites:
+            recorder.decide(decision(site), Categorical((site.kind.own, site.kind.other)))
         return recorder.finish(PROGRAM)
 
-    def trace_of(self, variant: Variant) -> Trace:
-        """Return the trace of a variant; where it runs, in the calling thread or not, is no part of the program."""
-        chosen = variant.rewrite.algorithms if variant.rewrite else ()
-        return self.trace({VARIANT: variant.base} | {_ALGORITHM + part: algorithms_of(part)[1] for part in chosen})
+    def trace_of(self, plan: Plan) -> Trace:
+        """Return the trace of a plan; where it runs, in the calling thread or not, is no part of the program."""
+        return self.trace({VARIANT: plan.base.name} | {decision(site): site.kind.other for site in plan.algorithms})
+
+    def decided(self, values: Mapping[str, Value]) -> Plan | None:
+        """Return the plan that decisions lead to; None where the program has no such plan.
+
+        Decisions about other sites than those with a choice do not count.
+
+        Args:
+            values: The decisions by name, in any order.
+        """
+        plan = self._plan(values)
+        if plan is None:
+            return None
+        sites = {decision(site): site for site in self.sites if plan.has_choice(site)}
+        chosen = (sites[name] for name, value in values.items() if name in sites and value == sites[name].kind.other)
+        return plan.with_algorithms(chosen)
+
+    def _plan(self, values: Mapping[str, Value]) -> Plan | None:
+        return next((plan for plan in self.plans if plan.name == values.get(VARIANT)), None)
 
 
-DEFAULT_ONLY = ProgramSpace((DEFAULT,))
+DEFAULT_ONLY = ProgramSpace()
 """The decisions about a program without variants."""
 
 
-def other_algorithms_in(values: Mapping[str, Value]) -> tuple[str, ...]:
-    """Return the parts that the decisions about a program compute by another algorithm."""
-    decided = ((name.removeprefix(_ALGORITHM), value) for name, value in values.items() if name.startswith(_ALGORITHM))
-    return tuple(part for part, value in decided if value == algorithms_of(part)[1])
+def decision(site: Site) -> str:
+    """Return the name of the decision between the algorithms of a site."""
+    return f"algorithm {site.name}"

@@ -63,7 +63,7 @@ class Proven:
         if not self.sequences:
             return self.variant.compiled()
         recipe = Recipe(self.files.flags, self.files.library, self.applied)
-        return CompiledModel(self.vmfb, self.variant.variant.local_sync, recipe)
+        return CompiledModel(self.vmfb, self.variant.variant.plan.local_sync, recipe)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Prover:
         return EmittedFiles(build(emission=name_of_emission(build(), flags)), flags)
 
     def _decided(self, variant: BuiltVariant) -> Trace | None:
-        return self.space.trace_of(variant.variant) if self.space else None
+        return self.space.trace_of(variant.variant.plan) if self.space else None
 
     def _write(self, files: EmittedFiles) -> tuple[str, ...]:
         """Write library and flags, and return the argument ``@flags.txt``."""
@@ -135,9 +135,9 @@ class Prover:
         Raises:
             ModelCompileError: The rewrite is not applied, or the compiler fails before that.
         """
-        rewrite = variant.variant.rewrite
-        if rewrite and rewrite.mark not in applied_rewrites(self.model, flags, None):
-            raise ModelCompileError(f"the rewrite {rewrite.name} was not applied")
+        plan = variant.variant.plan
+        if plan.rewrites and plan.mark not in applied_rewrites(self.model, flags, None):
+            raise ModelCompileError(f"the rewrite {plan.name} was not applied")
 
     def _faults_of_failure(
         self, variant: BuiltVariant, sequences: Mapping[str, TunedSequence], error: ModelCompileError

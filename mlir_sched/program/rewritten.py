@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,16 +10,20 @@ from pathlib import Path
 from mlir_sched.compiler.worker_process import JobError, Worker, run_isolated
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.processes.limits import ChildError
+from mlir_sched.program.plan import Flags, Plan, Site
+from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.variant import Variant
 from mlir_sched.reasons import reason
+from mlir_sched.sampling import Value
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
 
 ALL = "all rewrites"
 """What stands for the names of the rewrites when the worker process is lost with all of them."""
-_JOB = "mlir_sched.program.rewrites.scripts:rewrite_scripts"
-_JOB_OF_ONE = "mlir_sched.program.rewrites.scripts:script_of"
+_JOB = "mlir_sched.program.worker.rewriting:rewritten_plans"
+_DECIDED = "mlir_sched.program.worker.rewriting:decided"
+_SCRIPT = "mlir_sched.program.worker.rewriting:script_of"
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,13 @@ class RewrittenVariants:
         variants: One variant per rewrite that applies to the program.
         left_out: Why rewrites could not be tried, by name.
         internal_errors: Tracebacks of mlir-sched's own errors, each of which cost one rewrite, or all.
-        parts: The parts of the program that another algorithm can compute in some of the variants.
+        sites: The sites of the program that another algorithm can compute in some of the variants.
     """
 
     variants: tuple[Variant, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     internal_errors: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
+    sites: tuple[Site, ...] = ()
 
 
 @contextmanager
@@ -55,40 +59,54 @@ def rewriting(path: Path, target: Target) -> Iterator[Callable[[], RewrittenVari
         worker.submit(_JOB, str(path), rewrites, target.cores)
 
         def rewritten() -> RewrittenVariants:
-            scripts: tuple[RewriteScript, ...]
+            plans: tuple[tuple[Plan, RewriteScript], ...]
             raised: dict[str, str]
-            parts: tuple[str, ...]
+            sites: tuple[Site, ...]
             try:
-                scripts, raised, parts = worker.wait(EXTRACTION_LIMITS)
+                plans, raised, sites = worker.wait(EXTRACTION_LIMITS)
             except ChildError as error:
                 return RewrittenVariants(left_out={ALL: f"IREE does not get through them: {reason(str(error))}"})
             except JobError as error:
                 return _without({ALL: str(error)})
-            variants = tuple(Variant(script.name, script.flags, script) for script in scripts)
-            return replace(_without(raised, variants), parts=parts)
+            variants = tuple(Variant(plan, script) for plan, script in plans)
+            return replace(_without(raised, variants), sites=sites)
 
         yield rewritten
 
 
-def decided_variant(path: Path, target: Target, name: str, parts: Sequence[str] = ()) -> Variant:
-    """Return a variant of a program by the name of its flags or of its rewrite.
+def flagged_variants(target: Target) -> list[Variant]:
+    """Return a variant per flags of IREE's own that compete on a target, the default first."""
+    return [Variant(Plan(own_flags=Flags(name, flags))) for name, flags in target_kind(target.name).variants.items()]
+
+
+def planned_variant(path: Path, target: Target, plan: Plan) -> Variant:
+    """Return the variant of a program by a plan with rewrites that apply to the program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+        MlirSchedError: IREE fails on the program.
+    """
+    return Variant(plan, run_isolated(target.flags, _SCRIPT, str(path), plan, limits=EXTRACTION_LIMITS))
+
+
+def decided_variant(path: Path, target: Target, values: Mapping[str, Value]) -> Variant:
+    """Return the variant of a program that decisions lead to; a variant without a choice of algorithms has none.
 
     Args:
         path: The program.
         target: What to compile for.
-        name: Name of the variant, without other algorithms.
-        parts: The parts that have another algorithm.
+        values: The decisions, that of the variant among them.
 
     Raises:
         UserError: The compiler rejects the program, or the variant does not apply to the program.
         MlirSchedError: IREE fails on the program.
     """
-    kind = target_kind(target.name)
-    if name in kind.variants and not parts:
-        return Variant(name, kind.variants[name])
-    arguments = str(path), kind.rewrites, target.cores, name, tuple(parts)
-    script: RewriteScript = run_isolated(target.flags, _JOB_OF_ONE, *arguments, limits=EXTRACTION_LIMITS)
-    return Variant(script.name, script.flags, script)
+    for variant in flagged_variants(target):
+        if variant.name == values[VARIANT]:
+            return variant
+    arguments = str(path), target_kind(target.name).rewrites, target.cores, dict(values)
+    plan, script = run_isolated(target.flags, _DECIDED, *arguments, limits=EXTRACTION_LIMITS)
+    return Variant(plan, script)
 
 
 def _without(raised: Mapping[str, str], variants: tuple[Variant, ...] = ()) -> RewrittenVariants:

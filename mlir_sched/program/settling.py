@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from mlir_sched.library.parts import ATTENTION, LAYOUT
 from mlir_sched.payload import LinalgOp, OpKind, TensorSpec
+from mlir_sched.program import rewrites
+from mlir_sched.program.plan import Plan
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tasks.task import Task
 
+LAYOUT, ATTENTION = Plan(rewrites.LAYOUT).name, Plan(rewrites.ATTENTION).name
 SETTLING = (LAYOUT, ATTENTION)
-"""The variants that may leave all others but their refinements no chance; they are compiled right after the default."""
+"""Names of the variants that may leave all others but their refinements no chance; they are compiled right after the
+default."""
 SETTLED = "the program is far faster with {}"
 """Why variants other than such a variant and its refinements are not compiled then."""
 FAR_FASTER = 2.0

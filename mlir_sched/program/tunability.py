@@ -42,25 +42,27 @@ def worth_tuning(
     ratios = {b.variant.name: b.timing.ratio for b in built if b.timing is not None}
 
     def rank(variant: BuiltVariant) -> float:
-        known = [ratios[name] for name in (variant.variant.name, variant.variant.refines) if name in ratios]
+        known = [ratios[name] for name in (variant.variant.name, variant.variant.plan.refines) if name in ratios]
         ratio = max(known, default=0.0)
         return ratio * CLEARLY_FASTER if variant is built[0] else ratio
 
     tunable = [b for b in built if b.timing is not None and any(can_tune(t, space, target) for t in b.model.tasks)]
     least_s = min((b.timing.median_s for b in tunable if b.timing), default=0.0)
-    tunable = [b for b in tunable if not b.variant.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)]
-    refined = {b.variant.refines for b in tunable}
+    tunable = [
+        b for b in tunable if not b.variant.plan.local_sync or (b.timing and b.timing.median_s <= least_s + SAVED_S)
+    ]
+    refined = {b.variant.plan.refines for b in tunable}
     tunable = [b for b in tunable if b.variant.name not in refined]
     others = [b for b in tunable if b is not built[0]]
-    names = [b.variant.refines or b.variant.name for b in others]
+    names = [b.variant.plan.refines or b.variant.name for b in others]
     if any(n in settled or is_far_faster(n, rank(b), built[0]) for n, b in zip(names, others, strict=True)):
         tunable = others
     fastest: dict[tuple[object, ...], BuiltVariant] = {}
     for variant in sorted(tunable, key=rank, reverse=True):
         dispatches = tuple((t.dispatch or t.name, t.inputs, t.outputs, t.weight) for t in variant.model.tasks)
-        fastest.setdefault((variant.variant.local_sync, *dispatches), variant)
+        fastest.setdefault((variant.variant.plan.local_sync, *dispatches), variant)
     first, others = [*fastest.values()][:1], [*fastest.values()][1:]
-    return [*first, *sorted(others, key=lambda built: built.variant.rewrite is None)]
+    return [*first, *sorted(others, key=lambda built: not built.variant.plan.rewrites)]
 
 
 def tunable_share(built: BuiltVariant, space: Space, target: Target) -> float | None:
@@ -81,8 +83,8 @@ def promising(built: Sequence[BuiltVariant], space: Space, target: Target) -> li
     """
     shares = [tunable_share(b, space, target) for b in built]
     found = [b for b, share in zip(built, shares, strict=True) if share is None or share >= TUNABLE] or list(built)
-    refined = any(b.variant.refines for b in found)
-    return [b for b in found if not (refined and b.variant.base == DEFAULT)]
+    refined = any(b.variant.plan.refines for b in found)
+    return [b for b in found if not (refined and b.variant.plan.base.name == DEFAULT)]
 
 
 def can_tune(task: Task, space: Space, target: Target) -> bool:

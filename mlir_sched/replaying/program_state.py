@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError
 from mlir_sched.library.library import has_rewrite, program_decisions, with_rewrite
-from mlir_sched.library.parts import parts_of
-from mlir_sched.program.program_space import PROGRAM, VARIANT, other_algorithms_in
+from mlir_sched.program.program_space import PROGRAM, VARIANT
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import Variant
 from mlir_sched.reasons import reason
 from mlir_sched.replaying.script_state import ScriptState
-from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS
 from mlir_sched.text import changed_decisions
@@ -58,7 +55,7 @@ def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJu
         note = f"the decision {VARIANT!r} is missing; restore it, or tune again"
         return ProgramJudgement(ScriptState.HAND_WRITTEN, note, folder)
     try:
-        decided = _variant(model, target, trace.values)
+        decided = decided_variant(model, target, trace.values)
     except MlirSchedError as error:
         return ProgramJudgement(ScriptState.REFUSED, reason(str(error)), folder)
     emitted = folder.emitted_decisions
@@ -66,7 +63,7 @@ def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJu
     if _is_of(folder, decided, target):
         return ProgramJudgement(ScriptState.EDITED if changed else ScriptState.AS_TUNED, changed, folder)
     if changed and emitted and VARIANT in emitted:
-        before = _variant(model, target, emitted)
+        before = decided_variant(model, target, emitted)
         if _is_of(folder, before, target):
             library = with_rewrite(folder.library, before.rewrite, decided.rewrite, trace)
             flags = _flags(decided, target, scripts=_has_scripts(folder))
@@ -76,12 +73,6 @@ def judge_program(folder: TunedFolder, model: Path, target: Target) -> ProgramJu
     return ProgramJudgement(ScriptState.HAND_WRITTEN, note, folder)
 
 
-def _variant(model: Path, target: Target, values: Mapping[str, Value]) -> Variant:
-    """Return the variant that decisions lead to; a variant without a choice of algorithms has none."""
-    name = str(values[VARIANT])
-    return decided_variant(model, target, name, parts_of(name, other_algorithms_in(values)))
-
-
 def _is_of(folder: TunedFolder, variant: Variant, target: Target) -> bool:
     """Say whether a folder has the rewrite and the flags of a variant."""
     flags = _flags(variant, target, scripts=_has_scripts(folder))
@@ -89,7 +80,7 @@ def _is_of(folder: TunedFolder, variant: Variant, target: Target) -> bool:
 
 
 def _flags(variant: Variant, target: Target, *, scripts: bool) -> tuple[str, ...]:
-    return (*target.flags, *(TASK_FLAGS if scripts else ()), *variant.flags)
+    return (*target.flags, *(TASK_FLAGS if scripts else ()), *variant.plan.flags)
 
 
 def _has_scripts(folder: TunedFolder) -> bool:

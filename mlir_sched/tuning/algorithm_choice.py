@@ -1,4 +1,4 @@
-"""The choice of algorithms for parts of a program, by what their dispatches take with the best scripts."""
+"""The choice of algorithms for sites of a program, by what their dispatches take with the best scripts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AlgorithmChoice:
 
     Attributes:
         run: The run.
-        algorithms: The algorithms that parts of the model's variants may have.
+        algorithms: The algorithms that sites of the model's variants may have.
         left_out: Why algorithms are not used, by name.
     """
 
@@ -73,7 +73,7 @@ class AlgorithmChoice:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def alternatives(self, program: ProgramSearch, *, elsewhere: int) -> Alternatives:
-        """Return the other algorithms for heavy parts of a program; none where too little of the budget is left.
+        """Return the other algorithms for heavy sites of a program; none where too little of the budget is left.
 
         Args:
             program: The program.
@@ -91,10 +91,10 @@ class AlgorithmChoice:
             self.left_out = {OTHERS: reason(str(error))}
             return Alternatives()
         shares = self.run.decide("shares-of-parts", lambda: _shares(program, found))
-        light = [part for part, share in shares.items() if share < LEAST_SHARE]
-        self.left_out = {a.name: LIGHT for a in found if a.part in light}
-        heavy = tuple(a for a in found if a.part not in light)
-        share = min(1.0, sum(shares.get(part, 1.0) for part in {a.part for a in heavy}))
+        light = [name for name, share in shares.items() if share < LEAST_SHARE]
+        self.left_out = {a.name: LIGHT for a in found if a.site.name in light}
+        heavy = tuple(a for a in found if a.site.name not in light)
+        share = min(1.0, sum(shares.get(name, 1.0) for name in {a.site.name for a in heavy}))
         now_s = self.run.clock.spent_s()
         worth = self.run.budget.is_worth_composing(share=share, now_s=now_s)
         if not self.run.decide("searches-algorithms", lambda: worth):
@@ -110,34 +110,34 @@ class AlgorithmChoice:
             found: The algorithms.
         """
         call_s, tunable = program.call_s(), {task.key for task in program.tasks}
-        why = {a.part: _why_not(a, call_s, tunable) for a in found}
-        parts = self.run.decide("algorithms", lambda: [part for part, reason in why.items() if not reason])
-        self.left_out |= {a.name: why[a.part] for a in found if a.part not in parts}
-        chosen = [a.name for a in found if a.part in parts]
+        why = {a.site.name: _why_not(a, call_s, tunable) for a in found}
+        names = self.run.decide("algorithms", lambda: [name for name, reason in why.items() if not reason])
+        self.left_out |= {a.name: why[a.site.name] for a in found if a.site.name not in names}
+        chosen = {a.site: a.name for a in found if a.site.name in names}
         if not chosen:
             return None
         program.tell(Phase.VARIANTS)
         try:
             with self.run.costs.of(WorkKind.ALGORITHMS, program.name):
-                composed = self.algorithms.compose(program.built, parts)
+                composed = self.algorithms.compose(program.built, list(chosen))
         except MlirSchedError as error:
-            self.left_out |= dict.fromkeys(chosen, reason(str(error)))
+            self.left_out |= dict.fromkeys(chosen.values(), reason(str(error)))
             return None
         if composed.timing is None:
-            self.left_out |= dict.fromkeys(chosen, NOT_TIMED)
+            self.left_out |= dict.fromkeys(chosen.values(), NOT_TIMED)
             return None
         return program.narrowed(composed)
 
 
 def _shares(program: ProgramSearch, found: Sequence[OtherAlgorithm]) -> dict[str, float]:
-    """Return the share of a program's time that parts may take, as far as known, by part; 0 to 1.
+    """Return the share of a program's time that sites may take, as far as known, by their names; 0 to 1.
 
     That is with the best rates that any of the program's tasks has reached: tasks without a script so far would seem to
     take far more than they will.
     """
     call_s = program.reachable_s()
     whole_s = sum(task.weight * call_s.get(task.key, 0.0) for task in program.tasks)
-    return {a.part: a.gone_s(call_s) / whole_s for a in found if a.gone.keys() <= call_s.keys()}
+    return {a.site.name: a.gone_s(call_s) / whole_s for a in found if a.gone.keys() <= call_s.keys()}
 
 
 def _why_not(alternative: OtherAlgorithm, call_s: Mapping[str, float], tunable: Set[str]) -> str:

@@ -226,12 +226,12 @@ class VariantSearch:
 
     def _in_calling_thread(self, program: ProgramSearch) -> ProgramSearch | None:
         """Return the search of a program in the calling thread; None where it is searched already, or was not timed."""
-        own = program.built.variant
+        own = program.built.variant.plan
         if own.local_sync:
             return None
         searched = [other.name for other in self.programs]
         for built in self.built:
-            same = built.variant.local_sync and (built.variant.flags, built.variant.rewrite) == (own.flags, own.rewrite)
+            same = built.variant.plan == own.in_calling_thread()
             if same and built.timing is not None and built.variant.name not in searched:
                 return ProgramSearch(self.run, built, program.events)
         return None

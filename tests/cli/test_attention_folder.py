@@ -16,17 +16,19 @@ from rewriting import run
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.library.library import program_decisions
-from mlir_sched.library.parts import ATTENTION, DECOMPOSED, FUSED, attention_part
-from mlir_sched.program.program_space import VARIANT
+from mlir_sched.program.plan import Site
+from mlir_sched.program.program_space import VARIANT, decision
+from mlir_sched.program.rewrites.decomposed_attention import Attentions
 from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.program.settling import ATTENTION
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 
 SIZES = dict(zip(LOOPS, (1, 2, 256, 16, 512, 16), strict=True))
-PART = attention_part("2x256x512x16")
-DECISION = f"algorithm {PART}"
+SITE = Site(Attentions(), "2x256x512x16")
+DECISION = decision(SITE)
 
 
 @pytest.fixture
@@ -34,14 +36,14 @@ def tuned(cli: Cli, here: Target) -> Path:
     """A folder with a script for the attention."""
     model, folder = cli.folder / "model.mlir", cli.folder / "tuned"
     model.write_text(with_constant_scale(PLAIN.text(sizes=SIZES)))
-    variant = decided_variant(model, here, ATTENTION, [PART])
+    variant = decided_variant(model, here, {VARIANT: ATTENTION, DECISION: Attentions.other})
     spaces = {
         task.key: (task, DesignSpace(Space.default(here), task.dispatch, here))
         for task in tasks_under(model, here, variant)
         if task.dispatch is not None
     }
     task, space = next((task, space) for task, space in spaces.values() if "attention" in space.sketches)
-    install_program(folder, here, variant, (PART,), task, space, "attention")
+    install_program(folder, here, variant, (SITE,), task, space, "attention")
     return folder
 
 
@@ -60,10 +62,10 @@ def test_the_folder_is_replayed_and_compiled(cli: Cli, tuned: Path) -> None:
 
 def test_the_attention_becomes_three_dispatches_by_an_edit(cli: Cli, tuned: Path) -> None:
     library = tuned / "library.mlir"
-    library.write_text(with_word(library.read_text(), DECISION, FUSED, DECOMPOSED))
+    library.write_text(with_word(library.read_text(), DECISION, Attentions.other, Attentions.own))
     document = json.loads(cli("replay", tuned, "model.mlir", "-o", "edited", "--json").out)
     (sequence,) = document["sequences"]
     assert document["state"] == "decisions edited"
     assert (sequence["note"], sequence["applied"]) == (NOT_IN_EDITED, 0)
     written = (cli.folder / "edited" / "library.mlir").read_text()
-    assert {d.name: d.value for d in program_decisions(written)} == {VARIANT: ATTENTION, DECISION: DECOMPOSED}
+    assert {d.name: d.value for d in program_decisions(written)} == {VARIANT: ATTENTION, DECISION: Attentions.own}

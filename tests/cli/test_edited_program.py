@@ -9,11 +9,12 @@ import pytest
 from channels_first_networks import SHAPES, two_shapes
 from command_line import Cli
 from edited_decisions import with_word
+from plans import convolution_sites
 from program_folders import SCRIPT, install_program, tasks_under
 
 from mlir_sched.library.library import program_decisions
-from mlir_sched.library.parts import DIRECT, WINOGRAD
 from mlir_sched.program.program_space import VARIANT
+from mlir_sched.program.rewrites.winograd import Convolutions
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED
 from mlir_sched.space.design_space import DesignSpace
@@ -26,11 +27,11 @@ def tuned(cli: Cli, here: Target) -> Path:
     """A folder with channels last, and a script for the convolution of the second shape."""
     model, folder = cli.folder / "model.mlir", cli.folder / "tuned"
     model.write_text(two_shapes())
-    variant = decided_variant(model, here, "channels_last")
+    variant = decided_variant(model, here, {VARIANT: "channels_last"})
     task = next(task for task in tasks_under(model, here, variant) if "64" in task.name and "conv" in task.name)
     assert task.dispatch is not None
     space = DesignSpace(Space.default(here), task.dispatch, here)
-    install_program(folder, here, variant, SHAPES, task, space, space.sketches[0])
+    install_program(folder, here, variant, convolution_sites(*SHAPES), task, space, space.sketches[0])
     return folder
 
 
@@ -43,7 +44,7 @@ def test_an_edited_algorithm_is_replayed_written_and_compiled(cli: Cli, tuned: P
     shown = cli("inspect", "tuned").out
     assert "the whole program" in shown
     assert "algorithm 16x16x32x64" in shown
-    edit(tuned, "algorithm 16x16x32x64", DIRECT, WINOGRAD)
+    edit(tuned, "algorithm 16x16x32x64", Convolutions.own, Convolutions.other)
     refused = cli.refused("compile", "model.mlir", "--tuned", "tuned")
     assert "algorithm 16x16x32x64 direct -> winograd" in refused
     assert "replay" in refused
@@ -56,12 +57,16 @@ def test_an_edited_algorithm_is_replayed_written_and_compiled(cli: Cli, tuned: P
     assert (sequence["note"], sequence["applied"]) == (NOT_IN_EDITED, 0)
 
     library = (cli.folder / "edited" / "library.mlir").read_text()
-    expected = {VARIANT: "channels_last", "algorithm 16x16x32x32": DIRECT, "algorithm 16x16x32x64": WINOGRAD}
+    expected = {
+        VARIANT: "channels_last",
+        "algorithm 16x16x32x32": Convolutions.own,
+        "algorithm 16x16x32x64": Convolutions.other,
+    }
     assert {d.name: d.value for d in program_decisions(library)} == expected
     compiled = json.loads(cli("compile", "model.mlir", "--tuned", "edited", "--json").out)
     assert compiled["rewrite"] == "channels_last+winograd(16x16x32x64)"
     assert list(compiled["unused"]) == [SCRIPT], "it waits for the algorithm that it was made for"
-    edit(cli.folder / "edited", "algorithm 16x16x32x64", WINOGRAD, DIRECT)
+    edit(cli.folder / "edited", "algorithm 16x16x32x64", Convolutions.other, Convolutions.own)
     back = json.loads(cli("replay", "edited", "model.mlir", "--json").out)
     assert back["state"] == "decisions edited"
     assert back["sequences"][0]["applied"] == 1

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from plans import flagged
 from scaled_layers import scaled_layers
 
 from mlir_sched.compiler import CompilerPool, TunedDispatch, tuned_dispatches
@@ -18,7 +19,7 @@ from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.library.matcher import STORE
 from mlir_sched.program.blame import faults_in
 from mlir_sched.program.proof import Prover
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
@@ -266,7 +267,7 @@ def test_a_dispatch_with_two_like_stores_is_given_its_sequence_once(here: Target
 
 
 def untuned(model: Model) -> BuiltVariant:
-    return BuiltVariant(Variant("default", ()), model, b"", None, model.flags)
+    return BuiltVariant(flagged("default"), model, b"", None, model.flags)
 
 
 @pytest.mark.parametrize(

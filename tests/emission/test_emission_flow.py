@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from emission_cases import DISPATCH, OPTIONS, SPACE, Nothing, timing
+from plans import flagged
 from replayed_run import TARGET, task_of
 
 from mlir_sched.compiler.result import CompileResult, failed
@@ -26,7 +27,7 @@ from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.proof import Proven
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import BaselineError
 from mlir_sched.tasks import Model
@@ -35,7 +36,7 @@ from mlir_sched.tuned_folder.installation import EmittedFiles
 
 
 def built(name: str) -> BuiltVariant:
-    return BuiltVariant(Variant(name, ()), Model("m.mlir", (), (), (name,)), name.encode(), timing(1.0), (name,))
+    return BuiltVariant(flagged(name), Model("m.mlir", (), (), (name,)), name.encode(), timing(1.0), (name,))
 
 
 VARIANTS = [built("default"), built("O3"), replace(built("broken"), timing=None)]

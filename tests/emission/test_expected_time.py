@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from plans import flagged
 from replayed_run import TARGET, matmul_dispatch, task_of
 
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.finalists import Winner
 from mlir_sched.outcome import Timing
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
@@ -39,5 +40,5 @@ def winner(untuned_s: float, tuned_s: float, weight: int = 1) -> Winner:
     ],
 )
 def test_what_has_no_script_takes_as_long_as_before(winners: list[Winner], seconds: float) -> None:
-    built = BuiltVariant(Variant("tuned", ()), Model("model.mlir", (), (), ()), b"", timing(4.0), ())
+    built = BuiltVariant(flagged("tuned"), Model("model.mlir", (), (), ()), b"", timing(4.0), ())
     assert expected_s(built, winners) == pytest.approx(seconds)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import iree_cases as cases
 import pytest
+from plans import flagged
 
 from mlir_sched.evaluation.estimated_program import LAUNCH_S, with_estimate
 from mlir_sched.evaluation.estimating import estimated
 from mlir_sched.evaluation.evaluator import UntunedError
 from mlir_sched.outcome import Outcome
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.targets.target import GpuResources
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
@@ -43,7 +44,7 @@ class Estimates:
 def built(tmp_path: Path) -> BuiltVariant:
     task = cases.task_of(tmp_path, cases.MATMUL)
     tasks = tuple(replace(task, name=name, weight=weight) for name, weight in [("a", 3), ("b", 1), ("c", 2)])
-    return BuiltVariant(Variant("default", ()), Model("model.mlir", (), tasks, ()), b"", None, ())
+    return BuiltVariant(flagged("default"), Model("model.mlir", (), tasks, ()), b"", None, ())
 
 
 def test_a_program_takes_what_its_dispatches_take_and_a_launch_each_at_least(built: BuiltVariant) -> None:

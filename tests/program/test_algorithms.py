@@ -9,11 +9,12 @@ import iree_cases as cases
 import numpy as np
 import pytest
 from channels_first_networks import SHAPES, two_shapes
+from plans import convolution_sites, flagged
 from rewriting import rewritten_variants, run
 
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.building import build_variant
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RunnerOptions
 
 
@@ -26,7 +27,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def default(path: Path) -> BuiltVariant:
-    return build_variant(path, cases.TARGET, Variant("default", ()), ())
+    return build_variant(path, cases.TARGET, flagged("default"), ())
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def layout(path: Path) -> BuiltVariant:
 
 @pytest.fixture(scope="module")
 def algorithms(path: Path, default: BuiltVariant) -> Algorithms:
-    return Algorithms(path, cases.TARGET, default, RunnerOptions(), SHAPES)
+    return Algorithms(path, cases.TARGET, default, RunnerOptions(), convolution_sites(*SHAPES))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def found(algorithms: Algorithms, layout: BuiltVariant) -> Sequence[OtherAlgorit
 def test_every_shape_has_an_alternative_that_takes_its_dispatch_away(
     found: Sequence[OtherAlgorithm], layout: BuiltVariant
 ) -> None:
-    assert tuple(alternative.part for alternative in found) == SHAPES
+    assert tuple(alternative.site for alternative in found) == convolution_sites(*SHAPES)
     calls = {task.key: task.weight for task in layout.model.tasks}
     for alternative, convolutions in zip(found, (2, 1), strict=True):
         assert sorted(alternative.gone.values()) == [convolutions], "one dispatch, of all convolutions of the shape"
@@ -67,7 +68,7 @@ def test_flags_of_the_program_alone_do_not_tell_tasks_apart(layout: BuiltVariant
 
 @pytest.fixture(scope="module")
 def composed(algorithms: Algorithms, layout: BuiltVariant) -> BuiltVariant:
-    return algorithms.compose(layout, SHAPES)
+    return algorithms.compose(layout, convolution_sites(*SHAPES))
 
 
 def test_the_composed_program_has_the_dispatches_of_its_alternatives(

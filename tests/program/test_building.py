@@ -11,10 +11,9 @@ from channels_first_networks import function, network, separable
 from channels_first_networks import layer as convolution
 from rewriting import write
 
-from mlir_sched.library.parts import ATTENTION, LAYOUT
 from mlir_sched.program.choice import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.settling import SETTLED, SETTLING
+from mlir_sched.program.settling import ATTENTION, LAYOUT, SETTLED, SETTLING
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 

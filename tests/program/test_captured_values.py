@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from array_device import ArrayDevice, Function
+from plans import flagged
 from rewriting import write
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.program.building import build_variant
 from mlir_sched.program.captured_values import MOST_SHARE, ValueRecorder
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import calls_of
 from mlir_sched.runner.checks.captured import read_values, write_values
 from mlir_sched.runner.checks.check import Check, InputKind, Integers
@@ -53,7 +54,7 @@ ROW = TensorSpec((64,), "f32")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, here: Target) -> BuiltVariant:
     model = write(tmp_path_factory.mktemp("captured"), NETWORK)
-    return build_variant(model, here, Variant("default", ()), ())
+    return build_variant(model, here, flagged("default"), ())
 
 
 def test_a_dispatch_is_checked_with_what_the_program_passes_to_it(built: BuiltVariant, here: Target) -> None:

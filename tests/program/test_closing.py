@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fixed_targets import FIXED_VULKAN
+from plans import flagged
 
 from mlir_sched.outcome import Timing
 from mlir_sched.program.closing import (
@@ -16,7 +17,7 @@ from mlir_sched.program.closing import (
     finalist_s,
     session_s,
 )
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets.target import LOCAL
 from mlir_sched.tasks import Model
@@ -26,7 +27,7 @@ FINAL = RunnerOptions.final(LOCAL)
 
 def built(name: str, call_s: float | None, build_s: float = 3.0) -> BuiltVariant:
     timing = None if call_s is None else Timing(call_s, call_s, call_s, 6, 1.0, 1.0, 1.0)
-    return BuiltVariant(Variant(name, ()), Model("model.mlir", (), (), ()), b"", timing, (), build_s=build_s)
+    return BuiltVariant(flagged(name), Model("model.mlir", (), (), ()), b"", timing, (), build_s=build_s)
 
 
 def test_a_session_takes_the_pairs_of_its_programs_and_their_checks() -> None:

@@ -11,13 +11,12 @@ from channels_first_networks import two_shapes
 from fixed_targets import FIXED_CUDA
 from rewriting import write
 
-from mlir_sched.library.parts import LAYOUT
 from mlir_sched.outcome import Timing
 from mlir_sched.program import building
 from mlir_sched.program.choice import NO_TIME_TO_COMPILE, Choice
 from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.estimated_variants import estimate_variants
-from mlir_sched.program.settling import SETTLED
+from mlir_sched.program.settling import LAYOUT, SETTLED
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -65,7 +64,7 @@ def test_variants_with_other_code_are_estimated(tmp_path: Path, monkeypatch: pyt
     assert {"winograd"} < {*names}
     assert "O3" not in {*names, *found.left_out}
     assert not found.settled
-    assert found.space.variants[0] == "default"
+    assert found.space.plans[0].name == "default"
 
 
 def test_a_far_faster_layout_leaves_the_others_no_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

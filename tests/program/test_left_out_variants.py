@@ -9,6 +9,7 @@ from typing import Any, cast
 import iree_cases as cases
 import pytest
 from folders import TESTS
+from plans import Slow
 from rewriting import rewritten_variants, write
 
 from mlir_sched.compiler import ModelCompileError
@@ -17,6 +18,7 @@ from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program import building, choosing
 from mlir_sched.program.choice import EXTENDED, Choice
 from mlir_sched.program.choosing import build_variants
+from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewritten import ALL, RewrittenVariants
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.reasons import reason
@@ -84,8 +86,8 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
             raise ModelCompileError("error: no")
         return BuiltVariant(variant, Model(str(path), (), (), target.flags), variant.name.encode(), None, ())
 
-    scripts = [RewriteScript(name, "@r", "", refines="default") for name in ("a", "a+b")]
-    rewritten = RewrittenVariants(tuple(Variant(script.name, (), script) for script in scripts))
+    plans = Plan((Slow("a"),)), Plan((Slow("a"), Slow("b")))
+    rewritten = RewrittenVariants(tuple(Variant(plan, RewriteScript(plan.name, "@r", "")) for plan in plans))
     monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())

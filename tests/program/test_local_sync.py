@@ -58,7 +58,7 @@ def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_
     tmp_path: Path, here: Target
 ) -> None:
     both = variants(tmp_path / "model.mlir", here, local_sync=True).built
-    several = [built for built in both if not built.variant.local_sync]
+    several = [built for built in both if not built.variant.plan.local_sync]
     assert [b.variant.name for b in both] == [
         *(b.variant.name for b in several),
         *(f"{b.variant.name} on local-sync" for b in several),
@@ -72,7 +72,7 @@ def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_
 def test_a_long_program_is_not_tried_there(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlir_sched.program.choosing.SHORT_S", 0.0)
     built = variants(tmp_path / "model.mlir", here, local_sync=True).built
-    assert not any(b.variant.local_sync for b in built)
+    assert not any(b.variant.plan.local_sync for b in built)
 
 
 def test_the_result_says_which_device_the_program_is_for(result: TuneResult) -> None:

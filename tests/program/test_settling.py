@@ -5,15 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from plans import flagged
 from replayed_run import TARGET, matmul_dispatch, task_of
 from speedups import timing
 
-from mlir_sched.library.parts import ATTENTION, LAYOUT
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.settling import SETTLING, attention_share, channels_first_share, expected_of, is_far_faster
+from mlir_sched.program.settling import (
+    ATTENTION,
+    LAYOUT,
+    SETTLING,
+    attention_share,
+    channels_first_share,
+    expected_of,
+    is_far_faster,
+)
 from mlir_sched.program.tunability import worth_tuning
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 
@@ -44,7 +52,7 @@ def built(
     tasks = tuple(task_of(task, dispatch) for task, dispatch in dispatches.items())
     profile = ProgramProfile(seconds, dict.fromkeys(seconds, 1)) if seconds else None
     return BuiltVariant(
-        Variant(name, ()), Model("model.mlir", (), tasks, ()), b"", timing(1e-3 / ratio, ratio), (), profile
+        flagged(name), Model("model.mlir", (), tasks, ()), b"", timing(1e-3 / ratio, ratio), (), profile
     )
 
 

@@ -10,13 +10,17 @@ import iree_cases as cases
 import pytest
 from channels_first_networks import SHAPES, two_shapes
 from edited_decisions import with_word
+from plans import convolution_sites
 from rewriting import rewritten_variants
 
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import build_library, has_rewrite, program_decisions
-from mlir_sched.library.parts import DIRECT, WINOGRAD
+from mlir_sched.program.plan import Flags, Plan
 from mlir_sched.program.program_space import PROGRAM, VARIANT, ProgramSpace
-from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.packed_weights import PackedWeights
+from mlir_sched.program.rewrites.winograd import Convolutions
+from mlir_sched.program.rewritten import decided_variant, planned_variant
 from mlir_sched.program.variant import Variant
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
 from mlir_sched.replaying.script_state import ScriptState
@@ -25,7 +29,10 @@ from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.folder import TunedFolder
 
 FIRST, SECOND = (f"algorithm {shape}" for shape in SHAPES)
-SPACE = ProgramSpace(("default", "O3", "channels_last", "channels_last+packed_weights"), SHAPES)
+DIRECT, WINOGRAD = Convolutions.own, Convolutions.other
+SITES = convolution_sites(*SHAPES)
+LAYOUT, O3 = Plan((ChannelsLast(),)), Plan(own_flags=Flags("O3"))
+SPACE = ProgramSpace((Plan(), O3, LAYOUT, Plan((*LAYOUT.rewrites, PackedWeights()))), SITES)
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +45,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def variant(path: Path) -> Variant:
     """Channels last, with Winograd's algorithm for one of two shapes."""
-    return decided_variant(path, cases.TARGET, "channels_last", SHAPES[:1])
+    return decided_variant(path, cases.TARGET, {VARIANT: "channels_last", FIRST: WINOGRAD})
 
 
 @pytest.fixture(scope="module")
 def folder(variant: Variant) -> TunedFolder:
-    library = build_library([], variant.rewrite, program=SPACE.trace_of(variant), emission="abc")
-    flags = (*cases.TARGET.flags, *variant.flags)
+    library = build_library([], variant.rewrite, program=SPACE.trace_of(variant.plan), emission="abc")
+    flags = (*cases.TARGET.flags, *variant.plan.flags)
     summary = {"program": {"decisions": EMITTED}}
     return TunedFolder(Path("tuned"), flags, library, Path("tuned/library.mlir"), None, summary)
 
@@ -65,8 +72,8 @@ def judged(folder: TunedFolder, path: Path) -> tuple[ScriptState | None, Program
 
 def test_the_decisions_of_a_program_are_those_that_apply_to_it(path: Path) -> None:
     found = rewritten_variants(path, cases.TARGET)
-    assert found.parts == SHAPES
-    space = ProgramSpace(("default", *(v.name for v in found.variants)), found.parts)
+    assert found.sites == SITES
+    space = ProgramSpace((Plan(), *(v.plan for v in found.variants)), found.sites)
     assert space.trace({VARIANT: "default"}).values == {VARIANT: "default"}
     assert space.trace({VARIANT: "channels_last"}).values == {VARIANT: "channels_last", FIRST: DIRECT, SECOND: DIRECT}
     wrong: list[dict[str, Value]] = [{VARIANT: "data-tiling"}]
@@ -77,12 +84,11 @@ def test_the_decisions_of_a_program_are_those_that_apply_to_it(path: Path) -> No
 
 
 def test_a_library_states_the_decisions_about_its_program(variant: Variant, folder: TunedFolder) -> None:
-    trace = SPACE.trace_of(variant)
+    trace = SPACE.trace_of(variant.plan)
     assert trace.values == EMITTED
     assert Trace(PROGRAM, program_decisions(folder.library)) == trace
     assert program_decisions(build_library([], variant.rewrite)) == ()
-    elsewhere = replace(variant.in_calling_thread(), rewrite=None, name="O3 on local-sync")
-    assert SPACE.trace_of(elsewhere).values == {VARIANT: "O3"}
+    assert SPACE.trace_of(O3.in_calling_thread()).values == {VARIANT: "O3"}
 
 
 def test_a_library_as_it_was_emitted_is_as_tuned(folder: TunedFolder, path: Path) -> None:
@@ -90,7 +96,7 @@ def test_a_library_as_it_was_emitted_is_as_tuned(folder: TunedFolder, path: Path
     assert (state, found.note, found.folder) == (ScriptState.AS_TUNED, "", folder)
     state, found = judged(replace(folder, library=""), path)
     assert state is None
-    old = build_library([], decided_variant(path, cases.TARGET, "channels_last").rewrite)
+    old = build_library([], planned_variant(path, cases.TARGET, LAYOUT).rewrite)
     assert judged(replace(folder, library=old), path)[0] is None
 
 
@@ -98,11 +104,11 @@ def test_an_edited_algorithm_brings_another_rewrite(folder: TunedFolder, path: P
     state, found = judged(edited(folder, SECOND, WINOGRAD), path)
     assert state is ScriptState.EDITED
     assert found.note.startswith(f"{SECOND} direct -> winograd; ")
-    both = decided_variant(path, cases.TARGET, "channels_last", SHAPES)
+    both = planned_variant(path, cases.TARGET, LAYOUT.with_algorithms(SITES))
     assert has_rewrite(found.folder.library, both.rewrite)
-    assert found.folder.flags == (*cases.TARGET.flags, *both.flags)
+    assert found.folder.flags == (*cases.TARGET.flags, *both.plan.flags)
     assert {d.name: d.value for d in program_decisions(found.folder.library)} == {**EMITTED, SECOND: WINOGRAD}
-    expected = build_library([], both.rewrite, program=SPACE.trace_of(both), emission="abc")
+    expected = build_library([], both.rewrite, program=SPACE.trace_of(both.plan), emission="abc")
     assert sorted(found.folder.library.splitlines()) == sorted(expected.splitlines()), "only the order may differ"
 
 

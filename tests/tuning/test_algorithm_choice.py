@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from plans import convolution_sites, flagged
 from replayed_run import METHOD, TARGET, Heard, matmul_dispatch, task_of, turns_of
 from speedups import Speedups, timing
 
@@ -17,7 +18,8 @@ from mlir_sched.database import RecordStore
 from mlir_sched.payload import Dispatch
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
-from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.plan import Site
+from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
@@ -41,12 +43,12 @@ REST = task_of("rest", matmul_dispatch(64, 96, 32))
 DIRECT = replace(task_of("direct", matmul_dispatch(128, 64, 48)), weight=2)
 PRODUCTS = replace(task_of("products", matmul_dispatch(60, 84, 36)), weight=2)
 SPACE = Space.default(TARGET)
-SHAPE, NAME = "8x8x32x32", "winograd(8x8x32x32)"
+(SITE,), NAME = convolution_sites("8x8x32x32"), "winograd(8x8x32x32)"
 
 
 def built(name: str, *tasks: Task) -> BuiltVariant:
     model = Model("model.mlir", (), tasks, ())
-    return BuiltVariant(Variant(name, ()), model, b"", timing(1e-3 * sum(task.weight for task in tasks), 1.0), ())
+    return BuiltVariant(flagged(name), model, b"", timing(1e-3 * sum(task.weight for task in tasks), 1.0), ())
 
 
 PROGRAM, COMPOSED = built("channels_last", REST, DIRECT), built("composed", REST, replace(PRODUCTS, name="moved"))
@@ -67,17 +69,17 @@ class Planned:
     crash: str = ""
     made: tuple[Task, ...] = (PRODUCTS,)
     wrong: bool = False
-    asked: list[Sequence[str]] = field(default_factory=list)
+    asked: list[Sequence[Site]] = field(default_factory=list)
 
     def alternatives(self, program: BuiltVariant) -> tuple[OtherAlgorithm, ...]:
         assert program is PROGRAM
         if self.crash:
             raise ChildCrashError(self.crash)
-        return (OtherAlgorithm(SHAPE, NAME, {DIRECT.key: 2}, self.made),)
+        return (OtherAlgorithm(SITE, {DIRECT.key: 2}, self.made),)
 
-    def compose(self, program: BuiltVariant, shapes: Sequence[str]) -> BuiltVariant:
+    def compose(self, program: BuiltVariant, sites: Sequence[Site]) -> BuiltVariant:
         assert program is PROGRAM
-        self.asked.append(shapes)
+        self.asked.append(sites)
         if self.error:
             raise ModelCompileError(self.error)
         return replace(COMPOSED, timing=None) if self.wrong else COMPOSED
@@ -107,7 +109,7 @@ def test_an_algorithm_whose_dispatches_are_faster_is_used(search: Callable[..., 
     evaluator, planned = speedups(10.0), Planned()
     found = search(evaluator, planned)
     assert found.best.built is COMPOSED
-    assert planned.asked == [[SHAPE]]
+    assert planned.asked == [[SITE]]
     assert not found.left_out
     assert not found.others
     assert found.tried == len(evaluator.measured) == 96, "nothing was tried twice, and nothing is forgotten"
@@ -211,7 +213,7 @@ def test_a_resumed_run_makes_the_same_choice(search: Callable[..., SearchResult]
     again, evaluator = Planned(), speedups(0.5)
     found = search(evaluator, again)
     assert evaluator.measured == []
-    assert again.asked == [[SHAPE]]
+    assert again.asked == [[SITE]]
     assert [s.history.best_trace() for s in found.best.searches] == [
         s.history.best_trace() for s in whole.best.searches
     ]

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 from contraction_payloads import matmul
+from plans import flagged
 
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.variant import BuiltVariant
@@ -48,8 +49,7 @@ def test_programs_are_compiled_with_their_scripts_and_timed_in_turns(tmp_path: P
 
     def named(name: str, *flags: str) -> BuiltVariant:
         model = replace(default.model, flags=(*default.model.flags, *flags))
-        variant = replace(default.variant, name=name)
-        return replace(default, variant=variant, model=model, untuned_flags=(*default.untuned_flags, *flags))
+        return replace(default, variant=flagged(name), model=model, untuned_flags=(*default.untuned_flags, *flags))
 
     found = cast("Sequence[TaskSearch]", [Found(task, here) for task in default.model.tasks])
     broken = replace(named("broken"), vmfb=b"no program")

@@ -13,11 +13,11 @@ from channels_first_networks import SHAPES, two_shapes
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
-from mlir_sched.library.parts import LAYOUT
 from mlir_sched.outcome import Timing
 from mlir_sched.program import building, choosing
 from mlir_sched.program.choice import CHOSEN_BEFORE, Choice
 from mlir_sched.program.choosing import build_variants
+from mlir_sched.program.settling import LAYOUT
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value

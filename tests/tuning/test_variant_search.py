@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
+from plans import Named, Slow, flagged
 from replayed_run import METHOD, TARGET, Heard, matmul_dispatch, task_of, turns_of
 from speedups import Speedups, timing
 
@@ -16,6 +17,7 @@ from mlir_sched.database import RecordStore
 from mlir_sched.evaluation.evaluator import Evaluator
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.payload import Dispatch
+from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant, Variant
@@ -34,7 +36,7 @@ def built(name: str, dispatch: Dispatch, seconds: float) -> BuiltVariant:
     """Return a variant of one task that takes so many times the default's millisecond."""
     task = replace(task_of(name, dispatch), flags=(f"--{name}",))
     model = Model("model.mlir", (), (task,), task.flags)
-    return BuiltVariant(Variant(name, ()), model, b"", timing(seconds * 1e-3, 1 / seconds), ())
+    return BuiltVariant(flagged(name), model, b"", timing(seconds * 1e-3, 1 / seconds), ())
 
 
 @pytest.fixture
@@ -106,8 +108,7 @@ def test_where_no_variant_can_have_scripts_the_fastest_one_is_the_result_and_not
 
 
 def in_calling_thread(built: BuiltVariant, seconds: float) -> BuiltVariant:
-    variant = replace(built.variant, name=f"{built.variant.name} on local-sync", local_sync=True)
-    return replace(built, variant=variant, timing=timing(seconds * 1e-3, 1 / seconds))
+    return replace(built, variant=built.variant.in_calling_thread(), timing=timing(seconds * 1e-3, 1 / seconds))
 
 
 def test_a_variant_in_the_calling_thread_is_searched_as_on_one_core(
@@ -355,18 +356,18 @@ def test_of_variants_with_the_same_dispatches_the_fastest_is_tuned() -> None:
 
 
 def refining(built: BuiltVariant, other: str) -> BuiltVariant:
-    rewrite = RewriteScript(built.variant.name, "rewrite", "", refines=other)
-    return replace(built, variant=replace(built.variant, rewrite=rewrite))
+    plan = Plan((Named(other), Slow(built.variant.name)))
+    return replace(built, variant=Variant(plan, RewriteScript(plan.name, "rewrite", "")))
 
 
 def test_a_refined_variant_is_tuned_in_the_place_of_the_variant_that_it_refines() -> None:
     default, layout, other = built("default", SMALL, 1.0), built("layout", ODD, 0.8), built("rewritten", LARGE, 0.9)
     slow = refining(built("refined", LARGE, 5.0), "layout")
     tuned = worth_tuning([default, layout, slow], SPACE, TARGET)
-    assert [b.variant.name for b in tuned] == ["refined", "default"]
+    assert [b.variant.name for b in tuned] == ["layout+refined", "default"]
     tuned = worth_tuning([default, layout, other], SPACE, TARGET)
     assert [b.variant.name for b in tuned] == ["layout", "rewritten", "default"]
-    assert [b.variant.name for b in promising([slow, default, other], SPACE, TARGET)] == ["refined", "rewritten"]
+    assert [b.variant.name for b in promising([slow, default, other], SPACE, TARGET)] == ["layout+refined", "rewritten"]
     assert promising([default, other], SPACE, TARGET) == [default, other]
 
 
@@ -374,7 +375,7 @@ def test_the_default_is_not_tuned_where_another_variant_is_far_faster_without_sc
     default, layout = built("default", SMALL, 1.0), built("layout", LARGE, 0.2)
     assert [b.variant.name for b in worth_tuning([default, layout], SPACE, TARGET)] == ["layout"]
     slow = refining(built("refined", ODD, 5.0), "layout")
-    assert [b.variant.name for b in worth_tuning([default, layout, slow], SPACE, TARGET)] == ["refined"]
+    assert [b.variant.name for b in worth_tuning([default, layout, slow], SPACE, TARGET)] == ["layout+refined"]
 
 
 @pytest.mark.parametrize(("share", "tuned"), [(0.1, ["rewritten"]), (0.6, ["packed by IREE", "rewritten"])])

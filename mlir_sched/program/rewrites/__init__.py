@@ -3,65 +3,62 @@
 from collections.abc import Callable, Mapping
 
 from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.channels_last_gather import ChannelsLastGather
-from mlir_sched.program.rewrites.composition import Composition
 from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
-from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
+from mlir_sched.program.rewrites.decomposed_attention import Attentions, DecomposedAttention
 from mlir_sched.program.rewrites.fused_padding import FusedPadding
-from mlir_sched.program.rewrites.global_mean import GlobalMean
 from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
 from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
+from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.split_reduction import SplitReduction
 from mlir_sched.program.rewrites.transposed_convolution import TransposedConvolution
-from mlir_sched.program.rewrites.winograd import Winograd
+from mlir_sched.program.rewrites.winograd import Convolutions, Winograd
 
-__all__ = [
-    "REWRITES",
-    "ChannelsLast",
-    "ChannelsLastGather",
-    "Composition",
-    "ContiguousFilters",
-    "DecomposedAttention",
-    "FusedPadding",
-    "GlobalMean",
-    "PackedWeights",
-    "PaddedConvolution",
-    "ProgramRewrite",
-    "ReshapedPadding",
-    "SingleDispatch",
-    "SplitReduction",
-    "TransposedConvolution",
-    "Winograd",
-]
+Rewrites = tuple[ProgramRewrite, ...]
+"""Rewrites that one program is made by, one after the other."""
+LAYOUT: Rewrites = (ChannelsLast(),)
+"""What decides the layout of a whole network."""
+ATTENTION: Rewrites = (DecomposedAttention(),)
+"""What makes dispatches that scripts can be written for of those that take most of a transformer's time."""
 
 
-def cpu_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
-    """Return every rewrite that is worth trying on ``cores`` cores of a CPU."""
-    transposed = (TransposedConvolution(split) for split in range(3))
-    padded = (PaddedConvolution(), ReshapedPadding())
-    attention = (DecomposedAttention(), Composition(DecomposedAttention(), PackedWeights()))
-    layout = ChannelsLast(cancel=True)
-    refined = (*_refined(layout), *_refined(layout, DecomposedAttention()))
-    layouts: tuple[ProgramRewrite, ...] = (ChannelsLast(), PackedWeights(), *refined, ContiguousFilters())
-    return (SingleDispatch(), SplitReduction(cores), *attention, *layouts, *padded, Winograd(), *transposed)
+def cpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
+    """Return everything that is worth trying on ``cores`` cores of a CPU."""
+    refined = (*_refined(LAYOUT), *_refined((*LAYOUT, *ATTENTION)))
+    return (
+        (SingleDispatch(),),
+        (SplitReduction(cores),),
+        ATTENTION,
+        (*ATTENTION, PackedWeights()),
+        LAYOUT,
+        (PackedWeights(),),
+        *refined,
+        (ContiguousFilters(),),
+        (PaddedConvolution(),),
+        (ReshapedPadding(),),
+        (Winograd(),),
+        *_TRANSPOSED,
+    )
 
 
-def _refined(first: ProgramRewrite, *others: ProgramRewrite) -> tuple[ProgramRewrite, ...]:
-    """Return what refines the layout of a network: packed weights, without and with fused padding."""
-    packed = (first, *others, PackedWeights())
-    return Composition(*packed), Composition(*packed, FusedPadding())
-
-
-def gpu_rewrites(cores: int) -> tuple[ProgramRewrite, ...]:
-    """Return every rewrite that is worth trying on a GPU; what suits a CPU's vectors and caches is not."""
+def gpu_rewrites(cores: int) -> tuple[Rewrites, ...]:
+    """Return everything that is worth trying on a GPU; what suits a CPU's vectors and caches is not."""
     del cores
-    transposed = (TransposedConvolution(split) for split in range(3))
-    return (DecomposedAttention(), ChannelsLast(), Winograd(), *transposed)
+    return ATTENTION, LAYOUT, (Winograd(),), *_TRANSPOSED
 
 
-REWRITES: Mapping[str, Callable[[int], tuple[ProgramRewrite, ...]]] = {"cpu": cpu_rewrites, "gpu": gpu_rewrites}
+def _refined(rewrites: Rewrites) -> tuple[Rewrites, ...]:
+    """Return what refines the layout of a network: packed weights, without and with fused padding."""
+    packed = (*rewrites, PackedWeights())
+    return packed, (*packed, FusedPadding())
+
+
+_TRANSPOSED: tuple[Rewrites, ...] = tuple((TransposedConvolution(split),) for split in range(3))
+REWRITES: Mapping[str, Callable[[int], tuple[Rewrites, ...]]] = {"cpu": cpu_rewrites, "gpu": gpu_rewrites}
 """What makes the rewrites that are worth trying, given the number of cores, by the kind of device
 (``TargetKind.rewrites``)."""
+SITE_KINDS: Mapping[str, tuple[SiteKind, ...]] = {"cpu": (Convolutions(), Attentions()), "gpu": (Convolutions(),)}
+"""The sites that have a choice of algorithms, by the kind of device. GPUs have no transform module for attention in one
+dispatch."""

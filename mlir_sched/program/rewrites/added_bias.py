@@ -41,6 +41,7 @@ class BiasSite(OpSite):
         return *super().kind, attributes_of(self.broadcast), str(self.broadcast.operands[0].type)
 
 
+@dataclass(frozen=True)
 class AddedBias(OpRewrite[BiasSite]):
     """Starts every convolution with zeros, and adds the bias to its result."""
 

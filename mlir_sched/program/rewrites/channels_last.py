@@ -57,7 +57,7 @@ from mlir_sched.program.rewrites.convolution_ops import (
 )
 from mlir_sched.program.rewrites.global_mean import GlobalMean
 from mlir_sched.program.rewrites.linalg_ops import barrier, collapse, expand, generic, maps_of, multiply_add, transposed
-from mlir_sched.program.rewrites.replacement import append_in_turn, mark, ops_named, require_number
+from mlir_sched.program.rewrites.replacement import mark, ops_named, require_number
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.rows_in_order import RowsInOrder
@@ -123,18 +123,27 @@ CHANNELS_BEHIND = [[0], [1], [2], [3, 4]]
 """Those of the image with channels last."""
 
 
+@dataclass(frozen=True)
 class ChannelsLast(OpRewrite[OpSite]):
     """Computes the convolutions and poolings of a network channels last, those with one or two spatial dimensions.
 
-    Args:
+    Attributes:
         cancel: Whether the transposes are cancelled at once, for another rewrite that comes after this one: IREE would
             fold transposes into the generic ops that the other rewrite makes.
     """
 
     name = "channels_last"
+    cancel: bool = False
 
-    def __init__(self, *, cancel: bool = False) -> None:
-        self.cancel = cancel
+    def followed(self) -> ChannelsLast:
+        """Return the rewrite that cancels transposes at once."""
+        return ChannelsLast(cancel=True)
+
+    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+        """Return the rewrites of what transposes would not move through, as it is."""
+        enlarging = ChannelsLastGather()
+        images = (ConstantRanges(), enlarging, ChannelsLastConcat()) if enlarging.applies(program) else ()
+        return AddedBias(), GlobalMean(), ChannelsLastPadding(), RowsInOrder(), *images
 
     def applies(self, program: ir.Module) -> bool:
         """Say whether the program has several convolutions to convert."""
@@ -142,12 +151,6 @@ class ChannelsLast(OpRewrite[OpSite]):
             return False
         convolutions = [op for op in walk(program.operation) if _is_channels_first(op) and _is_convertible(op)]
         return len(convolutions) >= MIN_CONVOLUTIONS
-
-    def append(self, library: ir.Module, program: ir.Module) -> str:
-        """Append the rewrite, after those that come before; see :meth:`ProgramRewrite.append`."""
-        before = [rewrite.append(library, program) for rewrite in _rewrites_before(program)]
-        own = super().append(library, program)
-        return append_in_turn(library, [*before, own]) if before else own
 
     def sites(self, program: ir.Module) -> list[OpSite]:
         """Return the ops that IREE's pass leaves channels first, and the convolutions with one tap and a stride."""
@@ -185,14 +188,6 @@ class ChannelsLast(OpRewrite[OpSite]):
         mark(ops_named(module, PLANE_LAST), self.name)
         for name in CANCELLATION if self.cancel else ():
             transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), name)
-
-
-def _rewrites_before(program: ir.Module) -> list[ProgramRewrite]:
-    """Return the rewrites of what transposes would not move through, as it is."""
-    rewrites: list[ProgramRewrite] = [AddedBias(), GlobalMean(), ChannelsLastPadding(), RowsInOrder()]
-    if ChannelsLastGather().applies(program):
-        rewrites += [ConstantRanges(), ChannelsLastGather(), ChannelsLastConcat()]
-    return [rewrite for rewrite in rewrites if rewrite.applies(program)]
 
 
 def _is_channels_first(op: Any) -> bool:

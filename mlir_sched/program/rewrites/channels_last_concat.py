@@ -6,6 +6,7 @@ joined would store it in both layouts.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -19,6 +20,7 @@ from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 CONCAT = "tensor.concat"
 
 
+@dataclass(frozen=True)
 class ChannelsLastConcat(OpRewrite[OpSite]):
     """Joins images with channels last, and transposes the result back."""
 

@@ -9,6 +9,7 @@ are operands; so the body reads the tensors of indices, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -22,6 +23,7 @@ from mlir_sched.program.rewrites.gather_site import BATCH, CHANNEL, EXTRACT, IND
 from mlir_sched.program.rewrites.linalg_ops import copied, generic, index, maps_of, transposed
 
 
+@dataclass(frozen=True)
 class ChannelsLastGather(GatherRewrite):
     """Reads images with channels last, and transposes the result back."""
 

@@ -7,6 +7,7 @@ or a one-dimensional convolution.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from mlir_sched.compiler.operations import producer
@@ -19,6 +20,7 @@ READERS = ("linalg.depthwise_conv_2d_nchw_chw", "linalg.conv_1d_ncw_fcw", "linal
 """The convolutions, as they are before the layout changes."""
 
 
+@dataclass(frozen=True)
 class ChannelsLastPadding(PaddingRewrite):
     """Pads images with channels last, and transposes the result back."""
 

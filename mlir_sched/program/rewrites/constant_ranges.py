@@ -7,6 +7,7 @@ it divides into column and channel, and is not vectorized then (CollapseDimensio
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,19 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.operations import walk
-from mlir_sched.program.rewrites.gather_site import counts_up
+from mlir_sched.program.rewrites.gather_site import CONSTANT_RANGES, computes_range
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 
+@dataclass(frozen=True)
 class ConstantRanges(OpRewrite[OpSite]):
     """Replaces the ops that count up by constants."""
 
-    name = "constant_ranges"
+    name = CONSTANT_RANGES
 
     def sites(self, program: ir.Module) -> list[OpSite]:
         """Return the ops that count up along their only dim."""
-        return [OpSite(op) for op in walk(program.operation) if counts_up(op)]
+        return [OpSite(op) for op in walk(program.operation) if computes_range(op)]
 
     def compute(self, site: OpSite, *inputs: Any) -> Any:
         """Return the constant."""

@@ -77,6 +77,7 @@ class FilterSite(OpSite):
         return LAYOUTS[self.op.name]
 
 
+@dataclass(frozen=True)
 class ContiguousFilters(OpRewrite[FilterSite]):
     """Transposes filters, and images of depthwise convolutions, so that their channels are innermost."""
 

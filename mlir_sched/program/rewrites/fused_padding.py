@@ -10,6 +10,7 @@ into borders.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -19,15 +20,15 @@ from mlir_sched.program.rewrites.linalg_ops import barrier, maps_of
 from mlir_sched.program.rewrites.padding_rewrite import PaddingRewrite, PadSite
 from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.tensor_pad import padded, sides_of
-from mlir_sched.targets.kind import DEFAULT
 
 
+@dataclass(frozen=True)
 class FusedPadding(PaddingRewrite):
     """Keeps the reshapes of images in front of their padding, and has IREE fuse the padding into the convolutions."""
 
     name = "fused_padding"
     flags = (FUSED_PADDING,)
-    refines = DEFAULT
+    needs_scripts = True
 
     def fits(self, site: PadSite) -> bool:
         """Say whether only convolutions read an image."""

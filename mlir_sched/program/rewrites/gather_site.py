@@ -15,6 +15,7 @@ from typing import Any
 
 from iree.compiler import ir
 
+from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constants import scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
@@ -27,6 +28,8 @@ BATCH, CHANNEL = 0, 1
 """Loops of a gather channels first, and dims of its images."""
 LESS = 2
 """``slt`` of ``arith.cmpi``."""
+CONSTANT_RANGES = "constant_ranges"
+"""What constants are marked with that count up in the place of an op (:mod:`.constant_ranges`)."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ class GatherSite:
         operand = self.op.operands[number]
         pairs = zip(maps_of(self.op)[number].results, operand.type.shape, strict=True)
         exprs = [expr for expr, size in pairs if size > 1]
-        if len(exprs) != 1 or not isinstance(exprs[0], ir.AffineDimExpr) or not counts_up(_before_reshapes(operand)):
+        if len(exprs) != 1 or not isinstance(exprs[0], ir.AffineDimExpr) or not _counts_up(_before_reshapes(operand)):
             return None
         return int(exprs[0].position)
 
@@ -191,14 +194,21 @@ def gather_site(op: Any) -> GatherSite | None:
     return GatherSite(op) if EXTRACT in names and scalar and single and made else None
 
 
-def counts_up(op: Any) -> bool:
-    """Say whether an op, or None, makes a tensor of one dim whose elements are 0, 1, 2 and so on."""
-    if op is None or op.name != GENERIC or len(op.operands) != 1 or op.result.type.rank != 1:
+def computes_range(op: Any) -> bool:
+    """Say whether an op computes a tensor of one dim whose elements are 0, 1, 2 and so on, from loop indices."""
+    if op.name != GENERIC or len(op.operands) != 1 or op.result.type.rank != 1:
         return False
     inside = [one.operation for one in op.regions[0].blocks[0]]
     if [one.name for one in inside] != [INDEX, "arith.index_cast", "linalg.yield"]:
         return False
     return all(after.operands[0] == before.result for before, after in pairwise(inside))
+
+
+def _counts_up(op: Any) -> bool:
+    """Say whether an op, or None, computes the numbers 0, 1, 2 and so on, or is the constant in their place."""
+    if op is None or REWRITTEN not in op.attributes:
+        return op is not None and computes_range(op)
+    return bool(ir.StringAttr(op.attributes[REWRITTEN]).value == CONSTANT_RANGES)
 
 
 def loop_of(index: Any) -> int:

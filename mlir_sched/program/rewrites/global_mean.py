@@ -66,6 +66,7 @@ class MeanSite(OpSite):
         return *self.matched, str(self.inputs[0].type), attributes_of(self.pad)
 
 
+@dataclass(frozen=True)
 class GlobalMean(SiteRewrite[MeanSite]):
     """Adds up the pixels of every channel, and divides by their number."""
 

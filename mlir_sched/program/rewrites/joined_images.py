@@ -45,6 +45,7 @@ class JoinedSite(ProductSite):
         return *super().kind, attributes_of(producer(self.op.operands[0])), *(str(i.type) for i in self.images)
 
 
+@dataclass(frozen=True)
 class JoinedImages(OpRewrite[JoinedSite]):
     """Joins images along an outermost dim, and packs the weights of the convolution that reads them."""
 

@@ -14,26 +14,25 @@ nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import walk
-from mlir_sched.program.rewrites.composition import rewritten
 from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.joined_images import JoinedImages
 from mlir_sched.program.rewrites.linalg_ops import collapse, expand
 from mlir_sched.program.rewrites.packed_product import MATMULS, ProductSite, packed, pays, product
 from mlir_sched.program.rewrites.patch_products import PatchProducts
-from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.reshaped_padding import EXPAND
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
 from mlir_sched.program.rewrites.unbatched_products import UnbatchedProducts
-from mlir_sched.targets.kind import DEFAULT
 
 
+@dataclass(frozen=True)
 class PackedWeights(OpRewrite[ProductSite]):
     """Packs constant weights of convolutions and matrix products in blocks of columns.
 
@@ -43,18 +42,12 @@ class PackedWeights(OpRewrite[ProductSite]):
     """
 
     name = "packed_weights"
-    refines = DEFAULT
+    needs_scripts = True
 
-    def applies(self, program: ir.Module) -> bool:
-        """Say whether another order of some weights pays."""
-        return super().applies(_after(program)[1])
-
-    def append(self, library: ir.Module, program: ir.Module) -> str:
-        """Append the rewrite, after those that come before; see :meth:`ProgramRewrite.append`."""
-        first, last = _after(program)
-        before = [rewrite.append(library, seen) for rewrite, seen in first]
-        own = super().append(library, last)
-        return append_in_turn(library, [*before, own]) if before else own
+    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:
+        """Return the rewrites that make products of other ops."""
+        del program
+        return UnbatchedProducts(), PatchProducts(), JoinedImages()
 
     def sites(self, program: ir.Module) -> list[ProductSite]:
         """Return the products with constant weights for which another order pays."""
@@ -69,16 +62,6 @@ class PackedWeights(OpRewrite[ProductSite]):
         merged = [[*range(len(sizes))], [len(sizes)]]
         rows, init = (expand(value, merged, [*sizes, value.type.shape[-1]]) for value in (rows, init))
         return collapse(product(site, rows, packed(site, weights), init), merged)
-
-
-def _after(program: ir.Module) -> tuple[list[tuple[ProgramRewrite, ir.Module]], ir.Module]:
-    """Return the rewrites that come before, each with the program that it sees, and the program after them."""
-    found = list[tuple[ProgramRewrite, ir.Module]]()
-    for rewrite in (UnbatchedProducts(), PatchProducts(), JoinedImages()):
-        if rewrite.applies(program):
-            found.append((rewrite, program))
-            program = rewritten(rewrite, program)
-    return found, program
 
 
 def _split_rows(op: Any) -> list[int]:

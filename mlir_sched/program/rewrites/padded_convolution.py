@@ -67,13 +67,12 @@ class PaddedSite:
         return *self.matched, attributes_of(self.pad), self.fill is None
 
 
+@dataclass(frozen=True)
 class PaddedConvolution(SiteRewrite[PaddedSite]):
     """Splits convolutions over padded images into parts, each with the taps that any of its results needs."""
 
+    name = "padded_convolution"
     flags = (FUSED_PADDING,)
-
-    def __init__(self) -> None:
-        self.name = "padded_convolution"
 
     def sites(self, program: ir.Module) -> list[PaddedSite]:
         """Return the convolutions with enough products to leave out, except those that no matcher can tell apart."""

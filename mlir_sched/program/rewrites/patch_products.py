@@ -8,6 +8,7 @@ others. As a convolution, vectors over the filters multiply patches of a few cha
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -21,6 +22,7 @@ from mlir_sched.program.rewrites.packed_product import BLOCKS
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 
+@dataclass(frozen=True)
 class PatchProducts(OpRewrite[OpSite]):
     """Computes convolutions of patches as products."""
 

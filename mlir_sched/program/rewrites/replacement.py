@@ -24,12 +24,14 @@ def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any],
 
 
 def append_in_turn(library: ir.Module, symbols: Sequence[str]) -> str:
-    """Append a sequence that includes others in turn, and return its symbol.
+    """Append a sequence that includes others in turn, and return its symbol; that of a single one is returned as it is.
 
     Args:
         library: The library.
-        symbols: The sequences; each consumes the program's module and returns it.
+        symbols: The sequences, at least one; each consumes the program's module and returns it.
     """
+    if len(symbols) == 1:
+        return symbols[0]
 
     def rewrite(module: Any) -> Any:
         for symbol in symbols:

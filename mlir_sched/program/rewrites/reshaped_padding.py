@@ -64,6 +64,7 @@ class ReshapeSite:
         return *self.matched, attributes_of(self.pad)
 
 
+@dataclass(frozen=True)
 class ReshapedPadding(SiteRewrite[ReshapeSite]):
     """Pads after the reshapes instead of before them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from iree.compiler import ir
 
@@ -10,31 +11,45 @@ from iree.compiler import ir
 class ProgramRewrite(ABC):
     """Rewrites a whole program, as it enters IREE's preprocessing phase, by ops of the transform dialect.
 
+    Every rewrite is a frozen dataclass. Its fields are its options.
+
     Attributes:
-        name: Name of the rewrite in records and reports.
         flags: Further flags of ``iree-compile`` that the rewritten program needs to be fast.
-        refines: Name of the program variant that this rewrite improves on once its dispatches have scripts; without
-            scripts the rewritten program is far slower than with them. Empty for a rewrite that is no such refinement.
+        needs_scripts: Whether the rewritten program is far slower than before as long as its dispatches have no
+            scripts.
     """
 
-    name: str
-    flags: tuple[str, ...] = ()
-    refines: str = ""
+    flags: ClassVar[tuple[str, ...]] = ()
+    needs_scripts: ClassVar[bool] = False
 
     @property
-    def mark(self) -> str:
-        """Value of the attribute that proves the rewrite, on the ops that it put in place.
+    @abstractmethod
+    def name(self) -> str:
+        """The rewrite and its options in records and reports.
 
-        Dispatches keep these ops: a rewrite marks them alike in all programs, so that equal dispatches stay equal.
+        The name is also the value of the attribute that proves the rewrite, on the ops that it put in place. Dispatches
+        keep these ops: a rewrite marks them alike in all programs, so that equal dispatches stay equal.
         """
-        return self.name
+
+    def requires(self, program: ir.Module) -> tuple[ProgramRewrite, ...]:  # noqa: ARG002 - most need nothing
+        """Return the rewrites that have to come before this one, in order, where they apply; by default none.
+
+        Args:
+            program: As in :meth:`applies`, before these rewrites.
+        """
+        return ()
+
+    def followed(self) -> ProgramRewrite:
+        """Return the rewrite as it has to be where another one follows; by default the same."""
+        return self
 
     @abstractmethod
     def applies(self, program: ir.Module) -> bool:
         """Say whether a program has something to rewrite.
 
         Args:
-            program: The program after IREE's ``abi`` phase (``iree-compile --compile-to=abi``).
+            program: The program after IREE's ``abi`` phase (``iree-compile --compile-to=abi``), and after what has to
+                come before.
         """
 
     @abstractmethod

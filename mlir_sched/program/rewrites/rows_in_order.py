@@ -7,6 +7,7 @@ so on. IREE 3.13 fuses the gather into the op that reads the rows, whose dispatc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -16,6 +17,7 @@ from mlir_sched.program.rewrites.gather_rewrite import GatherRewrite
 from mlir_sched.program.rewrites.gather_site import GatherSite
 
 
+@dataclass(frozen=True)
 class RowsInOrder(GatherRewrite):
     """Replaces the rows that are read by a slice of the table."""
 

@@ -6,6 +6,7 @@ Where the whole program takes only a few microseconds, one dispatch for all its 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -23,11 +24,11 @@ MAX_ELEMENTS = 1 << 20
 _PASS = "iree-preprocessing-make-single-dispatch-for-function"
 
 
+@dataclass(frozen=True)
 class SingleDispatch(ProgramRewrite):
     """Puts all ops of a program with one function into one dispatch (IREE's MakeSingleDispatchForFunction.cpp)."""
 
-    def __init__(self) -> None:
-        self.name = "single_dispatch"
+    name = "single_dispatch"
 
     def applies(self, program: ir.Module) -> bool:
         """Say whether the program is one function of two to :data:`MAX_OPS` linalg ops on small static tensors.

@@ -23,7 +23,7 @@ from mlir_sched.program.rewrites.replacement import (
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 
-class Site(Protocol):
+class Rewritable(Protocol):
     """A place of a program that is rewritten."""
 
     @property
@@ -39,7 +39,7 @@ class Site(Protocol):
         """A key, equal for sites that the same matcher and the same replacement are right for."""
 
 
-S = TypeVar("S", bound=Site)
+S = TypeVar("S", bound=Rewritable)
 
 
 def told_apart(sites: Sequence[S], seen: Callable[[S], tuple[Any, ...]]) -> list[S]:
@@ -73,7 +73,7 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
 
     @abstractmethod
     def inputs(self, op: Any, site: S) -> list[Any]:
-        """Emit handles on the values of :attr:`Site.inputs`, from a handle on the matched op."""
+        """Emit handles on the values of :attr:`Rewritable.inputs`, from a handle on the matched op."""
 
     @abstractmethod
     def compute(self, site: S, *inputs: Any) -> Any:

@@ -52,20 +52,20 @@ class SplitSite(OpSite):
         return [ir.AffineMapAttr(attribute).value for attribute in linalg.get_indexing_maps(self.op)]
 
 
+@dataclass(frozen=True)
 class SplitReduction(OpRewrite[SplitSite]):
     """Splits the reductions that have fewer results than there are cores.
 
-    Args:
+    Attributes:
         cores: Cores that the program will run on; nothing is split for one.
     """
 
-    def __init__(self, cores: int) -> None:
-        self.name = "split_reduction"
-        self._cores = cores
+    name = "split_reduction"
+    cores: int
 
     def sites(self, program: ir.Module) -> list[SplitSite]:
         """Return the reductions that leave cores without work."""
-        return [site for op in walk(program.operation) if (site := split_site(op, self._cores)) is not None]
+        return [site for op in walk(program.operation) if (site := split_site(op, self.cores)) is not None]
 
     def compute(self, site: SplitSite, *inputs: Any) -> Any:
         """Return the reduction of the parts' partial results."""

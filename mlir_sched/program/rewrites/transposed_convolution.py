@@ -8,6 +8,7 @@ sums the products where they meet in the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
@@ -26,17 +27,21 @@ from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
 _TAPS, _ROWS = "tuv", "mnop"
 
 
+@dataclass(frozen=True)
 class TransposedConvolution(SiteRewrite[TransposedSite]):
     """Rewrites transposed convolutions as products of pixels and taps, and their col2im.
 
-    Args:
+    Attributes:
         split: Number of leading spatial dimensions whose taps are divided into blocks, so that products beyond the
             result's edge are left out. Each block is a matrix product of its own.
     """
 
-    def __init__(self, split: int = 0) -> None:
-        self.split = split
-        self.name = "transposed_convolution" + f"_split_{split}" * bool(split)
+    split: int = 0
+
+    @property
+    def name(self) -> str:
+        """``transposed_convolution``, with the number of dimensions that are split."""
+        return "transposed_convolution" + f"_split_{self.split}" * bool(self.split)
 
     def sites(self, program: ir.Module) -> list[TransposedSite]:
         """Return the transposed convolutions that have several blocks of taps in every dimension to split."""

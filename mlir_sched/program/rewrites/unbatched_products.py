@@ -8,6 +8,7 @@ product with constant weights, and one that moves transposes keeps the broadcast
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
@@ -22,6 +23,7 @@ PASS = "iree-global-opt-convert-batch-matmul-to-matmul"
 """IREE's pass, on every ``util.func``."""
 
 
+@dataclass(frozen=True)
 class UnbatchedProducts(ProgramRewrite):
     """Runs IREE's pass before another rewrite, which has to come after it."""
 

@@ -19,6 +19,7 @@ from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.compiler.program_flags import GROWTH
+from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
@@ -40,6 +41,9 @@ from mlir_sched.program.rewrites.linalg_ops import (
     transposed,
     zeros,
 )
+from mlir_sched.program.rewrites.pipeline import applies, rewritten
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 Matrix = Sequence[Sequence[float]]
@@ -116,21 +120,24 @@ class WinogradSite(OpSite):
         return "x".join(map(str, (*result[1:3], *filter_[2:])))
 
 
+@dataclass(frozen=True)
 class Winograd(OpRewrite[WinogradSite]):
     """Transforms image and filter, multiplies point by point, and transforms the products back.
 
     A transformed filter is up to four times as large as the filter; IREE computes such constants in every call unless a
     flag allows constants to grow that much.
 
-    Args:
+    Attributes:
         shapes: The convolutions to compute so, by :attr:`WinogradSite.shape`; None for all.
     """
 
     flags = (f"{GROWTH}=1073741824",)
+    shapes: tuple[str, ...] | None = None
 
-    def __init__(self, shapes: Sequence[str] | None = None) -> None:
-        self.shapes = shapes
-        self.name = "winograd" if shapes is None else f"winograd({','.join(shapes)})"
+    @property
+    def name(self) -> str:
+        """``winograd``, with the shapes if they are chosen."""
+        return self.symbol if self.shapes is None else f"{self.symbol}({','.join(self.shapes)})"
 
     @property
     def symbol(self) -> str:
@@ -169,6 +176,38 @@ class Winograd(OpRewrite[WinogradSite]):
         products = linalg.batch_matmul(tiles, weights, outs=[start])
         products = expand(products, [[0, 1], [2, 3, 4], [5]], [points, points, batch, rows, columns, filters])
         return _result(site.algorithm, products, init)
+
+
+@dataclass(frozen=True)
+class Convolutions(SiteKind):
+    """The convolutions of a network whose layout is settled, which computes every convolution directly.
+
+    Winograd's algorithms may be faster for some of its shapes. Which ones depends on the scripts that are found for
+    both ways.
+    """
+
+    own, other = "direct", "winograd"
+
+    def rewrite_name(self, shape: str) -> str:
+        """Return the name of the rewrite of a shape."""
+        return Winograd((shape,)).name
+
+    def has_choice(self, rewrites: Sequence[ProgramRewrite]) -> bool:
+        """Say whether the network is made channels last first."""
+        return isinstance(next(iter(rewrites), None), ChannelsLast)
+
+    def with_other(self, rewrites: tuple[ProgramRewrite, ...], shapes: tuple[str, ...]) -> tuple[ProgramRewrite, ...]:
+        """Return the rewrites with Winograd's algorithms right behind the layout."""
+        layout, *others = rewrites
+        return layout, Winograd(shapes), *others
+
+    def shapes(self, program: ir.Module) -> list[str]:
+        """Return the shapes of the convolutions that Winograd's algorithms can compute, channels last."""
+        layout = (ChannelsLast().followed(),)
+        if not applies(layout, program):
+            return []
+        network = rewritten(layout, program)  # its ops live as long as it does
+        return [site.shape for site in Winograd().sites(network)]
 
 
 def _site(op: Any) -> WinogradSite | None:

@@ -15,14 +15,17 @@ from rewriting import applies, compiled_to, library_for, rewritten_variants, run
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.library.parts import LAYOUT
 from mlir_sched.outcome import Verdict
 from mlir_sched.pipeline import tune
-from mlir_sched.program.rewrites import ChannelsLast, Composition, DecomposedAttention, PackedWeights
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
+from mlir_sched.program.rewrites.packed_weights import PackedWeights
+from mlir_sched.program.settling import LAYOUT
 from mlir_sched.tuning.options import TuneOptions
 
 REWRITE = DecomposedAttention()
-BOTH = Composition(DecomposedAttention(), PackedWeights())
+BOTH = Plan((DecomposedAttention(), PackedWeights()))
 CASES = {
     "plain": PLAIN,
     "one head": Attention("md", "kd", "kn", "mn"),
@@ -105,18 +108,18 @@ def test_the_weights_of_a_layer_are_packed_as_well(tmp_path: Path) -> None:
     expected = run(compile_to_bytes(model, FLAGS), [tokens])
     np.testing.assert_allclose(run(compile_to_bytes(model, flags), [tokens]), expected, rtol=1e-4, atol=1e-5)
     assert rewrites_in(compiled_to(model, flags, "preprocessing"))[BOTH.mark] == 3
-    names = {variant.name: variant.refines for variant in rewritten_variants(model, TARGET).variants}
+    names = {variant.name: variant.plan.refines for variant in rewritten_variants(model, TARGET).variants}
     assert names["decomposed_attention"] == ""
     assert names[BOTH.name] == "decomposed_attention"
 
 
 def test_a_network_with_attention_is_computed_channels_last_with_its_attention_decomposed(tmp_path: Path) -> None:
-    whole = Composition(ChannelsLast(cancel=True), DecomposedAttention(), PackedWeights())
+    whole = Plan((ChannelsLast(), DecomposedAttention(), PackedWeights()))
     model = write(tmp_path, network_with_attention())
     found = {variant.name: variant for variant in rewritten_variants(model, TARGET).variants}
     layout = found[f"{LAYOUT}+packed_weights"]
-    assert found[whole.name].extends(layout)
-    assert found[whole.name].refines == LAYOUT
+    assert found[whole.name].plan.extends(layout.plan)
+    assert found[whole.name].plan.refines == LAYOUT
     flags = library_for(whole, model, tmp_path)
     marks = rewrites_in(compiled_to(model, flags, "preprocessing"))
     assert marks["packed_weights"] == 1

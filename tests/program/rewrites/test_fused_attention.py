@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,17 +11,19 @@ import pytest
 from attention_programs import LOOPS, PLAIN, TANH, Attention, with_constant_scale
 from iree.compiler import ir
 from iree_cases import FLAGS, TARGET
-from rewriting import abi, compiled_to, library_for, run, write
+from rewriting import abi, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.library_flags import library_flags
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.library.library import build_library
-from mlir_sched.library.parts import ATTENTION, attention_part
-from mlir_sched.program.rewrites import DecomposedAttention
-from mlir_sched.program.rewrites.algorithms import MIN_SCORES, other_algorithms
+from mlir_sched.program.plan import Plan, Site
+from mlir_sched.program.program_space import VARIANT, decision
+from mlir_sched.program.rewrites import SITE_KINDS
+from mlir_sched.program.rewrites.decomposed_attention import MIN_SCORES, Attentions, DecomposedAttention
 from mlir_sched.program.rewrites.fused_attention import MOST_KEYS, VECTOR
 from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.program.settling import ATTENTION
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract
@@ -67,9 +68,9 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> di
     return found
 
 
-def parts_of(model: Path) -> Sequence[str]:
+def tried(model: Path) -> list[str]:
     with script_context(), ir.Location.unknown():
-        return other_algorithms(ir.Module.parse(abi(model)), "cpu")
+        return Attentions().shapes(ir.Module.parse(abi(model)))
 
 
 def shape_of(model: Path) -> str:
@@ -86,7 +87,7 @@ def test_an_attention_in_one_dispatch_computes_the_same(name: str, sizes: dict[s
     model = write(tmp_path, case.text())
     shape = shape_of(model)
     assert shape.endswith(f"x{sizes['k']}x{sizes['n']}")
-    flags = library_for(DecomposedAttention([shape]), model, tmp_path)
+    flags = library_for(DecomposedAttention((shape,)), model, tmp_path)
     text = compiled_to(model, flags, "preprocessing")
     assert rewrites_in(text) == {f"decomposed_attention+fused_attention({shape})": 1}
     assert text.count("flow.dispatch.region") == 1
@@ -100,31 +101,32 @@ def test_an_attention_in_one_dispatch_computes_the_same(name: str, sizes: dict[s
 def test_attentions_of_other_shapes_stay_three_dispatches(tmp_path: Path) -> None:
     other = PLAIN.text("other", {**EVEN, "m": 12})
     model = write(tmp_path, PLAIN.text() + other)
-    flags = library_for(DecomposedAttention(["3x8x16x16"]), model, tmp_path)
+    flags = library_for(DecomposedAttention(("3x8x16x16",)), model, tmp_path)
     assert compiled_to(model, flags, "preprocessing").count("flow.dispatch.region") == 1
     assert compiled_to(model, flags, "flow").count("flow.executable private") == 2 + 3, "with the transpose of the keys"
 
 
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_what_is_not_tried_in_one_dispatch(name: str, tmp_path: Path) -> None:
-    assert parts_of(write(tmp_path, LEFT_ALONE[name])) == ()
+    assert tried(write(tmp_path, LEFT_ALONE[name])) == []
 
 
 def test_large_attentions_are_tried_in_one_dispatch_once_per_shape(tmp_path: Path) -> None:
     large = sized(1, 2, 512, 64, MOST_KEYS, 32)
     texts = (PLAIN.text(name, large) for name in ("main", "again"))
     model = write(tmp_path, "".join(map(with_constant_scale, texts)))
-    assert parts_of(model) == (attention_part(f"2x512x{MOST_KEYS}x64"),)
-    with script_context(), ir.Location.unknown():
-        assert other_algorithms(ir.Module.parse(abi(model)), "gpu") == ()
+    assert set(tried(model)) == {f"2x512x{MOST_KEYS}x64"}
+    assert rewritten_variants(model, TARGET).sites == (Site(Attentions(), f"2x512x{MOST_KEYS}x64"),)
+    assert Attentions() not in SITE_KINDS["gpu"]
 
 
 def test_a_decision_about_a_program_puts_its_attentions_into_one_dispatch(tmp_path: Path) -> None:
     model = write(tmp_path, with_constant_scale(PLAIN.text(sizes=sized(1, 2, 256, 16, 512, 16))))
-    (part,) = parts_of(model)
-    variant = decided_variant(model, TARGET, ATTENTION, [part])
+    (shape,) = tried(model)
+    site = Site(Attentions(), shape)
+    variant = decided_variant(model, TARGET, {VARIANT: ATTENTION, decision(site): Attentions.other})
     assert variant.name == f"{ATTENTION}+fused_attention(2x256x512x16)"
-    assert (variant.base, variant.rewrite and variant.rewrite.algorithms) == (ATTENTION, (part,))
+    assert variant.plan == Plan((DecomposedAttention(),), (site,))
     path = tmp_path / "decided.mlir"
     path.write_text(build_library([], variant.rewrite))
     inputs = [*np.random.default_rng(0).standard_normal((3, 2, 512, 16), np.float32)]
@@ -137,7 +139,7 @@ def test_a_decision_about_a_program_puts_its_attentions_into_one_dispatch(tmp_pa
 def in_one_dispatch(folder: Path, queries: int, features: int, keys: int) -> tuple[Path, tuple[str, ...]]:
     """Write a model of one attention, and return its file and flags that put the attention into one dispatch."""
     model = write(folder, with_constant_scale(PLAIN.text(sizes=sized(1, 2, queries, features, keys, 16))))
-    return model, library_for(DecomposedAttention([shape_of(model)]), model, folder)
+    return model, library_for(DecomposedAttention((shape_of(model),)), model, folder)
 
 
 SIZES = [(64, 16, MOST_KEYS - VECTOR + 1), (64, 256, 64), (13, 80, 197)]

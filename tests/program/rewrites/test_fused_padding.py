@@ -9,18 +9,22 @@ import pytest
 from channels_first_networks import function, layer, padded, separable
 from iree.compiler import ir
 from iree_cases import FLAGS
+from plans import convolution_sites
 from rewriting import abi, applies, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.library.parts import LAYOUT
-from mlir_sched.program.rewrites import ChannelsLast, Composition, FusedPadding, PackedWeights
-from mlir_sched.program.rewrites.algorithms import other_algorithms, with_algorithms
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.fused_padding import FusedPadding
+from mlir_sched.program.rewrites.packed_weights import PackedWeights
+from mlir_sched.program.rewrites.winograd import Convolutions
+from mlir_sched.program.settling import LAYOUT
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script_form import script_context
 
-PACKED = Composition(ChannelsLast(cancel=True), PackedWeights())
-BOTH = Composition(*PACKED.parts, FusedPadding())
+PACKED = Plan((ChannelsLast(), PackedWeights()))
+BOTH = Plan((*PACKED.rewrites, FusedPadding()))
 
 
 def dispatches(model: Path, flags: tuple[str, ...]) -> list[str]:
@@ -46,9 +50,9 @@ def test_a_network_computes_the_same_without_a_padded_copy(tmp_path: Path) -> No
 
 def test_the_variant_extends_those_with_fewer_refinements(tmp_path: Path, here: Target) -> None:
     found = {variant.name: variant for variant in rewritten_variants(write(tmp_path, separable()), here).variants}
-    assert {variant.refines for variant in (found[BOTH.name], found[PACKED.name])} == {LAYOUT}
-    assert found[LAYOUT].refines == ""
-    extended = [(a.name, b.name) for a in found.values() for b in found.values() if a.extends(b)]
+    assert {variant.plan.refines for variant in (found[BOTH.name], found[PACKED.name])} == {LAYOUT}
+    assert found[LAYOUT].plan.refines == ""
+    extended = [(a.name, b.name) for a in found.values() for b in found.values() if a.plan.extends(b.plan)]
     assert extended == [(BOTH.name, PACKED.name)]
 
 
@@ -88,13 +92,13 @@ def with_window() -> str:
     return function("1x16x16x16", "".join(layers), "%out2", "1x64x8x8")
 
 
-@pytest.mark.parametrize("name", [BOTH.name, PACKED.name, "channels_last"])
-def test_another_algorithm_for_some_convolutions_leaves_the_rest_as_before(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("plan", [BOTH, PACKED, Plan((ChannelsLast(),))], ids=lambda plan: plan.name)
+def test_another_algorithm_for_some_convolutions_leaves_the_rest_as_before(plan: Plan, tmp_path: Path) -> None:
     model = write(tmp_path, with_window())
     with script_context(), ir.Location.unknown():
-        (shape,) = other_algorithms(ir.Module.parse(abi(model)), "cpu")
-    rewrite = with_algorithms(name, [shape])
-    assert rewrite.name == name.replace("channels_last", f"channels_last+winograd({shape})")
+        (shape,) = Convolutions().shapes(ir.Module.parse(abi(model)))
+    rewrite = plan.with_algorithms(convolution_sites(shape))
+    assert rewrite.name == plan.name.replace("channels_last", f"channels_last+winograd({shape})")
     flags = (*library_for(rewrite, model, tmp_path), *rewrite.flags)
     image = np.random.default_rng(0).integers(-4, 5, (1, 16, 16, 16)).astype(np.float32)
     expected = run(compile_to_bytes(model, FLAGS), [image])

@@ -12,7 +12,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites import ChannelsLast, GlobalMean
+from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.global_mean import GlobalMean
 
 MEAN = """
   %zero = arith.constant 0.0 : f32

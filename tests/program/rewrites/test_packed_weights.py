@@ -14,9 +14,12 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites import ChannelsLast, Composition, PackedWeights, ProgramRewrite
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.packed_weights import PackedWeights
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
-BOTH = Composition(ChannelsLast(cancel=True), PackedWeights())
+BOTH = Plan((ChannelsLast(), PackedWeights()))
 
 
 POINTWISE = Case("conv_2d_nhwc_hwcf", (1, 5, 7, 24), (1, 1, 24, 96), (1, 5, 7, 96), order=(2, 3, 1, 0))

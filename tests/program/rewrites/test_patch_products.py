@@ -13,7 +13,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites import PackedWeights
+from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.patch_products import PatchProducts
 
 

@@ -12,7 +12,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites import SingleDispatch
+from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
 
 NORM = (ROOT / "benchmarks" / "models" / "norm.mlir").read_text()
 

@@ -11,7 +11,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites import SplitReduction
+from mlir_sched.program.rewrites.split_reduction import SplitReduction
 
 TWO = SplitReduction(cores=2)
 

@@ -10,7 +10,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites import Composition, PackedWeights
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewrites.packed_weights import PackedWeights
 from mlir_sched.program.rewrites.winograd import ALGORITHMS, Winograd
 
 FIRST, HWCF = (0, 3, 1, 2), (3, 2, 0, 1)
@@ -87,7 +88,7 @@ def test_a_constant_filter_is_transformed_by_the_compiler(tmp_path: Path) -> Non
 
 def test_the_transformed_filter_of_many_columns_can_be_packed(tmp_path: Path) -> None:
     model = write(tmp_path, program(1, 16, 16, 64, 128))
-    rewrite = Composition(Winograd(), PackedWeights())
+    rewrite = Plan((Winograd(), PackedWeights()))
     flags = (*library_for(rewrite, model, tmp_path), *rewrite.flags)
     text = compiled_to(model, flags, "flow")
     calls = [line for line in text.splitlines() if "flow.dispatch @" in line]

@@ -1,0 +1,81 @@
+"""Rewrites one after the other: each sees the program as the rewrites before it leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from iree.compiler import ir
+
+from mlir_sched.library.library import build_library
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.program.rewrites.replacement import append_in_turn
+from mlir_sched.program.rewrites.rewrite import ProgramRewrite
+from mlir_sched.tasks.worker.extraction import apply_to_program
+from mlir_sched.transform_scripts.script import new_library, print_module
+
+Stage = tuple[ProgramRewrite, ir.Module]
+"""A rewrite, and the program that it sees."""
+
+
+def applies(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> bool:
+    """Say whether every rewrite applies to what the rewrites before it, and those that it requires, make of a program.
+
+    Args:
+        rewrites: The rewrites.
+        program: As in :meth:`ProgramRewrite.applies`; it stays as it is.
+    """
+    return all(rewrite.applies(seen) for *_, (rewrite, seen) in _stages(rewrites, program))
+
+
+def script(rewrites: Sequence[ProgramRewrite], program: ir.Module, name: str = "") -> RewriteScript:
+    """Return the script of rewrites that apply to a program, with what they require in front of each.
+
+    Args:
+        rewrites, program: As in :func:`applies`.
+        name: Name of the script.
+    """
+    library = new_library()
+    groups = (
+        append_in_turn(library, [rewrite.append(library, seen) for rewrite, seen in stages])
+        for stages in _stages(rewrites, program)
+    )
+    symbol = append_in_turn(library, list(groups))
+    return RewriteScript(name, symbol, print_module(library))
+
+
+def rewritten(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> ir.Module:
+    """Return a program after rewrites that apply; the program itself stays as it is."""
+    return _applied(script(rewrites, program), program)
+
+
+def _stages(rewrites: Sequence[ProgramRewrite], program: ir.Module) -> Iterator[list[Stage]]:
+    """Yield every rewrite behind those that it requires."""
+    for number, rewrite in enumerate(rewrites):
+        stages, seen = _required(rewrite, program)
+        yield [*stages, (rewrite, seen)]
+        if number < len(rewrites) - 1:
+            program = _after(rewrite, seen)
+
+
+def _required(rewrite: ProgramRewrite, program: ir.Module) -> tuple[list[Stage], ir.Module]:
+    """Return what has to come before a rewrite, and the program after that."""
+    found = list[Stage]()
+    for before in rewrite.requires(program):
+        stages, seen = _required(before, program)
+        if before.applies(seen):
+            found += [*stages, (before, seen)]
+            program = _after(before, seen)
+    return found, program
+
+
+def _after(rewrite: ProgramRewrite, program: ir.Module) -> ir.Module:
+    """Return a program after a single rewrite, whose requirements the program has met."""
+    library = new_library()
+    symbol = rewrite.append(library, program)
+    return _applied(RewriteScript(rewrite.name, symbol, print_module(library)), program)
+
+
+def _applied(made: RewriteScript, program: ir.Module) -> ir.Module:
+    result = program.operation.clone()
+    apply_to_program(build_library([], made), result)
+    return result

@@ -1,0 +1,122 @@
+"""The plans that apply to a program, with the scripts of their rewrites (the worker's side of ``rewritten.py``)."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from iree.compiler import ir
+
+from mlir_sched.compiler.worker.session import ABI, START, Compilation, CompilerError, context
+from mlir_sched.errors import UserError
+from mlir_sched.library.rewrite_script import RewriteScript
+from mlir_sched.program.plan import Plan, Site
+from mlir_sched.program.program_space import VARIANT, ProgramSpace
+from mlir_sched.program.rewrites import REWRITES, SITE_KINDS
+from mlir_sched.program.rewrites.pipeline import applies, script
+from mlir_sched.sampling import Value
+
+ALGORITHMS = "other algorithms"
+"""What stands for the name of a plan where the other algorithms of a program cannot be found."""
+Rewritten = tuple[Plan, RewriteScript]
+"""A plan with rewrites, and their script for one program."""
+
+
+def rewritten_plans(
+    path: str, kind: str, cores: int
+) -> tuple[tuple[Rewritten, ...], Mapping[str, str], tuple[Site, ...]]:
+    """Return every plan with rewrites that applies to a program, and the sites that other algorithms can compute.
+
+    Args:
+        path: The program's file.
+        kind: The kind of device, a key of ``REWRITES``.
+        cores: Cores of a CPU.
+
+    Returns:
+        The plans, the tracebacks of those that raise an exception, by name, and the sites.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    found, raised, sites = list[Rewritten](), dict[str, str](), tuple[Site, ...]()
+    with _program(path) as program:
+        for plan in _plans(kind, cores):
+            try:
+                found += [(plan, _script(plan, program))] if applies(plan.steps, program) else []
+            except Exception:
+                raised[plan.name] = traceback.format_exc()
+        try:
+            sites = _sites(program, kind)
+        except Exception:
+            raised[ALGORITHMS] = traceback.format_exc()
+    return tuple(found), raised, sites
+
+
+def other_algorithms(path: str, kind: str, plan: Plan) -> tuple[tuple[Site, RewriteScript], ...]:
+    """Return the sites of a program that have a choice in a plan, each with the script in which it has its other one.
+
+    Args:
+        path, kind: As in :func:`rewritten_plans`.
+        plan: A plan that applies to the program, without other algorithms.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    with _program(path) as program:
+        sites = [site for site in _sites(program, kind) if plan.has_choice(site)]
+        return tuple((site, _script(plan.with_algorithms([site]), program)) for site in sites)
+
+
+def script_of(path: str, plan: Plan) -> RewriteScript:
+    """Return the script of a plan with rewrites that apply to a program.
+
+    Raises:
+        UserError: The compiler rejects the program.
+    """
+    with _program(path) as program:
+        return _script(plan, program)
+
+
+def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Rewritten:
+    """Return the plan that decisions about a program lead to, one with rewrites.
+
+    Args:
+        path, kind, cores: As in :func:`rewritten_plans`.
+        values: The decisions.
+
+    Raises:
+        UserError: The compiler rejects the program, or has no such plan.
+    """
+    with _program(path) as program:
+        plans = [plan for plan in _plans(kind, cores) if plan.name == values[VARIANT] and applies(plan.steps, program)]
+        plan = ProgramSpace(tuple(plans), _sites(program, kind)).decided(values)
+        if plan is not None:
+            return plan, _script(plan, program)
+    raise UserError(f"{path}: the rewrite {values[VARIANT]} does not apply to this program")
+
+
+def _plans(kind: str, cores: int) -> list[Plan]:
+    return [Plan(rewrites) for rewrites in REWRITES[kind](cores)]
+
+
+def _sites(program: ir.Module, kind: str) -> tuple[Site, ...]:
+    """Return the sites that another algorithm can compute, each once, in the program's order."""
+    return tuple(dict.fromkeys(Site(each, shape) for each in SITE_KINDS[kind] for shape in each.shapes(program)))
+
+
+def _script(plan: Plan, program: ir.Module) -> RewriteScript:
+    return script(plan.steps, program, plan.name)
+
+
+@contextmanager
+def _program(path: str) -> Iterator[ir.Module]:
+    """Give the program as it enters IREE's preprocessing phase."""
+    with context(), ir.Location.unknown(), Compilation() as compilation:
+        try:
+            compilation.load_file(path)
+            compilation.run(START, ABI)
+        except CompilerError as error:
+            raise UserError(str(error).splitlines()[0]) from None
+        context().get_dialect_descriptor("transform")  # building ops, unlike parsing them, does not load it
+        yield compilation.module()
