@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from mlir_sched.program.plan import Flags, Plan, Site
+from mlir_sched.program.rewrites.convolution.winograd import Convolutions
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-from mlir_sched.program.rewrites.winograd import Convolutions
 from mlir_sched.program.variant import Variant
 
 

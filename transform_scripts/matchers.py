@@ -164,7 +164,7 @@ def attention(op: LinalgOp, dispatch: Dispatch) -> Attention | None:
     """Match the first contraction of a dispatch that computes attention.
 
     Returns:
-        The structure of a dispatch as ``mlir_sched/program/rewrites/fused_attention.py`` writes it; None for another
+        The structure of a dispatch as ``mlir_sched/program/rewrites/attention/fused.py`` writes it; None for another
         form.
     """
     ops = dispatch.beside_fills

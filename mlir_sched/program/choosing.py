@@ -279,7 +279,7 @@ class _Choosing:
 def _in_order(variants: Sequence[Variant], chosen: Variant | None) -> list[Variant]:
     """Return variants in the order in which they are compiled, as the last ones may find no time left.
 
-    First comes what an earlier run chose, then refinements, those with most parts first, as scripts make them fastest;
+    First comes what an earlier run chose, then refinements, those of most rewrites first, as scripts make them fastest;
     of the others IREE's data tiling, which is the fastest of whole networks without scripts.
     """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mlir_sched.errors import UserError
 from mlir_sched.program.plan import Plan, Site
-from mlir_sched.program.rewrites import REWRITES, SITE_KINDS
+from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS
@@ -38,8 +38,8 @@ def own_flags(target: Target) -> frozenset[str]:
     """Return every flag that ``tune`` may write for a target, except for the flags that name a library."""
     kind = target_kind(target.name)
     variants = (flag for flags in kind.variants.values() for flag in flags)
-    plans = [Plan(made) for made in REWRITES[kind.rewrites](target.cores)] if kind.rewrites else []
-    sites = [Site(each, "") for each in SITE_KINDS.get(kind.rewrites, ())]
+    plans = [Plan(made) for made in offered_rewrites(kind.rewrites, target.cores)] if kind.rewrites else []
+    sites = [Site(each, "") for each in offered_site_kinds(kind.rewrites)] if kind.rewrites else []
     plans += [plan.with_algorithms([site]) for plan in plans for site in sites if plan.has_choice(site)]
     rewrites = (flag for plan in plans for flag in plan.flags)
     return frozenset((*target.flags, *TASK_FLAGS, *variants, *rewrites))

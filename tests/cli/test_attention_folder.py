@@ -18,7 +18,7 @@ from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.library.library import program_decisions
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import VARIANT, decision
-from mlir_sched.program.rewrites.decomposed_attention import Attentions
+from mlir_sched.program.rewrites.attention.decomposed import Attentions
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.settling import ATTENTION
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED

@@ -15,7 +15,7 @@ from rewriting import library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from plans import convolution_sites
 from mlir_sched.errors import IllegalTraceError
 from mlir_sched.program.plan import Flags, Plan, Site
 from mlir_sched.program.program_space import VARIANT, ProgramSpace, decision
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.decomposed_attention import Attentions, DecomposedAttention
-from mlir_sched.program.rewrites.fused_padding import FusedPadding
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
-from mlir_sched.program.rewrites.winograd import Winograd
+from mlir_sched.program.rewrites.attention.decomposed import Attentions, DecomposedAttention
+from mlir_sched.program.rewrites.convolution.winograd import Winograd
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.padding.fused import FusedPadding
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 
 (CONVOLUTION,), ATTENTION = convolution_sites("56x56x64x64"), Site(Attentions(), "4096x64x32")
 SITES = CONVOLUTION, ATTENTION

@@ -17,9 +17,9 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.library.library import build_library, has_rewrite, program_decisions
 from mlir_sched.program.plan import Flags, Plan
 from mlir_sched.program.program_space import PROGRAM, VARIANT, ProgramSpace
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
-from mlir_sched.program.rewrites.winograd import Convolutions
+from mlir_sched.program.rewrites.convolution.winograd import Convolutions
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.rewritten import decided_variant, planned_variant
 from mlir_sched.program.variant import Variant
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program

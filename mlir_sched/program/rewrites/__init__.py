@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Mapping
 
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.contiguous_filters import ContiguousFilters
-from mlir_sched.program.rewrites.decomposed_attention import Attentions, DecomposedAttention
-from mlir_sched.program.rewrites.fused_padding import FusedPadding
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
-from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
-from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
+from mlir_sched.program.rewrites.attention.decomposed import Attentions, DecomposedAttention
+from mlir_sched.program.rewrites.convolution.contiguous_filters import ContiguousFilters
+from mlir_sched.program.rewrites.convolution.padded import PaddedConvolution
+from mlir_sched.program.rewrites.convolution.transposed import TransposedConvolution
+from mlir_sched.program.rewrites.convolution.winograd import Convolutions, Winograd
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.padding.fused import FusedPadding
+from mlir_sched.program.rewrites.padding.reshaped import ReshapedPadding
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
 from mlir_sched.program.rewrites.site_kind import SiteKind
 from mlir_sched.program.rewrites.split_reduction import SplitReduction
-from mlir_sched.program.rewrites.transposed_convolution import TransposedConvolution
-from mlir_sched.program.rewrites.winograd import Convolutions, Winograd
 
 Rewrites = tuple[ProgramRewrite, ...]
 """Rewrites that one program is made by, one after the other."""

@@ -10,6 +10,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 Reassociation = Sequence[Sequence[int]]
+COLLAPSE, EXPAND, CONCAT = "tensor.collapse_shape", "tensor.expand_shape", "tensor.concat"
 
 
 def product_and_sum(image: Any, taps: Any, image_dims: str, tap_dims: str, result_dims: str) -> Any:

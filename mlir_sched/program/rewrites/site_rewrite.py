@@ -98,14 +98,6 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         """
         return result.owner
 
-    def rewrite_rest(self, module: Any, program: ir.Module) -> None:
-        """Emit what a rewrite does to the program after its sites are replaced; by default nothing.
-
-        Args:
-            module: A handle on the program's module.
-            program: The program as it was.
-        """
-
     def applies(self, program: ir.Module) -> bool:
         """Say whether the program has a site."""
         return bool(self.sites(program))
@@ -115,29 +107,31 @@ class SiteRewrite(ProgramRewrite, Generic[S]):
         kinds: dict[tuple[Any, ...], list[S]] = {}
         for site in self.sites(program):
             kinds.setdefault(site.kind, []).append(site)
-        for number, (site, *_) in enumerate(kinds.values()):
+        sites = list(kinds.values())
+        for number, (site, *_) in enumerate(sites):
             self._append_kind(library, f"{self.symbol}_{number}", site)
-        numbers = [len(sites) for sites in kinds.values()]
-        firsts = [site for site, *_ in kinds.values()]
-
-        def rewrite(module: Any) -> Any:
-            any_op = transform.AnyOpType.get()
-            for index, (site, number) in enumerate(zip(firsts, numbers, strict=True)):
-                symbol = f"{self.symbol}_{index}"
-                found = self.find(module, site, f"match_{symbol}")
-                require_number(found, number)
-                each = transform.ForeachOp([], [found])
-                with ir.InsertionPoint(each.body):
-                    op = each.bodyTargets[0]
-                    replace(op, f"compute_{symbol}", self.inputs(op, site))
-                    transform.YieldOp()
-            transform.ApplyDeadCodeEliminationOp(module)
-            module = transform.ApplyRegisteredPassOp(any_op, module, "symbol-dce").result
-            self.rewrite_rest(module, program)
-            return module
-
-        append_sequence(library, self.symbol, rewrite, consumes=True)
+        append_sequence(library, self.symbol, lambda module: self.emit(module, sites, program), consumes=True)
         return self.symbol
+
+    def emit(self, module: Any, sites: Sequence[Sequence[S]], program: ir.Module) -> Any:  # noqa: ARG002 - for others
+        """Emit the replacement of all sites, and return a handle on the program's module.
+
+        Args:
+            module: A handle on the module.
+            sites: The sites of every kind.
+            program: The program as it was.
+        """
+        for index, (site, *others) in enumerate(sites):
+            symbol = f"{self.symbol}_{index}"
+            found = self.find(module, site, f"match_{symbol}")
+            require_number(found, 1 + len(others))
+            each = transform.ForeachOp([], [found])
+            with ir.InsertionPoint(each.body):
+                op = each.bodyTargets[0]
+                replace(op, f"compute_{symbol}", self.inputs(op, site))
+                transform.YieldOp()
+        transform.ApplyDeadCodeEliminationOp(module)
+        return transform.ApplyRegisteredPassOp(transform.AnyOpType.get(), module, "symbol-dce").result
 
     def _append_kind(self, library: ir.Module, symbol: str, site: S) -> None:
         def matcher(root: Any) -> Any:

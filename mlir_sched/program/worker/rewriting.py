@@ -13,7 +13,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import VARIANT, ProgramSpace
-from mlir_sched.program.rewrites import REWRITES, SITE_KINDS
+from mlir_sched.program.rewrites.offered import offered_rewrites, offered_site_kinds
 from mlir_sched.program.rewrites.pipeline import applies, script
 from mlir_sched.sampling import Value
 
@@ -37,7 +37,7 @@ def rewritten_plans(
         The plans, the tracebacks of those that raise an exception, by name, and the sites.
 
     Raises:
-        UserError: The compiler rejects the program.
+        UserError: The compiler rejects the program, or registered rewrites cannot be loaded.
     """
     found, raised, sites = list[Rewritten](), dict[str, str](), tuple[Site, ...]()
     with _program(path) as program:
@@ -97,12 +97,14 @@ def decided(path: str, kind: str, cores: int, values: Mapping[str, Value]) -> Re
 
 
 def _plans(kind: str, cores: int) -> list[Plan]:
-    return [Plan(rewrites) for rewrites in REWRITES[kind](cores)]
+    return [Plan(rewrites) for rewrites in offered_rewrites(kind, cores)]
 
 
 def _sites(program: ir.Module, kind: str) -> tuple[Site, ...]:
     """Return the sites that another algorithm can compute, each once, in the program's order."""
-    return tuple(dict.fromkeys(Site(each, shape) for each in SITE_KINDS[kind] for shape in each.shapes(program)))
+    return tuple(
+        dict.fromkeys(Site(each, shape) for each in offered_site_kinds(kind) for shape in each.shapes(program))
+    )
 
 
 def _script(plan: Plan, program: ir.Module) -> RewriteScript:

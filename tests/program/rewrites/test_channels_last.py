@@ -12,7 +12,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 
 
 @pytest.fixture(scope="module")

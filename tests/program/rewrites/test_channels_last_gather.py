@@ -16,8 +16,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import iree_compile_path, rewrites_in
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.channels_last_gather import ChannelsLastGather
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.layout.gather import ChannelsLastGather
 
 SMALL = "1x16x6x10"
 FIRST, SECOND = (layer(n, "conv_2d_nchw_fchw", "%image", ("1x4x8x12", "16x4x3x3", SMALL), 1) for n in (0, 2))

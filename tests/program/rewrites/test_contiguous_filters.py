@@ -13,7 +13,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites.contiguous_filters import LAYOUTS, ContiguousFilters
+from mlir_sched.program.rewrites.convolution.contiguous_filters import LAYOUTS, ContiguousFilters
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.outcome import Verdict
 from mlir_sched.pipeline import tune
 from mlir_sched.program.plan import Plan
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.decomposed_attention import DecomposedAttention
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
+from mlir_sched.program.rewrites.attention.decomposed import DecomposedAttention
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.settling import LAYOUT
 from mlir_sched.tuning.options import TuneOptions
 

@@ -20,8 +20,8 @@ from mlir_sched.library.library import build_library
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import VARIANT, decision
 from mlir_sched.program.rewrites import SITE_KINDS
-from mlir_sched.program.rewrites.decomposed_attention import MIN_SCORES, Attentions, DecomposedAttention
-from mlir_sched.program.rewrites.fused_attention import MOST_KEYS, VECTOR
+from mlir_sched.program.rewrites.attention.decomposed import MIN_SCORES, Attentions, DecomposedAttention
+from mlir_sched.program.rewrites.attention.fused import MOST_KEYS, VECTOR
 from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.settling import ATTENTION
 from mlir_sched.space.design_space import DesignSpace

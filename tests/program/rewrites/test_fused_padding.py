@@ -15,10 +15,10 @@ from rewriting import abi, applies, compiled_to, library_for, rewritten_variants
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.plan import Plan
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.fused_padding import FusedPadding
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
-from mlir_sched.program.rewrites.winograd import Convolutions
+from mlir_sched.program.rewrites.convolution.winograd import Convolutions
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.padding.fused import FusedPadding
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.settling import LAYOUT
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script_form import script_context

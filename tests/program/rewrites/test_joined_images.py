@@ -12,8 +12,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites.joined_images import JoinedImages
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
+from mlir_sched.program.rewrites.products.joined_images import JoinedImages
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 
 CONVOLUTION = "conv_2d_nhwc_hwcf"
 OTHER_READER = """
@@ -58,7 +58,7 @@ def check_numbers(model: Path, flags: tuple[str, ...]) -> None:
 def test_joined_images_are_not_copied(
     window: int, stride: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.program.rewrites.packed_product.MIN_WINDOW_BYTES", 0)
+    monkeypatch.setattr("mlir_sched.program.rewrites.products.packed_product.MIN_WINDOW_BYTES", 0)
     model = write(tmp_path, network(window=window, stride=stride))
     flags = library_for(PackedWeights(), model, tmp_path)
     assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"joined_images": 1, "packed_weights": 1}

@@ -15,8 +15,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.plan import Plan
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
 BOTH = Plan((ChannelsLast(), PackedWeights()))

@@ -13,8 +13,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites.padded_axis import PaddedAxis, Run
-from mlir_sched.program.rewrites.padded_convolution import PaddedConvolution
+from mlir_sched.program.rewrites.convolution.padded import PaddedConvolution
+from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
 
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
 REWRITE = PaddedConvolution()

@@ -13,8 +13,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
-from mlir_sched.program.rewrites.patch_products import PatchProducts
+from mlir_sched.program.rewrites.products.packed import PackedWeights
+from mlir_sched.program.rewrites.products.patches import PatchProducts
 
 
 def strides(down: int, right: int) -> str:

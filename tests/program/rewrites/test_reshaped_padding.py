@@ -11,7 +11,7 @@ from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
-from mlir_sched.program.rewrites.reshaped_padding import ReshapedPadding
+from mlir_sched.program.rewrites.padding.reshaped import ReshapedPadding
 
 GROUPED = """
 func.func @main(%image: tensor<1x9x7x6xf32>, %taps: tensor<3x3x2x3x5xf32>) -> tensor<4x7x3x5xf32> {{

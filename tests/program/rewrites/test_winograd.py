@@ -11,8 +11,8 @@ from rewriting import applies, compiled_to, library_for, run, write
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.plan import Plan
-from mlir_sched.program.rewrites.packed_weights import PackedWeights
-from mlir_sched.program.rewrites.winograd import ALGORITHMS, Winograd
+from mlir_sched.program.rewrites.convolution.winograd import ALGORITHMS, Winograd
+from mlir_sched.program.rewrites.products.packed import PackedWeights
 
 FIRST, HWCF = (0, 3, 1, 2), (3, 2, 0, 1)
 """Orders of dims: an image's from channels last to first, a filter's from ``hwcf`` to ``fchw``."""

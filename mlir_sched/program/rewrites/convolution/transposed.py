@@ -17,9 +17,9 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.axis import Block
-from mlir_sched.program.rewrites.col2im import Products, col2im
-from mlir_sched.program.rewrites.input_dilation import TransposedSite, extraction, find_sites
+from mlir_sched.program.rewrites.convolution.axis import Block
+from mlir_sched.program.rewrites.convolution.col2im import Products, col2im
+from mlir_sched.program.rewrites.convolution.input_dilation import TransposedSite, extraction, find_sites
 from mlir_sched.program.rewrites.linalg_ops import collapse, expand, product_and_sum, slice_of
 from mlir_sched.program.rewrites.replacement import match_dag, only_op, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite

@@ -15,12 +15,12 @@ from iree.compiler.dialects import arith, linalg, tensor, transform
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.compiler.program_flags import FUSED_PADDING
+from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import copied, generic, slice_of, zero
-from mlir_sched.program.rewrites.padded_axis import PaddedAxis, Run
+from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
-from mlir_sched.program.rewrites.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
 
 MIN_LEFT_OUT = 0.03
 """Least share of products to leave out for a split to be tried: a smaller share does not pay for the parts' edges."""

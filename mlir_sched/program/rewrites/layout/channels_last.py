@@ -17,14 +17,14 @@ PyTorch's exporter makes of it.
 
 A bias is added to the result of its convolution (:mod:`.added_bias`).
 
-Images are padded channels last in front of depthwise and one-dimensional convolutions (:mod:`.channels_last_padding`).
+Images are padded channels last in front of depthwise and one-dimensional convolutions (:mod:`.padding`).
 
 Embeddings of positions, which audio networks add to what convolutions make, are read as parts of tables
 (:mod:`.rows_in_order`).
 
-Images that are enlarged between convolutions are gathered channels last (:mod:`.channels_last_gather`,
-:mod:`.constant_ranges`). Networks with such images also join images, which is done channels last then
-(:mod:`.channels_last_concat`).
+Images that are enlarged between convolutions are gathered channels last (:mod:`.gather`,
+:mod:`.ranges`). Networks with such images also join images, which is done channels last then
+(:mod:`.concat`).
 
 A convolution alone would keep its transposes, so a program with a single convolution is not rewritten.
 """
@@ -39,11 +39,6 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor, transform
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.added_bias import AddedBias
-from mlir_sched.program.rewrites.channels_last_concat import ChannelsLastConcat
-from mlir_sched.program.rewrites.channels_last_gather import ChannelsLastGather
-from mlir_sched.program.rewrites.channels_last_padding import ChannelsLastPadding
-from mlir_sched.program.rewrites.constant_ranges import ConstantRanges
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
     PLANE_FIRST,
@@ -55,14 +50,28 @@ from mlir_sched.program.rewrites.convolution_ops import (
     layouts,
     strides_of,
 )
-from mlir_sched.program.rewrites.global_mean import GlobalMean
-from mlir_sched.program.rewrites.linalg_ops import barrier, collapse, expand, generic, maps_of, multiply_add, transposed
+from mlir_sched.program.rewrites.layout.added_bias import AddedBias
+from mlir_sched.program.rewrites.layout.concat import ChannelsLastConcat
+from mlir_sched.program.rewrites.layout.gather import ChannelsLastGather
+from mlir_sched.program.rewrites.layout.global_mean import GlobalMean
+from mlir_sched.program.rewrites.layout.padding import ChannelsLastPadding
+from mlir_sched.program.rewrites.layout.ranges import ConstantRanges
+from mlir_sched.program.rewrites.layout.rows_in_order import RowsInOrder
+from mlir_sched.program.rewrites.linalg_ops import (
+    COLLAPSE,
+    EXPAND,
+    barrier,
+    collapse,
+    expand,
+    generic,
+    maps_of,
+    multiply_add,
+    transposed,
+)
+from mlir_sched.program.rewrites.products.unbatched import PASS as UNBATCH
 from mlir_sched.program.rewrites.replacement import mark, ops_named, require_number
-from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-from mlir_sched.program.rewrites.rows_in_order import RowsInOrder
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
-from mlir_sched.program.rewrites.unbatched_products import PASS as UNBATCH
 
 MIN_CONVOLUTIONS = 2
 """Convolutions of a program below which no transposes cancel."""
@@ -178,9 +187,9 @@ class ChannelsLast(OpRewrite[OpSite]):
             op = producer(op.operands[0])
         return op
 
-    def rewrite_rest(self, module: Any, program: ir.Module) -> None:
-        """Emit IREE's passes, and a failure of the sequence unless all convolutions are channels last then."""
-        any_op = transform.AnyOpType.get()
+    def emit(self, module: Any, sites: Sequence[Sequence[OpSite]], program: ir.Module) -> Any:
+        """Emit IREE's passes behind the replacements; they fail unless all convolutions are channels last then."""
+        module, any_op = super().emit(module, sites, program), transform.AnyOpType.get()
         for name in (FUSION, PASS):
             transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), name)
         names = [op.name for op in walk(program.operation)]
@@ -188,6 +197,7 @@ class ChannelsLast(OpRewrite[OpSite]):
         mark(ops_named(module, PLANE_LAST), self.name)
         for name in CANCELLATION if self.cancel else ():
             transform.ApplyRegisteredPassOp(any_op, ops_named(module, "util.func"), name)
+        return module
 
 
 def _is_channels_first(op: Any) -> bool:

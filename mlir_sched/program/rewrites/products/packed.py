@@ -22,22 +22,21 @@ from iree.compiler import ir
 from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
-from mlir_sched.program.rewrites.joined_images import JoinedImages
-from mlir_sched.program.rewrites.linalg_ops import collapse, expand
-from mlir_sched.program.rewrites.packed_product import MATMULS, ProductSite, packed, pays, product
-from mlir_sched.program.rewrites.patch_products import PatchProducts
-from mlir_sched.program.rewrites.reshaped_padding import EXPAND
+from mlir_sched.program.rewrites.linalg_ops import EXPAND, collapse, expand
+from mlir_sched.program.rewrites.products.joined_images import JoinedImages
+from mlir_sched.program.rewrites.products.packed_product import MATMULS, ProductSite, packed, pays, product
+from mlir_sched.program.rewrites.products.patches import PatchProducts
+from mlir_sched.program.rewrites.products.unbatched import UnbatchedProducts
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
-from mlir_sched.program.rewrites.unbatched_products import UnbatchedProducts
 
 
 @dataclass(frozen=True)
 class PackedWeights(OpRewrite[ProductSite]):
     """Packs constant weights of convolutions and matrix products in blocks of columns.
 
-    Before, products of a batch of matrices with the same weights become one product (:mod:`.unbatched_products`),
-    convolutions of patches that do not overlap become products (:mod:`.patch_products`), and images that are joined for
+    Before, products of a batch of matrices with the same weights become one product (:mod:`.unbatched`),
+    convolutions of patches that do not overlap become products (:mod:`.patches`), and images that are joined for
     a convolution are put one behind the other (:mod:`.joined_images`).
     """
 

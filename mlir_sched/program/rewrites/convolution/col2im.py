@@ -10,7 +10,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from mlir_sched.program.rewrites.axis import Axis, Block
+from mlir_sched.program.rewrites.convolution.axis import Axis, Block
 from mlir_sched.program.rewrites.linalg_ops import generic, index, zero
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.convolution_ops import layouts
 from mlir_sched.program.rewrites.linalg_ops import transposed
-from mlir_sched.program.rewrites.padding_rewrite import PaddingRewrite, PadSite
-from mlir_sched.program.rewrites.tensor_pad import padded, sides_of
+from mlir_sched.program.rewrites.padding.padding_rewrite import PaddingRewrite, PadSite
+from mlir_sched.program.rewrites.padding.tensor_pad import padded, sides_of
 
 READERS = ("linalg.depthwise_conv_2d_nchw_chw", "linalg.conv_1d_ncw_fcw", "linalg.depthwise_conv_1d_ncw_cw")
 """The convolutions, as they are before the layout changes."""

@@ -13,7 +13,8 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, math, tensor
 
-from mlir_sched.program.rewrites.attention_ops import Attention, Walked, product_of
+from mlir_sched.program.rewrites.attention.ops import Attention, Walked, product_of
+from mlir_sched.program.rewrites.attention.row_tiles import COPIES, STACK_BYTES, RowTiles
 from mlir_sched.program.rewrites.linalg_ops import (
     barrier,
     dims_map,
@@ -23,8 +24,7 @@ from mlir_sched.program.rewrites.linalg_ops import (
     slice_of,
     transposed,
 )
-from mlir_sched.program.rewrites.row_tiles import COPIES, STACK_BYTES, RowTiles
-from mlir_sched.program.rewrites.tensor_pad import padded
+from mlir_sched.program.rewrites.padding.tensor_pad import padded
 from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
 
 VECTOR = 16

@@ -10,7 +10,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import walk
-from mlir_sched.program.rewrites.gather_site import EXTRACT, GENERIC, GatherSite, gather_site
+from mlir_sched.program.rewrites.layout.gather_site import EXTRACT, GENERIC, GatherSite, gather_site
 from mlir_sched.program.rewrites.replacement import match_dag, operand_of, ops_named
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
 

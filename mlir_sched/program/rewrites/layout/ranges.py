@@ -15,7 +15,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from mlir_sched.compiler.operations import walk
-from mlir_sched.program.rewrites.gather_site import CONSTANT_RANGES, computes_range
+from mlir_sched.program.rewrites.layout.gather_site import CONSTANT_RANGES, computes_range
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 

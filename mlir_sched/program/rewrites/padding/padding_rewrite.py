@@ -11,9 +11,9 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.payload import PAD
+from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, widths_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_type, operand_of, ops_named
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite
-from mlir_sched.program.rewrites.tensor_pad import only_pad, pads_with_zeros, widths_of
 
 
 @dataclass(frozen=True)

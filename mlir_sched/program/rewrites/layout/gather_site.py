@@ -19,9 +19,8 @@ from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.operations import producer
 from mlir_sched.program.rewrites.constants import scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.linalg_ops import maps_of
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, maps_of
 from mlir_sched.program.rewrites.replacement import attributes_of
-from mlir_sched.program.rewrites.reshaped_padding import COLLAPSE, EXPAND
 
 GENERIC, EXTRACT, INDEX, ASSERT = "linalg.generic", "tensor.extract", "linalg.index", "cf.assert"
 BATCH, CHANNEL = 0, 1
@@ -29,7 +28,7 @@ BATCH, CHANNEL = 0, 1
 LESS = 2
 """``slt`` of ``arith.cmpi``."""
 CONSTANT_RANGES = "constant_ranges"
-"""What constants are marked with that count up in the place of an op (:mod:`.constant_ranges`)."""
+"""What constants are marked with that count up in the place of an op (:mod:`.ranges`)."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from iree.compiler.dialects import arith, transform
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.constants import scalar_constant
 from mlir_sched.program.rewrites.linalg_ops import dims_map, expand, generic, number, zeros
+from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import (
     attributes_of,
     match_dag,
@@ -25,7 +26,6 @@ from mlir_sched.program.rewrites.replacement import (
     producer_of,
 )
 from mlir_sched.program.rewrites.site_rewrite import OpSite, SiteRewrite, told_apart
-from mlir_sched.program.rewrites.tensor_pad import only_pad, pads_with_zeros, sides_of
 
 GENERIC = "linalg.generic"
 SUM_BODY = (

@@ -13,8 +13,8 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
-from mlir_sched.program.rewrites.gather_rewrite import GatherRewrite
-from mlir_sched.program.rewrites.gather_site import GatherSite
+from mlir_sched.program.rewrites.layout.gather_rewrite import GatherRewrite
+from mlir_sched.program.rewrites.layout.gather_site import GatherSite
 
 
 @dataclass(frozen=True)

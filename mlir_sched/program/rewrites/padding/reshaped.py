@@ -17,12 +17,10 @@ from iree.compiler.dialects import transform
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.compiler.program_flags import FUSED_PADDING
 from mlir_sched.payload import PAD
-from mlir_sched.program.rewrites.linalg_ops import collapse, expand
+from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, collapse, expand
+from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import attributes_of, match_dag, match_type, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import SiteRewrite, told_apart
-from mlir_sched.program.rewrites.tensor_pad import only_pad, padded, pads_with_zeros, sides_of
-
-COLLAPSE, EXPAND = "tensor.collapse_shape", "tensor.expand_shape"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.axis import Axis
+from mlir_sched.program.rewrites.convolution.axis import Axis
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.replacement import attributes_of
 from mlir_sched.program.rewrites.site_rewrite import told_apart

@@ -19,7 +19,6 @@ from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.compiler.program_flags import GROWTH
-from mlir_sched.program.rewrites.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
@@ -30,6 +29,7 @@ from mlir_sched.program.rewrites.convolution_ops import (
     is_static_f32,
     strides_of,
 )
+from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.linalg_ops import (
     added,
     barrier,

@@ -18,7 +18,7 @@ from iree.compiler.dialects import linalg
 from mlir_sched.compiler.operations import walk
 from mlir_sched.program.rewrites.convolution_ops import PLANE_FIRST, dilations_of, is_static_f32, strides_of
 from mlir_sched.program.rewrites.linalg_ops import added, barrier, collapse, expand, transposed, zeros
-from mlir_sched.program.rewrites.packed_product import BLOCKS
+from mlir_sched.program.rewrites.products.packed_product import BLOCKS
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
 
 

@@ -16,11 +16,10 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.channels_last_concat import CONCAT
 from mlir_sched.program.rewrites.constants import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
-from mlir_sched.program.rewrites.linalg_ops import expand
-from mlir_sched.program.rewrites.packed_product import ProductSite, packed, pays, product
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, expand
+from mlir_sched.program.rewrites.products.packed_product import ProductSite, packed, pays, product
 from mlir_sched.program.rewrites.replacement import attributes_of, operand_of, producer_of
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite
 

@@ -1,4 +1,4 @@
-"""Products whose weights are packed in blocks (:mod:`.packed_weights`): their sites in a program, and their ops."""
+"""Products whose weights are packed in blocks (:mod:`.packed`): their sites in a program, and their ops."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ dispatch that no transform module schedules. IREE 3.13 compiles this dispatch we
 badly where they are wide: 12 heads of 128 tokens take 0.45 ms with 16 features, and 15 ms with 64, where the products
 take 0.43 at the FMA peak. The rewrite puts in place what the op means: scores, which are products of queries and keys,
 scaled and masked; their softmax; products of these weights and the values. Each becomes a dispatch that can have a
-script. Without one they take 0.5 and 0.8 ms. Attentions of chosen shapes become one dispatch (``fused_attention.py``).
+script. Without one they take 0.5 and 0.8 ms. Attentions of chosen shapes become one dispatch (:mod:`.fused`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.attention_ops import Attention, Walked, product_of
+from mlir_sched.program.rewrites.attention.fused import BEHIND, can_be_fused, in_one_dispatch
+from mlir_sched.program.rewrites.attention.ops import Attention, Walked, product_of
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
-from mlir_sched.program.rewrites.fused_attention import BEHIND, can_be_fused, in_one_dispatch
 from mlir_sched.program.rewrites.linalg_ops import copied_body, maps_of, number, zero
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.site_kind import SiteKind

@@ -14,10 +14,8 @@ from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.operations import producer, walk
 from mlir_sched.program.rewrites.convolution_ops import TO_FIRST, TO_LAST, is_static_f32, leads_to_convolutions
-from mlir_sched.program.rewrites.linalg_ops import transposed
+from mlir_sched.program.rewrites.linalg_ops import CONCAT, transposed
 from mlir_sched.program.rewrites.site_rewrite import OpRewrite, OpSite
-
-CONCAT = "tensor.concat"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Rewrites of attention: as three dispatches, or as one."""

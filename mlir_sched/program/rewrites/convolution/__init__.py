@@ -1,0 +1,1 @@
+"""Rewrites of single convolutions: other algorithms, and other forms of their operands."""

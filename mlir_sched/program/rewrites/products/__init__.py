@@ -1,0 +1,1 @@
+"""Rewrites of products with constant weights, and of what becomes such products."""
