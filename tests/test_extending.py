@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from extending_page import EXAMPLES
 from folders import ROOT
 
 from mlir_sched import RecordStore, TuneOptions, tune
 from mlir_sched.database.work_cost import WorkKind
 
-PAGE = ROOT / "docs" / "extending.md"
-
-
-def examples() -> SimpleNamespace:
-    """Return what the Python blocks of the page define, one after the other."""
-    names: dict[str, Any] = {"__name__": __name__}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
-    return SimpleNamespace(**names)
-
-
-PAGE_OF_PARTS = examples()
-TestGreedy = PAGE_OF_PARTS.TestGreedy
-TestNearest = PAGE_OF_PARTS.TestNearest
-TestInTurns = PAGE_OF_PARTS.TestInTurns
+TestGreedy = EXAMPLES.TestGreedy
+TestNearest = EXAMPLES.TestNearest
+TestInTurns = EXAMPLES.TestInTurns
 
 
 def test_a_run_takes_all_of_them_and_stops_when_a_callback_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parts, heard = PAGE_OF_PARTS, []
+    parts, heard = EXAMPLES, []
 
     def two_rounds(trial: Any) -> None:
         heard.append(trial)
