@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TRIALS ?= 48
 WORKERS ?= 2
 
-.PHONY: help tune test lint pytest bench docs clean
+.PHONY: help tune fast test land landing nightly sweeps lowest lint bench docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -15,19 +15,51 @@ help: ## List the targets
 tune: $(VENV)/.installed ## Set up, then tune examples/linear_silu.mlir for one thread into tuned/ (TRIALS=48)
 	$(BIN)/mlir-sched tune examples/linear_silu.mlir -o tuned --trials $(TRIALS) --threads 1
 
-test: lint pytest ## Set up, then run every check and test
+# $(call tests,MARKS) runs the tests with these marks: first those that can share the machine, then those that need the
+# cores to themselves, which get a second try. Where either part fails, so does the whole, after both.
+define tests
+@result=0; \
+$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder -m '$(1) and not alone' || result=1; \
+$(BIN)/python -m pytest -m '$(1) and alone' --reruns 1 || result=1; \
+if test $$result = 0; then echo "all tests passed"; else echo "error: tests failed, see above" >&2; exit 1; fi
+endef
+
+fast: lint ## Check style and types, and run the tests that start no process: about 2 minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder -m fast
+
+test: lint ## Set up, then check what the README and each layer promise: about 8 minutes
+	$(call tests,not landing and not nightly)
+
+land: ## Run what a change must pass: make test, then the other tests that guard a landing; about 20 minutes
+	@result=0; \
+	$(MAKE) test || result=1; \
+	$(MAKE) landing || result=1; \
+	exit $$result
+
+landing: $(VENV)/.installed-test
+	$(call tests,landing and not nightly)
+
+nightly: ## Run everything: make land, sweeps, statistics, many kills, and the lowest versions of dependencies
+	@result=0; \
+	$(MAKE) land || result=1; \
+	$(MAKE) sweeps || result=1; \
+	$(MAKE) lowest || result=1; \
+	exit $$result
+
+sweeps: $(VENV)/.installed-test
+	$(call tests,nightly)
+
+# Types are checked with the newest versions alone.
+lowest: ## Run the fast tests with the lowest versions that pyproject.toml allows, in an environment of their own
+	PYTHONPATH=tests $(PYTHON) tests/support/lowest_versions.py > .lowest.txt
+	PIP_CONSTRAINT=$(CURDIR)/.lowest.txt $(MAKE) VENV=.venv-lowest .venv-lowest/.installed-test
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m fast
 
 lint: $(VENV)/.installed-test ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy tests benchmarks examples
-
-pytest: $(VENV)/.installed-test ## Run the tests without lint (WORKERS=2)
-	@result=0; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder -m 'not alone' || result=1; \
-	$(BIN)/python -m pytest -m alone --reruns 1 || result=1; \
-	if test $$result = 0; then echo "all tests passed"; else echo "error: tests failed, see above" >&2; exit 1; fi
 
 bench: $(VENV)/.installed-test ## Run the benchmarks of the tool itself
 	@set -e; for name in startup tool_speed record_store; do echo "== $$name"; $(BIN)/python -m benchmarks $$name; done
@@ -37,7 +69,7 @@ docs: $(VENV)/.installed-docs ## Build the site of the documentation into build/
 	@echo "built: build/site/index.html"
 
 clean: ## Remove the environment and everything that was made
-	rm -rf $(VENV) build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-lowest .lowest.txt build dist *.egg-info tuned .mypy_cache .ruff_cache .pytest_cache
 
 # The environment is brought up to date whenever pyproject.toml changes. The install is editable, so that changed code
 # needs no other step.

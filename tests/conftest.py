@@ -26,6 +26,9 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 
+pytest_plugins = ["pytester", "process_guard", "tiers"]
+"""In ``tests/support/``, which pytest has in its path."""
+
 TaskFor = Callable[[str | Payload], Task]
 
 
@@ -78,7 +81,9 @@ def kept_workers() -> Iterator[KeptWorkers]:
 
 
 @pytest.fixture(scope="session")
-def payload_tasks(kept_workers: KeptWorkers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Target], TaskFor]:
+def payload_tasks(
+    processes: None, kept_workers: KeptWorkers, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Target], TaskFor]:
     """Return a function from a target to one from a payload, or its name, to its only task; each is extracted once."""
 
     def for_target(target: Target) -> TaskFor:
@@ -129,7 +134,7 @@ def space_for(task_for: TaskFor) -> Callable[[str | Payload], DesignSpace]:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(processes: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from a copy, so that nothing is left in the checkout and nothing old gets in."""
     folder = tmp_path_factory.mktemp("wheel")
     made = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "tuned", "__pycache__")

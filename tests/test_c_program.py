@@ -14,6 +14,7 @@ RUNTIME = "IREERuntime_DIR"  # CMake reads this variable of the environment, too
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: install one, e.g. gcc")
 
 
+@pytest.mark.promise
 def test_the_module_is_embedded_and_embedded_anew_when_made_again(tmp_path: Path) -> None:
     build, stand_in = tmp_path / "a build", tmp_path / "IREERuntimeConfig.cmake"
     stand_in.write_text("add_library(iree_runtime_runtime INTERFACE IMPORTED)\n")

@@ -15,6 +15,8 @@ from contraction_payloads import matmul
 from mlir_sched import RecordStore
 from mlir_sched.gpu_model import ptxas
 
+pytestmark = pytest.mark.promise
+
 
 @pytest.fixture
 def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
@@ -42,6 +44,7 @@ def test_a_library_is_written_and_says_that_nothing_was_measured(cli: Cli) -> No
     assert "nothing to replay" in cli.refused("replay", "tuned", "model.mlir")
 
 
+@pytest.mark.landing
 def test_a_plain_iree_compile_uses_the_library(cli: Cli) -> None:
     check_only(cli, "--target", "cuda")
     compiler = str(Path(sys.executable).parent / "iree-compile")
@@ -52,6 +55,7 @@ def test_a_plain_iree_compile_uses_the_library(cli: Cli) -> None:
     assert "mlir_sched.applied" in configured.read_text()
 
 
+@pytest.mark.landing
 def test_estimates_never_meet_measured_times(cli: Cli) -> None:
     check_only(cli, "--target", "cuda")
     with RecordStore.open(cli.folder / "tuned" / "records.sqlite") as store:
@@ -62,12 +66,14 @@ def test_estimates_never_meet_measured_times(cli: Cli) -> None:
     assert all(record.outcome.timing is not None and record.outcome.timing.is_estimated for record in records)
 
 
+@pytest.mark.landing
 def test_a_second_run_goes_on_from_the_first(cli: Cli) -> None:
     _, first = check_only(cli, "--target", "cuda")
     _, again = check_only(cli, "--target", "cuda")
     assert first["dispatches"] == again["dispatches"]
 
 
+@pytest.mark.landing
 def test_a_model_with_dispatches_that_no_module_schedules_is_compiled_with_the_best_flags(cli: Cli) -> None:
     (cli.folder / "model.mlir").write_text(SORT)
     out, summary = check_only(cli, "--target", "cuda")
@@ -128,6 +134,7 @@ func.func @main(%image: tensor<1x16x34x34xf32>) -> tensor<1x32x30x30xf32> {
 """
 
 
+@pytest.mark.landing
 def test_rewrites_of_the_program_compete_by_their_estimates(cli: Cli) -> None:
     (cli.folder / "model.mlir").write_text(NETWORK)
     out, summary = check_only(cli, "--target", "cuda")

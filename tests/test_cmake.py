@@ -10,6 +10,8 @@ import pytest
 from cmake_builds import configure, quick_compiler, run
 from folders import ROOT
 
+pytestmark = pytest.mark.promise
+
 EXAMPLE = ROOT / "examples" / "cmake_project"
 
 
@@ -61,6 +63,7 @@ def edit(project: Path, old: str, new: str) -> None:
     lists.write_text(lists.read_text().replace(old, new))
 
 
+@pytest.mark.landing
 def test_the_module_is_made_again_when_and_only_when_a_file_that_it_is_made_from_changes(
     project: Path, tmp_path: Path
 ) -> None:
@@ -101,6 +104,7 @@ def test_the_module_is_made_again_when_arguments_or_the_files_of_the_folder_chan
     assert not (build / "matmul.vmfb").exists()
 
 
+@pytest.mark.landing
 def test_find_package_works_after_install(project: Path, tmp_path: Path) -> None:
     prefix, build = tmp_path / "prefix", tmp_path / "build"
     configure(ROOT, tmp_path / "package", f"-DCMAKE_INSTALL_PREFIX={prefix}", package=None)
@@ -110,12 +114,14 @@ def test_find_package_works_after_install(project: Path, tmp_path: Path) -> None
     assert (build / "matmul.vmfb").exists()
 
 
+@pytest.mark.landing
 def test_a_stale_absolute_path_in_flags_is_taken_from_the_folder(project: Path, tmp_path: Path) -> None:
     flags = project / "tuned" / "flags.txt"
     flags.write_text(flags.read_text().replace("=library.mlir", '="/no where/library.mlir"'))
     assert_applied(project, tmp_path / "build")
 
 
+@pytest.mark.landing
 def test_the_library_is_passed_when_flags_do_not_name_it(project: Path, tmp_path: Path) -> None:
     flags = project / "tuned" / "flags.txt"
     flags.write_text("".join(line for line in flags.open() if "library" not in line))
@@ -159,6 +165,7 @@ WITHOUT_NAME = """
 """
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("sequence", "missing"), [(SECOND_SEQUENCE, "strategy_1"), (WITHOUT_NAME, "1 of 2 apply")], ids=["name", "no-name"]
 )
@@ -188,6 +195,7 @@ def test_an_error_of_a_compiler_that_exits_with_0_ends_the_build(project: Path, 
     assert not (tmp_path / "build" / "matmul.vmfb").exists()
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", ["it's", "it's ours", "user@host", "a{b"])
 def test_folders_with_odd_names_are_used_or_refused(project: Path, tmp_path: Path, name: str) -> None:
     moved = project.rename(tmp_path / name)

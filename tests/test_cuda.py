@@ -31,7 +31,7 @@ from mlir_sched.trace import Trace
 
 TRIALS, ATTEMPTS, CANDIDATES = 8, 50, 3
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.cuda]
+pytestmark = [pytest.mark.landing, pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.cuda]
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,8 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 
+pytestmark = pytest.mark.promise
+
 EXAMPLES = ROOT / "examples"
 
 
@@ -33,12 +35,14 @@ def test_tune_matmul(tmp_path: Path) -> None:
     assert "_dispatch_" in output  # which one depends on the compiler flags that won
 
 
+@pytest.mark.landing
 def test_custom_transform_module(tmp_path: Path) -> None:
     output = run("custom_transform_module.py", 16, tmp_path)
     assert "outer_product " in output
     assert "emitted: " in output
 
 
+@pytest.mark.landing
 def test_resume_and_edit(tmp_path: Path) -> None:
     output = run("resume_and_edit.py", 4, tmp_path)
     assert "first run: " in output

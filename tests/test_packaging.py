@@ -5,9 +5,12 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from folders import ROOT
 
 from mlir_sched.version import __version__
+
+pytestmark = pytest.mark.promise
 
 CODE_FOLDERS = ("transform_scripts", "search", "models")
 HEAVY = ("iree", "numpy", "sqlalchemy", "xgboost", "matplotlib")

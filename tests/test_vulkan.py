@@ -17,7 +17,7 @@ from mlir_sched.compiler.model import iree_compile_path
 
 TRIALS = 4
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
+pytestmark = [pytest.mark.landing, pytest.mark.timeout(900), pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ def run(folder: Path, traces: int) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(1300)
 def test_a_run_that_was_cut_off_goes_on(tmp_path: Path) -> None:
     (tmp_path / "tiny.mlir").write_text(matmul(64, 64, 64).text)

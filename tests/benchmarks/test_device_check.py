@@ -46,6 +46,7 @@ def test_every_program_of_the_check_is_there() -> None:
         path_of("matmul_7")
 
 
+@pytest.mark.nightly
 def test_random_candidates_are_compared_on_the_device(tmp_path: Path) -> None:
     (tmp_path / "small.mlir").write_text(matmul(16, 16, 16).text)
     options = ("--target", "llvm-cpu", "--threads", "1", "--candidates", "2", "--sample", "small.mlir", "--tune")
@@ -71,6 +72,7 @@ def test_random_candidates_are_compared_on_the_device(tmp_path: Path) -> None:
     assert (tmp_path / "found.md").read_text() == done.stdout
 
 
+@pytest.mark.promise
 def test_the_time_is_divided_among_the_programs(monkeypatch: pytest.MonkeyPatch, here: Target, tmp_path: Path) -> None:
     asked = list[TuneOptions]()
 
@@ -93,6 +95,7 @@ def test_the_time_is_divided_among_the_programs(monkeypatch: pytest.MonkeyPatch,
     assert found.problems == ("PyTorch 2.11 on cpu", "softmax: it cannot be tuned")
 
 
+@pytest.mark.promise
 def test_without_time_or_pytorch_the_report_says_so(here: Target) -> None:
     now_s = time.monotonic()
     found = tune_programs(["softmax"], here, "llvm-cpu", threads=1, python=sys.executable, until_s=now_s, seed=0)
@@ -101,6 +104,7 @@ def test_without_time_or_pytorch_the_report_says_so(here: Target) -> None:
     assert found.problems[1] == "softmax: no time was left to tune it"
 
 
+@pytest.mark.promise
 def test_the_share_of_the_peak_is_that_of_all_dispatches() -> None:
     resources = absent_target("cuda:sm_90").gpu_resources
     assert resources is not None
@@ -110,6 +114,7 @@ def test_the_share_of_the_peak_is_that_of_all_dispatches() -> None:
     assert Speed("matmul", 10**10, RESULT).share_of_peak(None) is None
 
 
+@pytest.mark.promise
 def test_the_report_shows_failures_and_figures() -> None:
     target = absent_target("cuda:sm_90")
     numbers = Numbers((AUDIT,), ("norm: no module schedules it",), ("softmax",))

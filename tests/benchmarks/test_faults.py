@@ -20,6 +20,7 @@ def begun(folder: Path, program: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-c", program], stdout=file, stderr=file)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("program", "problem"),
     [
@@ -33,6 +34,7 @@ def test_a_run_has_to_end_as_its_fault_allows(program: str, problem: str, tmp_pa
     assert ended(begun(tmp_path, program), tmp_path, "log", (1,)) == ([problem] if problem else [])
 
 
+@pytest.mark.promise
 def test_a_run_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "LIMIT_S", 0.2)
     process = begun(tmp_path, "import time\ntime.sleep(60)")

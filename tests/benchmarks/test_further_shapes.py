@@ -46,6 +46,8 @@ def runner() -> Iterator[Runner]:
         yield runner
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("shape", CHECKED, ids=[shape.name for shape in CHECKED])
 def test_every_dispatch_is_tuned_and_right(
     shape: Shape, here: Target, pool: CompilerPool, runner: Runner, tmp_path: Path

@@ -37,6 +37,8 @@ RIGHT = results_of(MODEL)
 ZEROS = [np.zeros_like(array) for array in RIGHT]
 
 
+@pytest.mark.landing
+@pytest.mark.sweep("nightly", keep="500")
 @pytest.mark.long
 @pytest.mark.parametrize("seed", CHOSEN)
 def test_a_random_program_is_tuned_and_right(seed: int, tmp_path: Path) -> None:
@@ -74,6 +76,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planted:
     return Planted(monkeypatch, tmp_path)
 
 
+@pytest.mark.promise
 def test_refusals_are_told_apart_from_errors(planted: Planted) -> None:
     planted.error = UserError("a reason")
     assert planted.fate() is Fate.REFUSED
@@ -81,6 +84,7 @@ def test_refusals_are_told_apart_from_errors(planted: Planted) -> None:
     assert planted.fate() is Fate.INTERNAL
 
 
+@pytest.mark.promise
 def test_wrong_numbers_are_a_fault_unless_plain_iree_is_wrong_too(planted: Planted) -> None:
     assert planted.fate() is Fate.UNTUNED
     planted.tuned = ZEROS
@@ -91,6 +95,7 @@ def test_wrong_numbers_are_a_fault_unless_plain_iree_is_wrong_too(planted: Plant
     assert planted.fate() is Fate.MISCOMPILED
 
 
+@pytest.mark.promise
 def test_an_internal_error_of_a_candidate_is_a_fault(planted: Planted) -> None:
     failures = {FailureClass.INTERNAL_ERROR.value: 1}
     planted.run = replace(RESULT, dispatches=(replace(UNTUNED, failures=failures),))

@@ -16,6 +16,8 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 from mlir_sched.testing import check_candidates
 
+pytestmark = pytest.mark.landing
+
 FOUND = sorted((DATA / "fuzz").glob("*.mlir"))
 DRAWS = 3
 """Random candidates per dispatch."""

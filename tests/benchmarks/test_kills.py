@@ -36,6 +36,7 @@ def store_of(folder: Path, *candidates: str) -> None:
         database.executemany(f"INSERT INTO records ({names}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
+@pytest.mark.promise
 def test_a_process_that_is_left_and_rows_that_are_lost_are_problems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_process_that_is_left_and_rows_that_are_lost_are_problems(
     psutil.Process(int(left.split()[1])).kill()
 
 
+@pytest.mark.promise
 def test_a_process_that_ended_before_was_not_killed(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", "pass"])
     assert kill(process, 30.0, tmp_path, tmp_path / "log", set()) is None

@@ -58,6 +58,8 @@ def test_every_operator_has_programs_that_say_what_they_are() -> None:
             assert path.read_text().startswith("// "), path
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 def test_every_program_has_at_least_the_operations_that_its_table_asks_for(operator: Operator, here: Target) -> None:
     assert operator.flops is not None
@@ -71,6 +73,7 @@ def test_every_program_has_at_least_the_operations_that_its_table_asks_for(opera
             assert counted >= operator.flops
 
 
+@pytest.mark.promise
 def test_conversions_are_no_operations(here: Target) -> None:
     wide, narrow = (extract(MODELS / f"matmul_1024{kind}.mlir", here) for kind in ("", "_f16"))
     assert flops_of(wide) == flops_of(narrow) == 2 * 1024**3
@@ -193,6 +196,7 @@ def setting(tmp_path: Path, here: Target, built: Built, monkeypatch: pytest.Monk
     return comparison.Setting(here, (0,), peers, 4, (5, 6), 8, 1e-3, 10.0, 10.0, tmp_path / "kept", plain_caller=True)
 
 
+@pytest.mark.promise
 def test_a_reference_that_tells_nothing_is_a_note(setting: comparison.Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeProcess, "result", np.full((2, 2), np.nan, np.float32))
     assert any(
@@ -201,6 +205,7 @@ def test_a_reference_that_tells_nothing_is_a_note(setting: comparison.Setting, m
     )
 
 
+@pytest.mark.promise
 def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
     setting: comparison.Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +223,7 @@ def test_wrong_numbers_are_not_timed_and_a_failing_peer_is_a_note(
     assert comparison.compare_operator(OPERATORS[0], setting) == found
 
 
+@pytest.mark.promise
 def test_on_several_threads_programs_for_the_calling_thread_are_in_a_process_of_their_own(
     setting: comparison.Setting, built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +277,7 @@ def test_an_unknown_peer_is_refused_with_the_known_ones(
     assert "no peer 'jax': choose from torch, tvm" in capsys.readouterr().err
 
 
+@pytest.mark.promise
 def test_an_environment_without_its_framework_says_so() -> None:
     spec = PeerSpec("tvm", Path(sys.executable), "benchmarks.peers.peer_tvm")
     with PeerProcess(spec, (0,)) as process, pytest.raises(PeerError, match="this process needs TVM"):
@@ -323,6 +330,7 @@ def test_iree_runs_with_the_allocation_that_the_tool_times_with() -> None:
     assert name not in environment_of(peer_spec("torch"), (0,))
 
 
+@pytest.mark.promise
 def test_seconds_count_over_the_processes_that_worked_at_one_thing(tmp_path: Path) -> None:
     path = tmp_path / "seconds"
     work = (
@@ -338,6 +346,7 @@ def test_seconds_count_over_the_processes_that_worked_at_one_thing(tmp_path: Pat
     assert float(path.read_text()) > killed_s + 0.1
 
 
+@pytest.mark.promise
 def test_a_peer_that_ends_says_why() -> None:
     spec = PeerSpec("none", Path(sys.executable), "benchmarks.operators.no_such_peer")
     with PeerProcess(spec, (0,)) as process, pytest.raises(PeerError, match="no_such_peer"):
@@ -349,6 +358,7 @@ def test_the_row_of_a_file_is_named_after_it() -> None:
     assert (operator.name, operator.flops, operator.known) == ("model", None, False)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("short_sessions")
 def test_a_run_without_other_frameworks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -371,6 +381,7 @@ def test_a_run_without_other_frameworks(
     assert (tmp_path / "chart.png").stat().st_size > 1000
 
 
+@pytest.mark.landing
 def test_what_is_kept_is_not_tuned_again_and_a_resumed_tuning_counts_all_its_seconds(
     tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,6 +406,7 @@ def test_what_is_kept_is_not_tuned_again_and_a_resumed_tuning_counts_all_its_sec
     assert tuned == [tmp_path / "tuned-tiny"]
 
 
+@pytest.mark.landing
 def test_what_is_no_operator_is_refused() -> None:
     command = [sys.executable, "-m", "benchmarks.operators", "XYZ"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -16,6 +16,7 @@ PROJECT = ROOT / "examples" / "cmake_project"
 STATED = {"ratio_low": 1.9, "ratio": 2.0, "ratio_high": 2.1}
 
 
+@pytest.mark.landing
 def test_all_routes_lead_to_a_program_with_the_right_results() -> None:
     routes = compiled_by_routes(PROJECT / "model.mlir", PROJECT / "tuned")
     assert list(routes) == ["iree-compile @flags.txt", "mlir-sched compile", "CMake"]
@@ -24,6 +25,7 @@ def test_all_routes_lead_to_a_program_with_the_right_results() -> None:
         np.testing.assert_allclose(run(route.program, [a, b]), a @ b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.landing
 def test_a_model_without_the_dispatches_of_the_folder_is_an_error(tmp_path: Path) -> None:
     model = tmp_path / "model.mlir"
     model.write_text((PROJECT / "model.mlir").read_text().replace("64", "72"))

@@ -79,6 +79,7 @@ def run_here(
     return run_main
 
 
+@pytest.mark.landing
 def test_enumeration_finds_every_legal_trace_once(space_for: Callable[[str], DesignSpace]) -> None:
     space = space_for("softmax")
     (sketch,) = space.sketches
@@ -93,6 +94,7 @@ def test_enumeration_finds_every_legal_trace_once(space_for: Callable[[str], Des
     assert pinned == [trace for trace in traces if trace.values[name] == value]
 
 
+@pytest.mark.landing
 def test_the_estimate_agrees_with_the_count(
     space_for: Callable[[str], DesignSpace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_new_module_becomes_a_part_of_its_own() -> None:
     assert "vendor" not in [module.name for named in spaces[: len(PARTS)] for module in named.space.modules]
 
 
+@pytest.mark.nightly
 def test_the_first_spaces_have_a_program_less(space_for: Callable[[str], DesignSpace]) -> None:
     whole = space_for("matmul")
     spaces = growing_spaces(Space.default(FIXED))
@@ -185,6 +188,7 @@ def test_audit_names_dispatches_with_too_many_failures() -> None:
     assert space_audit.table_of(audits).row_count == 3
 
 
+@pytest.mark.landing
 def test_audit_counts_failures_of_compiler_and_check_and_equal_programs(
     tmp_path: Path, task_for: Callable[[str], Task]
 ) -> None:
@@ -208,6 +212,7 @@ def test_audit_counts_failures_of_compiler_and_check_and_equal_programs(
     assert json.loads((tmp_path / "audit.json").read_text())["sketches"][0]["failures"] == found.failures
 
 
+@pytest.mark.promise
 def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
     done = run("space_audit", tiny, "--samples", 2, "--attempts", 50, "--json", tmp_path / "audit.json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -218,6 +223,7 @@ def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
     assert all(sketch["size"]["traces"] > 2 for sketch in found)
 
 
+@pytest.mark.promise
 def test_a_composition_run_goes_on_where_it_was(
     tiny: Path, tmp_path: Path, run_here: Callable[..., tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +242,7 @@ def test_a_composition_run_goes_on_where_it_was(
     assert "seed 0" not in again  # the row is there already
 
 
+@pytest.mark.nightly
 def test_a_recorded_space_goes_on_from_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pinned: dict[str, Value] = {"workgroup_0": (8,), "workgroup_1": (16,), "columns": (16, 16), "reduction_step": (4,)}
     case = record_space.Case(TINY, "contraction.registers", pinned)
@@ -256,6 +263,7 @@ def test_a_recorded_space_goes_on_from_its_store(tmp_path: Path, monkeypatch: py
     assert all(point.seconds is not None for point in points)
 
 
+@pytest.mark.promise
 def test_what_is_no_operator_is_refused() -> None:
     for module in ("composition", "space_audit"):
         done = run(module, "XYZ")
@@ -293,6 +301,7 @@ def test_further_shapes_are_read_back_under_the_same_setting_only(tmp_path: Path
     assert notes[-1] == "2 shapes, 64 candidates, 1 failed; 1 shapes are not well"
 
 
+@pytest.mark.promise
 def test_a_run_of_one_further_shape_goes_on_where_it_was(
     tmp_path: Path, run_here: Callable[..., tuple[str, int]]
 ) -> None:

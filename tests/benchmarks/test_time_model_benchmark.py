@@ -19,6 +19,7 @@ def test_ranks_are_compared_and_refused_code_is_the_last_choice() -> None:
     assert ranking.row.startswith("| p | 4 | 1 | 1 s to 4 s | 1.00 | 2.00 | 1.00 |")
 
 
+@pytest.mark.nightly
 def test_measured_candidates_are_compiled_assembled_and_ranked() -> None:
     file = H200 / f"matmul_4096_f16{SUFFIX}"
     ranking = ranking_of(file, absent_target("cuda:sm_90"))

@@ -14,6 +14,8 @@ from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import why_unscheduled
 
+pytestmark = pytest.mark.promise
+
 HERE = Path(__file__).parent
 SPACE = Space.default(cases.TARGET)
 COPIES = "it only copies (IREE turns it into a copy of its own)"
@@ -34,6 +36,7 @@ def tasks_of(name: str, function: str) -> list[Task]:
     return tasks
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("name", "function", "expected"),
     [

@@ -18,6 +18,8 @@ from short_sessions import short_sessions
 from mlir_sched.cli import main
 from mlir_sched.tuning.variant_choice import VariantChoice
 
+pytestmark = pytest.mark.landing
+
 HERE = Path(__file__).parent
 PROGRAMS = sorted(path.stem for path in HERE.glob("*.mlir"))
 
@@ -40,6 +42,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tuned]:
         yield summary_of
 
 
+@pytest.mark.sweep("nightly", keep="decode")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_is_right_and_each_of_its_dispatches_has_a_script_or_a_reason(name: str, tuned: Tuned) -> None:
     summary = tuned(name)

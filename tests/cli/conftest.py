@@ -18,7 +18,7 @@ def cli(
 
 
 @pytest.fixture(scope="session")
-def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+def tuned(processes: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     """A folder with model.mlir tuned into tuned/, and how the command ended that did it."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "model.mlir").write_text(MODEL)

@@ -26,6 +26,8 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 
+pytestmark = pytest.mark.landing
+
 SIZES = dict(zip(LOOPS, (1, 2, 256, 16, 512, 16), strict=True))
 SITE = Site(Attentions(), "2x256x512x16")
 DECISION = decision(SITE)

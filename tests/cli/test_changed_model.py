@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 from command_line import Cli
 from program_folders import CLAIM
 
@@ -17,6 +18,8 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
+
+pytestmark = pytest.mark.promise
 
 SHARED, BEFORE, AFTER = ("128x256", "64x512"), "96x320", "80x320"
 LAYER = """

@@ -17,6 +17,7 @@ READ = {"flags.txt": 40, "library.mlir": 40, "summary.json": 40, ".manifest.json
 """The files of a tuned folder that commands read, and how often each is damaged; a store takes longest to be read."""
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", READ)
 def test_a_folder_with_a_damaged_file_is_inspected_or_refused_and_stays_as_it_is(
@@ -32,6 +33,7 @@ def test_a_folder_with_a_damaged_file_is_inspected_or_refused_and_stays_as_it_is
         assert lost(before, contents(copied)) == "", seed
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", ["flags.txt", "library.mlir", "summary.json", ".manifest.json"])
 def test_a_model_is_compiled_with_a_damaged_folder_or_refused(cli: Cli, copied: Path, name: str) -> None:
@@ -46,6 +48,8 @@ def test_a_model_is_compiled_with_a_damaged_folder_or_refused(cli: Cli, copied: 
         (cli.folder / "model.vmfb").unlink(missing_ok=True)
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("form", ["text", "bytecode"])
 def test_a_model_that_is_cut_off_is_refused_and_nothing_is_lost(cli: Cli, form: str) -> None:

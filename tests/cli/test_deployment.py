@@ -17,6 +17,8 @@ from mlir_sched.compiler import compile_to_bytes, tuned_dispatches
 from mlir_sched.compiler.response_file import read_response_file, write_response_file
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 
+pytestmark = pytest.mark.promise
+
 
 @pytest.fixture
 def moved(tuned: tuple[Path, Ended], cli: Cli) -> Path:

@@ -3,9 +3,12 @@
 import json
 import os
 
+import pytest
 from command_line import Cli
 
 from mlir_sched.targets.runtime_tools import local_task_workers
+
+pytestmark = pytest.mark.promise
 
 
 def test_doctor_shows_versions_target_and_noise(cli: Cli) -> None:

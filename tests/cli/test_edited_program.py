@@ -21,6 +21,8 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 
+pytestmark = pytest.mark.landing
+
 
 @pytest.fixture
 def tuned(cli: Cli, here: Target) -> Path:

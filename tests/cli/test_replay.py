@@ -40,6 +40,7 @@ def test_replay_says_whether_a_folder_holds(cli: Cli, copied: Path) -> None:
     assert document["holds"] == (not sequence["problems"] and not document["problems"])
 
 
+@pytest.mark.landing
 def test_replay_honours_a_legal_edit(cli: Cli, copied: Path) -> None:
     line, value = decision_line(copied, "workgroup_0_0")
     other = 64 if value == 32 else 32
@@ -52,6 +53,7 @@ def test_replay_honours_a_legal_edit(cli: Cli, copied: Path) -> None:
         assert sequence["applied"] == 1
 
 
+@pytest.mark.landing
 def test_a_replayed_folder_states_what_was_measured_here(cli: Cli, copied: Path) -> None:
     flags, library = copied / "flags.txt", copied / "library.mlir"
     lines = [line for line in flags.read_text().splitlines() if "-target-cpu" not in line]
@@ -77,6 +79,7 @@ def test_replay_refuses_an_illegal_edit(cli: Cli, copied: Path) -> None:
     assert "511" in sequence["note"]
 
 
+@pytest.mark.landing
 def test_replay_takes_other_edits_as_hand_written(cli: Cli, copied: Path) -> None:
     edit(copied, "    transform.apply_cse to %arg0 : !transform.any_op\n", "")
     _, document = replayed(cli, copied)
@@ -85,6 +88,7 @@ def test_replay_takes_other_edits_as_hand_written(cli: Cli, copied: Path) -> Non
     assert sequence["timing"] is not None or sequence["problems"]
 
 
+@pytest.mark.landing
 def test_replay_of_another_model_or_a_moved_folder_does_not_hold(tuned: tuple[Path, Ended], cli: Cli) -> None:
     shutil.copytree(tuned[0] / "tuned", cli.folder / "moved")
     (cli.folder / "model.mlir").write_text(MODEL.replace("256", "64"))

@@ -68,6 +68,7 @@ def test_ctrl_c_keeps_everything_and_emits_the_best_so_far(tuned: tuple[Path, En
     assert f"iree-compile @{folder.resolve() / 'tuned'}/flags.txt model.mlir" in ended.out
 
 
+@pytest.mark.landing
 def test_a_second_ctrl_c_ends_at_once(tuned: tuple[Path, Ended], tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(tuned[0], folder)
@@ -122,6 +123,7 @@ func.func @main(%x: tensor<4x256xf32>) -> tensor<4x256xf32> {
 """
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize(
     ("text", "reasons"),
     [

@@ -20,6 +20,8 @@ def test_a_folder_that_iree_cannot_be_told_is_refused_at_once(cli: Cli) -> None:
         assert "choose another folder" in cli.refused("tune", "model.mlir", "-o", name)
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
@@ -64,6 +66,7 @@ def test_a_missing_file_and_a_folder_are_refused_and_leave_nothing(cli: Cli) -> 
     assert [path.name for path in cli.folder.iterdir()] == ["model.mlir"]
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -97,6 +100,7 @@ def test_a_wrong_option_is_refused(cli: Cli, arguments: tuple[str, ...], expecte
     assert expected in cli.refused("tune", "model.mlir", *arguments)
 
 
+@pytest.mark.promise
 def test_another_release_of_the_compiler_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler_version_module, "version", lambda _: "3.99.0")
     assert "IREE 3.13.x is needed, 3.99.0 is installed" in cli.refused("tune", "model.mlir")
@@ -105,6 +109,7 @@ def test_another_release_of_the_compiler_is_refused(cli: Cli, monkeypatch: pytes
     assert not json.loads(ended.out)["can_tune"]
 
 
+@pytest.mark.promise
 def test_a_store_that_cannot_be_used_is_refused_and_left_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlir_sched.pipeline.STORE_PATIENCE_S", 0.2)
     other = cli.folder / "other.db"
@@ -126,6 +131,7 @@ def test_a_store_that_cannot_be_used_is_refused_and_left_alone(cli: Cli, monkeyp
     lock.close()
 
 
+@pytest.mark.landing
 def test_user_modules_that_raise_are_named_with_their_line(cli: Cli) -> None:
     (cli.folder / "raises_at_import.py").write_text("raise RuntimeError('no luck')\n")
     (cli.folder / "raises_later.py").write_text(

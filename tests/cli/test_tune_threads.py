@@ -60,6 +60,7 @@ def test_the_help_says_what_the_default_is(cli: Cli) -> None:
     assert "all cores, as in iree-run-module" in " ".join(cli("tune", "--help").out.split())
 
 
+@pytest.mark.landing
 @pytest.mark.alone
 def test_by_default_a_program_is_tuned_for_as_many_threads_as_iree_starts(cli: Cli) -> None:
     count = local_task_workers()
@@ -76,6 +77,7 @@ def test_by_default_a_program_is_tuned_for_as_many_threads_as_iree_starts(cli: C
     assert all(f"threads={count}, " in context for context in contexts)
 
 
+@pytest.mark.promise
 def test_iree_s_workers_are_refused_where_there_is_one_core(cli: Cli) -> None:
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(allowed)})

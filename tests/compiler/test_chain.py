@@ -20,6 +20,8 @@ from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 
+pytestmark = pytest.mark.promise
+
 ROWS, COLUMNS = 3, 5
 VECTOR, MATRIX = TensorSpec((COLUMNS,), "f32"), TensorSpec((ROWS, COLUMNS), "f32")
 SUM = """
@@ -64,6 +66,7 @@ def task_of(text: str, folder: Path) -> Task:
     return task
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("length", [THREADS_LENGTH, DEVICE_LENGTH])
 @pytest.mark.parametrize("constants", [(), (1,), (0, 1)])
 def test_the_last_dispatch_reads_the_last_copy_of_every_constant(
@@ -102,6 +105,7 @@ def test_a_function_of_a_model_that_is_called_chain_is_none(device: LocalDevice)
     assert not device.load(program).has_chain
 
 
+@pytest.mark.landing
 def test_only_programs_that_make_one_dispatch_and_are_to_have_a_chain_have_one(
     device: LocalDevice, tmp_path: Path
 ) -> None:

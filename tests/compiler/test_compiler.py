@@ -54,6 +54,7 @@ def one(pool: CompilerPool, task: Task, script: str | None) -> CompileResult:
     return result
 
 
+@pytest.mark.promise
 def test_a_script_changes_the_code_and_keeps_the_numbers(pool: CompilerPool, matmul: Task) -> None:
     untuned, tuned = one(pool, matmul, None), one(pool, matmul, cases.GOOD_SCRIPT)
     assert untuned.failure is tuned.failure is None
@@ -66,6 +67,7 @@ def test_a_script_changes_the_code_and_keeps_the_numbers(pool: CompilerPool, mat
         np.testing.assert_allclose(product, a @ b, rtol=1e-5)
 
 
+@pytest.mark.promise
 def test_the_same_code_has_the_same_hash_in_every_worker(pool: CompilerPool, matmul: Task) -> None:
     commented = cases.GOOD_SCRIPT.replace("module attributes", "// a comment\n\nmodule attributes")
     first, second = one(pool, matmul, cases.GOOD_SCRIPT), one(pool, matmul, commented)
@@ -74,6 +76,7 @@ def test_the_same_code_has_the_same_hash_in_every_worker(pool: CompilerPool, mat
     assert first.binary_hash == second.binary_hash == third.binary_hash
 
 
+@pytest.mark.promise
 def test_a_lowering_config_is_seen_in_the_configured_code(pool: CompilerPool, matmul: Task) -> None:
     script = cases.lowering_config_script("linalg.matmul", cases.MATMUL_CONFIG)
     result = one(pool, matmul, script)
@@ -90,6 +93,7 @@ NO_SEQUENCE = cases.GOOD_SCRIPT.replace("@strategy", "@other")
 HALF_WAY = cases.script(cases.TILE, "transform.structured.vectorize %forall : !transform.any_op\n", cases.applied("%f"))
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("script", "kind", "message"),
     [
@@ -151,6 +155,7 @@ def test_a_script_that_is_not_applied_fails(
     assert len(result.failure.message) < 1000
 
 
+@pytest.mark.promise
 def test_a_lowering_config_that_iree_drops_is_not_applied(pool: CompilerPool, conv: Task) -> None:
     config = (
         "#iree_cpu.lowering_config<distribution = [10, 16, 0, 0], vector_common_parallel = [5, 16, 0, 0], "
@@ -162,6 +167,7 @@ def test_a_lowering_config_that_iree_drops_is_not_applied(pool: CompilerPool, co
     assert "IREE changed the lowering_config" in result.failure.message
 
 
+@pytest.mark.promise
 def test_a_candidate_that_never_ends_is_stopped_and_the_pool_goes_on(big_matmul: Task) -> None:
     with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(timeout_s=1.0)) as pool:
         start = time.monotonic()
@@ -174,6 +180,7 @@ def test_a_candidate_that_never_ends_is_stopped_and_the_pool_goes_on(big_matmul:
     assert results[1].failure.kind is FailureClass.SCRIPT_ERROR
 
 
+@pytest.mark.promise
 def test_a_candidate_that_takes_too_much_memory_is_stopped(big_matmul: Task) -> None:
     with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(timeout_s=60, memory_bytes=400 << 20)) as pool:
         result = one(pool, big_matmul, cases.ENDLESS_SCRIPT)
@@ -199,6 +206,7 @@ def children() -> set[int]:
     return {child.pid for child in psutil.Process().children()}
 
 
+@pytest.mark.promise
 def test_a_worker_that_has_grown_ends_and_the_next_candidate_has_another(matmul: Task) -> None:
     before = children()
     with CompilerPool(cases.FLAGS, workers=1, limits=WorkerLimits(recycle_bytes=1)) as pool:
@@ -207,6 +215,7 @@ def test_a_worker_that_has_grown_ends_and_the_next_candidate_has_another(matmul:
         assert one(pool, matmul, None).failure is None
 
 
+@pytest.mark.promise
 def test_two_workers_give_every_candidate_once(matmul: Task) -> None:
     scripts = [None, NOT_A_SCRIPT, cases.GOOD_SCRIPT, None, NO_SEQUENCE]
     with CompilerPool(cases.FLAGS, workers=2) as pool:
@@ -215,6 +224,7 @@ def test_two_workers_give_every_candidate_once(matmul: Task) -> None:
     assert [index for index, result in sorted(results) if result.failure is None] == [0, 2, 3]
 
 
+@pytest.mark.promise
 def test_stopping_early_leaves_the_pool_usable(matmul: Task) -> None:
     with CompilerPool(cases.FLAGS, workers=2) as pool:
         iterator = pool.compile(matmul.source, [NOT_A_SCRIPT, None, None])
@@ -223,6 +233,7 @@ def test_stopping_early_leaves_the_pool_usable(matmul: Task) -> None:
         assert one(pool, matmul, NO_SEQUENCE).failure is not None
 
 
+@pytest.mark.promise
 def test_a_pool_starts_its_processes_for_the_first_candidate_and_leaves_none(matmul: Task) -> None:
     before = children()
     with CompilerPool(cases.FLAGS, workers=2) as pool:
@@ -236,6 +247,7 @@ def test_a_pool_starts_its_processes_for_the_first_candidate_and_leaves_none(mat
     assert not any(psutil.pid_exists(pid) for pid in workers)
 
 
+@pytest.mark.promise
 def test_an_unknown_flag_is_the_users_error(matmul: Task) -> None:
     with (
         CompilerPool(("--no-such-flag",), workers=1) as pool,
@@ -249,6 +261,7 @@ def test_a_task_without_a_program_is_refused(pool: CompilerPool) -> None:
         list(pool.compile("", [None]))
 
 
+@pytest.mark.promise
 def test_an_unexpected_error_in_a_worker_is_that_candidates_failure(pool: CompilerPool, matmul: Task) -> None:
     result = one(pool, replace(matmul, source="junk"), None)
     assert result.failure is not None
@@ -256,6 +269,7 @@ def test_an_unexpected_error_in_a_worker_is_that_candidates_failure(pool: Compil
     assert one(pool, matmul, NOT_A_SCRIPT).failure is not None
 
 
+@pytest.mark.promise
 def test_the_parents_side_does_not_load_the_compiler() -> None:
     program = (
         "import sys, mlir_sched.tasks, mlir_sched.compiler, mlir_sched.targets; print('iree.compiler' in sys.modules)"
@@ -269,6 +283,7 @@ def test_a_pool_needs_a_worker() -> None:
         CompilerPool(cases.FLAGS, workers=0)
 
 
+@pytest.mark.promise
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     program = f"""
         import time
@@ -291,11 +306,13 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.promise
 def test_an_interrupt_from_the_keyboard_does_not_reach_the_workers() -> None:
     with Worker(cases.FLAGS) as worker:
         assert os.getpgid(worker.pid) != os.getpgid(0)
 
 
+@pytest.mark.promise
 def test_a_worker_that_does_not_finish_its_message_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     program = "import os, sys, time; os.write(int(sys.argv[1]), bytes([5])); time.sleep(600)"
     monkeypatch.setattr(child, "python_command", lambda _, *rest, python: [python, "-c", program, *rest])
@@ -339,6 +356,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.promise
 def test_the_public_route_counts_the_sequences_that_were_applied(model: Path, tmp_path: Path) -> None:
     path = library(tmp_path, cases.GOOD_SCRIPT)
     assert applied_sequences(model, cases.FLAGS, path) == {"strategy": 1}
@@ -346,11 +364,13 @@ def test_the_public_route_counts_the_sequences_that_were_applied(model: Path, tm
     assert (tmp_path / "model.vmfb").stat().st_size > 0
 
 
+@pytest.mark.promise
 def test_the_public_route_sees_a_matcher_that_matches_nothing(model: Path, tmp_path: Path) -> None:
     entry = LIBRARY_ENTRY.replace('"linalg.matmul"', '"linalg.conv_2d"')
     assert applied_sequences(model, cases.FLAGS, library(tmp_path, cases.GOOD_SCRIPT, entry)) == {}
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     "text",
     [
@@ -371,6 +391,8 @@ def test_the_public_route_reports_a_library_that_does_not_work(model: Path, tmp_
         applied_sequences(model, cases.FLAGS, path)
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("extra", [(), ("--iree-opt-level=O3",), ("--iree-llvmcpu-stack-allocation-limit=65536",)])
 @pytest.mark.parametrize("script", [None, cases.GOOD_SCRIPT], ids=["untuned", "script"])
 def test_a_worker_makes_the_machine_code_that_iree_compile_makes(
@@ -390,6 +412,7 @@ def test_a_worker_makes_the_machine_code_that_iree_compile_makes(
     assert code == machine_code((tmp_path / "program.vmfb").read_bytes())
 
 
+@pytest.mark.promise
 def test_a_model_that_needs_too_much_memory_is_the_users_to_know(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,7 @@ def cuda_pool() -> Iterator[CompilerPool]:
         yield made
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CUDA_FAULTS)
 def test_a_planted_fault_is_found(cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str) -> None:
     task = cuda_task_for(MATRICES)
@@ -141,6 +142,7 @@ WARPS: dict[str, Value] = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", TENSOR_CORE_FAULTS)
 def test_a_planted_fault_is_found_on_tensor_cores(cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str) -> None:
     task = cuda_task_for(matmul(256, 256, 256, "f16", "f32"))
@@ -160,6 +162,7 @@ VULKAN_FAULTS: dict[str, tuple[Fault, FailureClass, str]] = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", VULKAN_FAULTS)
 def test_a_planted_fault_is_found_for_vulkan(vulkan_task_for: TaskFor, name: str) -> None:
     task = vulkan_task_for(MATRICES)

@@ -33,6 +33,7 @@ NAMES = (
 pipeline, a shell."""
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("name", NAMES)
 def test_the_compiler_finds_a_library_in_a_folder_of_any_name(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name

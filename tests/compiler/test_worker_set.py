@@ -77,6 +77,7 @@ def test_no_further_worker_is_lent_while_all_are_at_work(alive: list[tuple[str, 
     assert alive == []
 
 
+@pytest.mark.promise
 def test_pools_with_other_flags_take_turns_with_the_same_processes(tmp_path: Path) -> None:
     task, own = cases.task_of(tmp_path, cases.MATMUL), psutil.Process()
     before = {child.pid for child in own.children()}
@@ -89,6 +90,7 @@ def test_pools_with_other_flags_take_turns_with_the_same_processes(tmp_path: Pat
     assert {child.pid for child in own.children()} == before
 
 
+@pytest.mark.promise
 def test_evaluators_with_other_flags_have_the_processes_of_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlir_sched.evaluation.estimating.TimeModel", lambda _: None)
     workers, target = WorkerSet(1), detect_target("llvm-cpu", 1)
@@ -100,6 +102,7 @@ def test_evaluators_with_other_flags_have_the_processes_of_one_set(monkeypatch: 
     assert all(each._pool._set is workers for each in made)
 
 
+@pytest.mark.promise
 def test_renewed_pools_have_new_processes_whether_they_share_them_or_not(tmp_path: Path) -> None:
     task, own = cases.task_of(tmp_path, cases.MATMUL), psutil.Process()
     before = {child.pid for child in own.children()}

@@ -43,12 +43,14 @@ def test_a_writer_waits_for_another_ones_transaction(path: Path) -> None:
         assert first.records(TASK.key, CONTEXT) == second.records(TASK.key, CONTEXT)
 
 
+@pytest.mark.promise
 def test_processes_that_make_and_write_one_store_at_once_lose_nothing(path: Path) -> None:
     writers = [start_writer(path, tag, 20) for tag in "abc"]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     assert stored_rounds(path) == {(tag, round_): 16 for tag in "abc" for round_ in range(20)}
 
 
+@pytest.mark.promise
 def test_a_reader_sees_whole_rounds_while_a_writer_works(path: Path) -> None:
     writer = start_writer(path, "a", 100)
     assert writer.stdout is not None
@@ -65,6 +67,8 @@ def test_a_reader_sees_whole_rounds_while_a_writer_works(path: Path) -> None:
     assert seen[-1] == 1600
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("seed", range(12))
 def test_kill_at_any_instant_keeps_every_record_whose_add_returned(path: Path, seed: int) -> None:
     """The first store is killed while it is made or young; the next ones go on with what the last one left."""

@@ -36,6 +36,7 @@ def noted(target: Target, /, **other: str) -> Mapping[str, Mapping[str, str]]:
     return {"tuned_0": {**known, **other}}
 
 
+@pytest.mark.promise
 def test_a_folder_tuned_elsewhere_is_compiled_as_measured(elsewhere: Target) -> None:
     folder = folder_of(ELSEWHERE, flags=list(ELSEWHERE), versions={"iree-compiler": compiler_version()})
     assert elsewhere.processor == "znver3"
@@ -44,6 +45,7 @@ def test_a_folder_tuned_elsewhere_is_compiled_as_measured(elsewhere: Target) -> 
     assert differences(folder, ("--iree-vm-bytecode-module-strip-source-map",), noted(elsewhere)) == ()
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("flag", "expected"),
     [
@@ -61,6 +63,7 @@ def test_other_processors_and_flags_are_told(elsewhere: Target, flag: str, expec
     assert differences(folder, () if edited else given, noted(elsewhere)) == (expected,)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
@@ -82,6 +85,7 @@ def test_a_folder_without_scripts_is_compared_by_its_summary() -> None:
     assert text == f"the code is for the processor {HOST}, not znver3"
 
 
+@pytest.mark.promise
 def test_host_is_compared_as_the_processor_of_the_machine_that_compiles(here: Target) -> None:
     by_host = llvm_cpu.target_of(llvm_cpu.FLAGS)
     assert by_host.processor == here.processor

@@ -154,6 +154,7 @@ def sequences(alike: Model, here: Target) -> dict[str, TunedSequence]:
     return sequences_for(alike.tasks, here)
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize("backwards", [False, True])
 def test_each_of_several_dispatches_that_are_alike_gets_its_own_sequence(
     alike: Model, here: Target, sequences: dict[str, TunedSequence], tmp_path: Path, backwards: bool
@@ -164,6 +165,7 @@ def test_each_of_several_dispatches_that_are_alike_gets_its_own_sequence(
     assert not faults_in(sequences, found, {task.name for task in alike.tasks})
 
 
+@pytest.mark.promise
 def test_a_sequence_reaches_no_dispatch_that_is_like_its_own(
     alike: Model, here: Target, sequences: dict[str, TunedSequence], tmp_path: Path
 ) -> None:
@@ -173,6 +175,7 @@ def test_a_sequence_reaches_no_dispatch_that_is_like_its_own(
     assert {d.name: d.sequence for d in found} == {s.dispatch: s.symbol for s in every_second}
 
 
+@pytest.mark.landing
 def test_a_sequence_that_its_matcher_cannot_keep_from_another_dispatch_is_kept_from_it_by_name(
     here: Target, tmp_path: Path
 ) -> None:
@@ -230,6 +233,7 @@ class Failing(MarkOnly):
         emitter.split(emitter.match_ops(["linalg.generic"]), 7)
 
 
+@pytest.mark.landing
 def test_a_script_that_breaks_the_program_is_found_by_name(
     alike: Model, here: Target, sequences: dict[str, TunedSequence], tmp_path: Path
 ) -> None:
@@ -246,6 +250,7 @@ def test_a_script_that_breaks_the_program_is_found_by_name(
     assert proven.vmfb
 
 
+@pytest.mark.promise
 def test_a_library_with_another_script_than_the_measured_one_is_refused(sequences: dict[str, TunedSequence]) -> None:
     """As after a change of the transform module that made it."""
     first, second, *_ = sequences.values()
@@ -253,6 +258,7 @@ def test_a_library_with_another_script_than_the_measured_one_is_refused(sequence
         build_library([replace(first, trace=first.trace, script=second.script.replace(second.symbol, first.symbol))])
 
 
+@pytest.mark.promise
 def test_a_dispatch_with_two_like_stores_is_given_its_sequence_once(here: Target, tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(TWO_RESULTS + elementwise("one", "%r = arith.addf %x0, %x0 : f32"))
     model = extract(tmp_path / "model.mlir", here)
@@ -290,6 +296,7 @@ def test_where_a_buffer_begins_is_no_code(type_: str, plain: str) -> None:
     assert plain_type(type_) == plain
 
 
+@pytest.mark.landing
 def test_layers_that_differ_in_a_number_all_have_the_sequence_of_their_task(here: Target, tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(scaled_layers((0.5, 0.25, 0.75)))
     target = replace(here, flags=(*here.flags, *TASK_FLAGS))

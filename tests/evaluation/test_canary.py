@@ -49,6 +49,7 @@ def no_more_files(evaluator: CompileAndRun) -> None:
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
+@pytest.mark.landing
 def test_a_compiler_that_cannot_write_is_no_failure_of_the_candidate(
     evaluator: CompileAndRun, matmul: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_compiler_that_cannot_write_is_no_failure_of_the_candidate(
     assert outcome.timing is not None, "new processes serve again"
 
 
+@pytest.mark.promise
 def test_a_limit_that_the_untuned_code_keeps_is_passed_by_the_candidate(evaluator: CompileAndRun, matmul: Task) -> None:
     for kind in (FailureClass.COMPILE_TIMEOUT, FailureClass.RUN_MEMORY):
         assert Judge(evaluator, matmul).of_candidates({3: Failure(kind, "stopped")}) == {3}
@@ -76,6 +78,7 @@ def test_evaluators_have_a_canary() -> None:
         assert issubclass(kind, Canary)
 
 
+@pytest.mark.promise
 def test_a_pool_without_a_process_leaves_nothing_behind_and_serves_again(
     matmul: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +108,7 @@ def test_a_job_without_space_or_memory_blames_the_machine(tmp_path: Path) -> Non
         assert isinstance(error, JobEnvironmentError)
 
 
+@pytest.mark.promise
 def test_a_machine_on_which_the_untuned_code_does_not_run_is_no_failure_of_the_candidate(
     evaluator: CompileAndRun, matmul: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ from mlir_sched.targets.target import GpuResources
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task
 
+pytestmark = pytest.mark.promise
+
 DEVICE = GpuResources(10, 2048, 32, 65536, 100 << 10, 64, 1024, 1e9, memory_bytes_per_s=1e6)
 
 

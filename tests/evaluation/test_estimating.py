@@ -27,6 +27,8 @@ from mlir_sched.targets import absent_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 
+pytestmark = pytest.mark.promise
+
 
 @cache
 def target() -> Target:

@@ -10,6 +10,7 @@ from mlir_sched.gpu_model import ptxas
 from mlir_sched.gpu_model.ptxas import AssemblyError, assemble, find_assembler
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_code_is_assembled(architecture: str) -> None:
     found = assemble(find_assembler(), ptx(LOOP), architecture)
@@ -17,11 +18,13 @@ def test_code_is_assembled(architecture: str) -> None:
     assert found.spilled_bytes == 0
 
 
+@pytest.mark.promise
 def test_wrong_code_is_refused_with_the_assemblers_words() -> None:
     with pytest.raises(AssemblyError, match="ptxas refuses the code"):
         assemble(find_assembler(), ptx("\tno.such.instruction %r1;"), "sm_80")
 
 
+@pytest.mark.promise
 def test_a_warning_is_no_success() -> None:
     """A workgroup of 4096 threads, which IREE accepts, is a warning of the assembler alone."""
     with pytest.raises(AssemblyError, match=r"ptxas warns: .*maxntid"):

@@ -21,6 +21,8 @@ from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 
+pytestmark = pytest.mark.promise
+
 TaskFor = Callable[[str | Payload], Task]
 SpaceFor = Callable[[str | Payload], DesignSpace]
 
@@ -45,6 +47,7 @@ def applied(folder: Path, here: Target, library: str, payload: Payload) -> dict[
     return applied_sequences(folder / "model.mlir", flags, folder / "library.mlir")
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_matcher_finds_its_own_dispatch(
     tmp_path: Path, here: Target, sequence_for: Callable[[Payload, str], TunedSequence], name: str

@@ -88,6 +88,8 @@ def test_scores_do_not_depend_on_the_number_of_threads() -> None:
     assert np.array_equal(scores[0], scores[1])
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_fitting_and_predicting_are_fast_enough_for_a_round() -> None:
     def best_of_three(call: Callable[[], object]) -> float:
         def timed() -> float:

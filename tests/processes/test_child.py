@@ -11,6 +11,8 @@ from mlir_sched.processes import child
 from mlir_sched.processes.child import Child, ChildCrashError
 from mlir_sched.processes.limits import ChildLimits, ChildMemoryError, ChildStalledError, ChildTimeoutError
 
+pytestmark = pytest.mark.promise
+
 LIMITS = ChildLimits(timeout_s=60.0, memory_bytes=1 << 30)
 PRELUDE = """
 import os, sys, time

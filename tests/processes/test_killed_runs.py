@@ -26,7 +26,7 @@ from mlir_sched.tuned_folder.manifest import Source
 from mlir_sched.tuned_folder.model_digest import model_digest
 from mlir_sched.tuned_folder.names import FLAGS
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.landing, pytest.mark.long]
 
 TRIALS = 6
 OLDER = EmittedFiles('module attributes {mlir_sched.emission = "aaaaaaaaaaaa"} {\n}\n', ("--older",))
@@ -108,9 +108,13 @@ def kept(store: Path) -> set[tuple[Any, ...]]:
     return {*rows(store, "SELECT key, value FROM run_decisions"), *records}
 
 
-@pytest.mark.parametrize("seed", [0])
-def test_a_run_on_a_model_killed_at_each_of_its_phases_ends_with_what_the_store_has(tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
+@pytest.mark.parametrize(
+    "moments", [("emission",), pytest.param(tuple(MOMENTS), marks=pytest.mark.nightly)], ids=["one", "each"]
+)
+def test_a_run_on_a_model_that_is_killed_at_its_phases_ends_with_what_the_store_has(
+    tmp_path: Path, moments: tuple[str, ...]
+) -> None:
+    rng = random.Random(0)
     tuned, log = tmp_path / "tuned", tmp_path / "log"
     tuned.mkdir()
     model = ROOT / "examples" / "three_ops.mlir"
@@ -118,9 +122,9 @@ def test_a_run_on_a_model_killed_at_each_of_its_phases_ends_with_what_the_store_
     install(tuned, claim, OLDER, json.dumps({"emission": OLDER.emission}))
     store, stored = tuned / "records.sqlite", set[tuple[Any, ...]]()
     with watched(tuned) as seen:
-        for moment in MOMENTS.values():
+        for name in moments:
             run = begin(tmp_path)
-            run.wait_for(moment)
+            run.wait_for(MOMENTS[name])
             time.sleep(rng.uniform(0.0, DELAY_S))
             kill(run)
             assert seen == [OLDER]

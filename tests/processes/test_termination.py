@@ -48,6 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.landing
 def test_the_first_signal_ends_the_search_and_the_second_one_the_run(folder: Path) -> None:
     run = start(folder, *TUNE)
     run.wait_for(lambda run: run.says(" trials, ") and run.runs("compiler.worker.main"))
@@ -65,6 +66,7 @@ MOMENTS: dict[str, Callable[[Run], bool]] = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_terminated_run_leaves_nothing(folder: Path, moment: str) -> None:
     run = start(folder, *TUNE)
@@ -73,6 +75,7 @@ def test_a_terminated_run_leaves_nothing(folder: Path, moment: str) -> None:
     assert run.says("interrupted; what was measured is in the record store")
 
 
+@pytest.mark.landing
 def test_a_replay_terminated_again_and_again_leaves_nothing(folder: Path) -> None:
     run = start(folder, "replay", "tuned", "model.mlir")
     run.wait_for(lambda run: run.runs("runner.worker"))
@@ -84,6 +87,7 @@ def test_a_replay_terminated_again_and_again_leaves_nothing(folder: Path) -> Non
     terminated(run)
 
 
+@pytest.mark.landing
 def test_nothing_stays_of_a_killed_run_when_the_next_one_is_terminated_with_all_its_processes(
     folder: Path,
 ) -> None:

@@ -17,6 +17,8 @@ from mlir_sched.program.building import build_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RunnerOptions
 
+pytestmark = pytest.mark.promise
+
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -46,6 +48,7 @@ def found(algorithms: Algorithms, layout: BuiltVariant) -> Sequence[OtherAlgorit
     return algorithms.alternatives(layout)
 
 
+@pytest.mark.landing
 def test_every_shape_has_an_alternative_that_takes_its_dispatch_away(
     found: Sequence[OtherAlgorithm], layout: BuiltVariant
 ) -> None:
@@ -61,6 +64,7 @@ def test_every_shape_has_an_alternative_that_takes_its_dispatch_away(
     assert found[0].name == "winograd(16x16x32x32)"
 
 
+@pytest.mark.landing
 def test_flags_of_the_program_alone_do_not_tell_tasks_apart(layout: BuiltVariant, composed: BuiltVariant) -> None:
     assert composed.untuned_flags != layout.untuned_flags
     assert {task.flags for task in composed.model.tasks} == {task.flags for task in layout.model.tasks}

@@ -17,6 +17,8 @@ from mlir_sched.program.settling import ATTENTION, LAYOUT, SETTLED, SETTLING
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 
+pytestmark = pytest.mark.promise
+
 FEWER, REFINED = f"{LAYOUT}+packed_weights", f"{LAYOUT}+packed_weights+fused_padding"
 
 
@@ -65,6 +67,7 @@ def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> 
     assert {"O3", "data-tiling", "contiguous_filters"} <= variants.left_out.keys()
 
 
+@pytest.mark.landing
 def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, here: Target) -> None:
     choice = Told(settled=False)
     with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
@@ -77,6 +80,7 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
     assert choice.asked[2:] == [*refinements, "data-tiling", *choice.asked[3 + len(refinements) :]]
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize("compiled", [REFINED, FEWER, ""])
 def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
     compiled: str, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
@@ -123,6 +127,7 @@ def after_convolutions() -> str:
     return function("1x8x8x8", "".join([*layers, OF_HEADS]), "%result", "4x64x16")
 
 
+@pytest.mark.landing
 def test_what_refines_attention_and_the_layout_comes_first(
     tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +141,7 @@ def test_what_refines_attention_and_the_layout_comes_first(
     assert variants.settled == (ATTENTION,)
 
 
+@pytest.mark.landing
 def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
     refined = f"{ATTENTION}+packed_weights"
     choice = Told(settled=True, wanted=(ATTENTION, refined))
@@ -166,6 +172,7 @@ class Hurried(Told):
         self.expected_s = call_s
 
 
+@pytest.mark.landing
 def test_in_a_hurry_the_times_of_the_default_are_known_before_refinements_are_compiled(
     model: Path, here: Target
 ) -> None:

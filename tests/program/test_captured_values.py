@@ -57,6 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, here: Target) -> BuiltVarian
     return build_variant(model, here, flagged("default"), ())
 
 
+@pytest.mark.promise
 def test_a_dispatch_is_checked_with_what_the_program_passes_to_it(built: BuiltVariant, here: Target) -> None:
     first, second = ValueRecorder.of(here, math.inf).with_values(built).model.tasks
     ((program, check),) = calls_of(built.model)
@@ -68,6 +69,7 @@ def test_a_dispatch_is_checked_with_what_the_program_passes_to_it(built: BuiltVa
             np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.promise
 def test_recording_that_would_take_too_much_of_a_run_is_left_out_and_told(built: BuiltVariant, here: Target) -> None:
     slow = replace(built, build_s=61 * MOST_SHARE)
     found = ValueRecorder.of(here, 60.0).with_values(slow).model
@@ -75,6 +77,7 @@ def test_recording_that_would_take_too_much_of_a_run_is_left_out_and_told(built:
     assert any("checked with drawn values alone" in note for note in found.notes)
 
 
+@pytest.mark.promise
 def test_variants_share_the_seconds_that_recording_may_take(built: BuiltVariant, here: Target) -> None:
     recorder = ValueRecorder(here, left_s := 60.0)
     begun_s = time.monotonic()
@@ -86,12 +89,14 @@ def test_variants_share_the_seconds_that_recording_may_take(built: BuiltVariant,
     assert any("checked with drawn values alone" in note for note in second.notes)
 
 
+@pytest.mark.promise
 def test_recording_ends_when_its_seconds_are_spent(built: BuiltVariant, here: Target) -> None:
     found = ValueRecorder(here, 1e-3).with_values(replace(built, build_s=0.0)).model
     assert not any(task.captured for task in found.tasks)
     assert any("stopped after 0.001 s" in note for note in found.notes), found.notes
 
 
+@pytest.mark.promise
 def test_a_program_that_cannot_be_recorded_is_tuned_without_and_the_reason_is_told(
     built: BuiltVariant, here: Target, tmp_path: Path
 ) -> None:

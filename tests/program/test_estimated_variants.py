@@ -21,6 +21,8 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 
+pytestmark = pytest.mark.promise
+
 
 class Compiled(Choice):
     """A choice that has time for some variants.

@@ -21,6 +21,8 @@ from mlir_sched.runner.program import Program
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
 
+pytestmark = pytest.mark.promise
+
 CONSTANT = """
 func.func @version() -> tensor<4xi32> {
   %c = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
@@ -70,11 +72,13 @@ def test_a_model_keeps_its_functions_when_none_would_be_left(tmp_path: Path) -> 
     assert model.not_run == {}
 
 
+@pytest.mark.landing
 def test_functions_to_leave_out_can_be_named(tmp_path: Path) -> None:
     path = write(tmp_path, cases.MATMUL + NOT_A_NUMBER)
     assert [len(extract(path, cases.TARGET, not_run=named).tasks) for named in ({}, {"undefined": "asked"})] == [2, 1]
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize(
     ("text", "name", "why"),
     [
@@ -97,6 +101,7 @@ def test_a_function_whose_numbers_cannot_be_verified_does_not_refuse_the_program
     assert built.timing is not None
 
 
+@pytest.mark.landing
 def test_a_program_with_no_other_function_is_refused(tmp_path: Path, here: Target) -> None:
     path = write(tmp_path, NOT_A_NUMBER + NOT_A_NUMBER.replace("undefined", "neither"))
     with (

@@ -15,10 +15,13 @@ from mlir_sched.program.tunability import can_tune
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 
+pytestmark = pytest.mark.promise
+
 NETWORKS = {"convolutional": {"channels_last"}, "transformer": set[str]()}
 SIZES = dict(zip(LOOPS, (1, 2, 32, 16, 32, 16), strict=True))
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize("target", [FIXED_VULKAN, FIXED_CUDA], ids=["vulkan", "cuda"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_is_rewritten_for_a_gpu(name: str, target: Target) -> None:
@@ -32,6 +35,7 @@ def test_a_network_is_rewritten_for_a_gpu(name: str, target: Target) -> None:
         assert any(can_tune(task, Space.default(target), target) for task in built.model.tasks)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("target", [FIXED_VULKAN, FIXED_CUDA], ids=["vulkan", "cuda"])
 def test_attention_becomes_dispatches_that_are_scheduled(target: Target, tmp_path: Path) -> None:
     path = tmp_path / "attention.mlir"

@@ -36,6 +36,7 @@ def model(tmp_path: Path) -> Path:
     return write(tmp_path, cases.MATMUL)
 
 
+@pytest.mark.landing
 def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     assert found.left_out[left_out] == why
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("job", "names", "left_out", "internal"),
     [

@@ -27,6 +27,7 @@ from mlir_sched.tasks import extract
 from mlir_sched.tuned_folder.result import TuneResult
 
 pytestmark = [
+    pytest.mark.landing,
     pytest.mark.alone,
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="several threads need two cores"),
 ]

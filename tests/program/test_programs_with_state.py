@@ -18,6 +18,8 @@ from mlir_sched.program.whole_program import CompiledModel, checks_of, measure_p
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
 from mlir_sched.tasks import extract
 
+pytestmark = pytest.mark.promise
+
 QUICK = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
 PREVIOUS = """
 util.global private mutable @state = dense<0.25> : tensor<32x32xf32>
@@ -73,6 +75,7 @@ def beside(folder: Path, untuned: str, other: str) -> RunResult:
         return measure_programs(runner, model, right, [judged])[1][0]
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -94,6 +97,7 @@ def test_a_program_that_changes_its_state_is_checked_and_timed(tmp_path: Path) -
     assert found.timing is not None
 
 
+@pytest.mark.landing
 def test_a_function_that_reads_state_is_checked_in_the_state_that_the_others_leave(tmp_path: Path) -> None:
     found = beside(tmp_path, CACHE, CACHE.replace("    %r = arith.mulf %rows, %q", FIRST_ROW))
     assert found.failure is not None, "only the second row that @append writes differs"

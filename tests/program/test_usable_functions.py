@@ -161,6 +161,8 @@ def scripted(path: Path, predicate: int) -> CompiledModel:
     return CompiledModel(compile_to_bytes(path, FLAGS, library), recipe=recipe)
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_a_program_whose_results_say_nothing_is_verified_inside(runner: Runner, tmp_path: Path, text: str) -> None:
     model, untuned = silent(runner, write(tmp_path, text))
@@ -183,6 +185,7 @@ def judged(runner: Runner, clamped: tuple[Model, CompiledModel, CompiledModel], 
     return result
 
 
+@pytest.mark.landing
 def test_results_of_its_dispatches_tell_a_right_program_from_a_wrong_one(
     runner: Runner, clamped: tuple[Model, CompiledModel, CompiledModel]
 ) -> None:
@@ -196,6 +199,7 @@ def test_results_of_its_dispatches_tell_a_right_program_from_a_wrong_one(
     assert "the result of @main_dispatch_0_matmul" in wrong.failure.message
 
 
+@pytest.mark.landing
 def test_what_cannot_be_compared_inside_is_not_checked_and_the_reason_is_told(
     runner: Runner, clamped: tuple[Model, CompiledModel, CompiledModel]
 ) -> None:
@@ -214,6 +218,7 @@ def test_what_cannot_be_compared_inside_is_not_checked_and_the_reason_is_told(
         assert why in result.why_not_valid
 
 
+@pytest.mark.promise
 def test_a_script_behind_no_result_that_is_compared_leaves_the_program_unchecked(
     runner: Runner, clamped: tuple[Model, CompiledModel, CompiledModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,11 +234,13 @@ def without_dispatches_behind(shown: object, *arguments: object) -> object:
     return replace(program, functions=functions)
 
 
+@pytest.mark.landing
 def test_a_program_in_which_nothing_depends_on_the_inputs_is_refused(runner: Runner, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"output 0 is not to be told .*, and no result of its dispatches tells more"):
         silent(runner, write(tmp_path, NOTHING))
 
 
+@pytest.mark.landing
 def test_of_several_functions_those_without_any_dependence_on_inputs_are_left_out(
     runner: Runner, tmp_path: Path
 ) -> None:
@@ -245,6 +252,8 @@ def test_of_several_functions_those_without_any_dependence_on_inputs_are_left_ou
     assert "no result of its dispatches tells more" in model.not_run["nothing"]
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 def test_a_program_whose_results_say_something_is_not_looked_into(runner: Runner, tmp_path: Path) -> None:
     model, _ = silent(runner, write(tmp_path, cases.MATMUL))
     assert model.inside is None
@@ -267,6 +276,7 @@ class AskedRunner:
         raise UnverifiableError("output 0 is the same")
 
 
+@pytest.mark.promise
 def test_untuned_code_is_asked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     model = extract(write(tmp_path, CLAMPED), cases.TARGET)
     monkeypatch.setattr(usable_functions, "why_not_inside", lambda *_: "")

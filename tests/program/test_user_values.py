@@ -20,6 +20,8 @@ from mlir_sched.runner.checks.given_values import Values, function_values
 from mlir_sched.tasks import Model, extract
 from mlir_sched.values import digests_of
 
+pytestmark = pytest.mark.promise
+
 QUICK = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
 DOUBLE = """
 func.func @double(%a: tensor<64x32xf32>) -> tensor<64x32xf32> {
@@ -51,12 +53,14 @@ def test_a_program_that_is_wrong_only_with_the_given_inputs_is_refused(tmp_path:
     assert "given inputs: output 0: 2048 of 2048 elements" in found.failure.message
 
 
+@pytest.mark.landing
 def test_untuned_code_that_agrees_with_the_reference_is_judged_by_all_checks(tmp_path: Path) -> None:
     model, result = judged(tmp_path, DOUBLE, DOUBLE, [LARGE], [LARGE + 50])
     assert (dict(model.untuned_wrong), untuned_wrong_notes(model)) == ({}, [])
     assert result.failure is None
 
 
+@pytest.mark.landing
 def test_untuned_code_that_differs_from_the_reference_is_named_and_no_reference_itself(tmp_path: Path) -> None:
     reference = [2 * LARGE]
     model, right = judged(tmp_path, DOUBLE, UNLIMITED, [LARGE], reference)

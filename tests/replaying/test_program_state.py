@@ -28,6 +28,8 @@ from mlir_sched.sampling import Value
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.folder import TunedFolder
 
+pytestmark = pytest.mark.promise
+
 FIRST, SECOND = (f"algorithm {shape}" for shape in SHAPES)
 DIRECT, WINOGRAD = Convolutions.own, Convolutions.other
 SITES = convolution_sites(*SHAPES)

@@ -17,7 +17,7 @@ from mlir_sched.runner.benchmark_module import find_tools
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.targets.target import LOCAL
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.landing, pytest.mark.alone]
 
 DISPATCHES, ROWS, WIDTH = 50, 256, 128
 TOLERANCE = 0.1

@@ -56,6 +56,7 @@ def compiled(task: Task) -> Program:
     return program_of_task(task, result.vmfb)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("text", "chained"), [(SHORT.text, True), (LONG.text, False)])
 def test_short_dispatches_are_timed_with_their_chain(
     text: str, chained: bool, stand_in: Target, tmp_path: Path
@@ -98,6 +99,7 @@ def test_after_an_error_a_device_is_opened_anew(runner: Runner, stand_in: Target
     assert runner._client.generation > 1
 
 
+@pytest.mark.landing
 @pytest.mark.usefixtures("short_sessions")
 def test_a_model_is_tuned_on_such_a_device(stand_in: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(TARGETS, "llvm-cpu", TargetKind(lambda *_: stand_in, {DEFAULT: ()}, llvm_cpu.facts))

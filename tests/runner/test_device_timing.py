@@ -95,6 +95,7 @@ def test_right_program_is_timed_by_the_device(runner: Runner, matmul: Callable[.
     assert result.timing.samples >= 1
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("name", "explanation"),
     [
@@ -114,6 +115,7 @@ def test_wrong_program_is_rejected_with_the_reason(
     assert only(runner, matmul("right"), matmul("right")).failure is None
 
 
+@pytest.mark.landing
 def test_dispatches_of_a_whole_program_add_up(runner: Runner) -> None:
     vmfb = compile_str(TWO_DISPATCHES, extra_args=TARGET)
     model = Program(vmfb, "main", (SQUARE,), (SQUARE,), False)
@@ -139,6 +141,7 @@ def test_program_for_another_device_is_a_failure_and_others_go_on(
     assert own.failure is None
 
 
+@pytest.mark.landing
 def test_device_is_closed_after_a_batch(runner: Runner, matmul: Callable[..., Program]) -> None:
     only(runner, matmul("right"), matmul("right"))
     process = psutil.Process(runner._client.pid)
@@ -177,6 +180,7 @@ def test_noise_is_refused(runner: Runner) -> None:
         runner.noise(0.1)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("driver", ["local-sync", "vulkan"])
 @pytest.mark.parametrize("element_type", sorted(DTYPES))
 def test_device_memory_holds_what_is_written(element_type: str, driver: str) -> None:
@@ -235,6 +239,7 @@ def hanging_when_timed(folder: Path, counter: Path, after: int) -> str:
     return fake_program(folder, body)
 
 
+@pytest.mark.landing
 def test_benchmark_program_that_hangs_is_a_timeout_and_is_killed(
     tmp_path: Path, matmul: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from mlir_sched.targets.target import Driver
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 
+pytestmark = pytest.mark.landing
+
 TILES: dict[str, Value] = {"tile_0": (32, 8), "tile_1": (32, 4), "reduction_step": (4,)}
 
 

@@ -131,6 +131,7 @@ def test_wrong_program_is_rejected_with_the_reason(
     assert explanation in failure_of(result).message
 
 
+@pytest.mark.landing
 def test_what_the_baseline_overwrites_may_be_overwritten(runner: Runner, compiled: Callable[[str], bytes]) -> None:
     in_place, apart, twice = (
         Program(compiled(name), "main", (SQUARE, SQUARE), (SQUARE,), False)
@@ -185,6 +186,7 @@ def test_a_program_for_the_calling_thread_runs_there(compiled: Callable[[str], b
     assert failure_of(second).kind == FailureClass.WRONG_RESULT
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_element_written_behind_the_result_is_rejected(threads: int) -> None:
     text = (SOURCES / "past_end.mlir").read_text()
@@ -272,6 +274,7 @@ def test_a_hopeless_candidate_gets_all_checks_where_numbers_are_claimed(
         assert briefly.check(matmul("right"), [matmul("stale_state")], CHECKS) != (None,)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("element_type", ["f16", "bf16"])
 def test_wrong_products_in_narrow_types_are_rejected(
     runner: Runner, compiled: Callable[[str, str], bytes], element_type: str
@@ -288,6 +291,7 @@ def test_wrong_products_in_narrow_types_are_rejected(
     assert results[0].verdict is Verdict.RIGHT
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("element_type", ["f16", "bf16", "i8"])
 def test_wrong_whole_programs_are_rejected_in_every_type(
     runner: Runner, compiled: Callable[[str, str], bytes], element_type: str
@@ -425,6 +429,7 @@ def test_a_mistake_of_ours_is_told_from_a_programs_failure(runner: Runner) -> No
     assert failed.value.failure.message.endswith("TypeError: unknown request str\n")
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("said", "message"),
     [
@@ -445,6 +450,7 @@ def test_a_process_that_does_not_finish_its_message_is_given_up(
     assert broken.pid is None
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", ["missing_fill", "endless_loop", "out_of_bounds", "overwritten_input"])
 def test_baseline_that_cannot_be_a_reference_is_an_error(matmul: Compiled, name: str) -> None:
     options = RunnerOptions(timeouts=TimeoutOptions(first_call_s=2.0))
@@ -548,6 +554,7 @@ def test_process_dies_with_a_killed_parent_even_while_a_program_hangs(
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.landing
 def test_memory_stays_bounded_over_many_candidates(runner: Runner, matmul: Compiled) -> None:
     def resident() -> float:
         return float(psutil.Process(runner._client.pid).memory_info().rss)

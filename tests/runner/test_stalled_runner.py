@@ -68,6 +68,7 @@ def stalled(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type, float],
         timer.cancel()
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize("request_type", [protocol.Drop, protocol.Load])
 def test_a_process_that_stands_still_in_its_bookkeeping_is_waited_for(
     stalled: Callable[[type, float], list[int]], right: Program, request_type: type
@@ -106,6 +107,7 @@ def test_a_program_whose_process_stands_still_is_not_blamed_for_its_time(
     assert (failure.kind, failure.origin) == (FailureClass.RUN_TIMEOUT, FailureOrigin.ENVIRONMENT)
 
 
+@pytest.mark.landing
 def test_noise_that_cannot_be_measured_leaves_no_spare_core_and_is_a_finding(
     stalled: Callable[[type, float], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

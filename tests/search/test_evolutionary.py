@@ -38,6 +38,7 @@ def best(observed: Sequence[Observation]) -> float:
     return min(o.seconds for o in observed if o.seconds is not None)
 
 
+@pytest.mark.nightly
 def test_evolution_with_a_model_beats_random_search() -> None:
     evolved = [best(run_search(evolution(seed), SPACE, 6)) for seed in range(5)]
     drawn = [best(run_search(RandomSearch(SPACE, np.random.default_rng(seed)), SPACE, 6)) for seed in range(5)]

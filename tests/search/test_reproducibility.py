@@ -56,6 +56,7 @@ def run_python(code: str, hash_seed: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
+@pytest.mark.promise
 def test_the_same_seed_suggests_the_same_in_three_processes_without_iree() -> None:
     suggestions, hashes = zip(*[run_python(WHOLE_SEARCH, seed) for seed in ("0", "1", "2")], strict=True)
     assert len(set(hashes)) == 3
@@ -63,6 +64,7 @@ def test_the_same_seed_suggests_the_same_in_three_processes_without_iree() -> No
     assert len(suggestions[0].split()) == 64
 
 
+@pytest.mark.promise
 def test_importing_search_and_models_does_not_load_xgboost_or_matplotlib() -> None:
     code = "import sys, mlir_sched.search, mlir_sched.models; print(*sorted({n.split('.')[0] for n in sys.modules}))"
     loaded = run_python(code, "0")[0].split()

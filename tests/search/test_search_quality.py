@@ -11,6 +11,8 @@ from folders import ROOT
 from mlir_sched.search.measured_space import MeasuredPoint, write_measured
 from mlir_sched.search.synthetic_space import SyntheticMatmulSpace
 
+pytestmark = pytest.mark.promise
+
 SPACE = SyntheticMatmulSpace(4, 8, 2)
 
 

@@ -6,7 +6,7 @@ from mlir_sched.search.strategy import SearchSpace
 from mlir_sched.testing.strategies import StrategyTests, TinySpace
 from mlir_sched.trace import Trace
 
-SMALL = EvolutionaryOptions(population=64, generations=2)
+SMALL = EvolutionaryOptions(population=32, generations=2, max_repairs=200)
 
 
 def evolution(space: SearchSpace, seed: int, model: CostModel) -> EvolutionarySearch:

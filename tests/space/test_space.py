@@ -192,6 +192,7 @@ def test_steps_run_by_stage_whatever_the_order_they_were_added_in() -> None:
     assert sketch.name == "lower+a+spread+b"
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_samples_are_legal_and_reproducible(space_for: SpaceFor, name: str) -> None:
     space = space_for(name)
@@ -243,6 +244,7 @@ LEGAL = 0.1
 """Smallest share of first draws that must be legal. Measured: 23 % at worst (lowering_config of a batch matmul)."""
 
 
+@pytest.mark.landing
 def test_share_of_legal_draws(space_for: SpaceFor, capsys: pytest.CaptureFixture[str]) -> None:
     shares: dict[str, float] = {}
     for name in PAYLOADS:

@@ -15,6 +15,8 @@ from mlir_sched.targets.target import GpuLimits, MatrixUnit
 from mlir_sched.targets.vulkan_devices import VulkanDevice
 from mlir_sched.targets.vulkan_driver import cooperative_matrices
 
+pytestmark = pytest.mark.promise
+
 SOURCE = Path(__file__).with_name("vulkan_stand_in.c")
 HALVES = MatrixUnit(16, 16, 16, "f16", "f16")
 SUMS = MatrixUnit(16, 16, 16, "f16", "f32")

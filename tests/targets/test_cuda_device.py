@@ -29,6 +29,7 @@ def driver(folder: Path, monkeypatch: pytest.MonkeyPatch, *, failure: int = 0, n
     monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
 
 
+@pytest.mark.promise
 @needs_compiler
 @pytest.mark.parametrize(
     ("name", "uri", "flag"),
@@ -60,6 +61,7 @@ def test_a_device_of_this_machine_is_described_by_what_its_driver_says(
     assert target.assembler == ("sm_90" if uri == FIRST else "sm_86")
 
 
+@pytest.mark.promise
 @needs_compiler
 def test_a_gpu_that_is_not_there_is_an_error_that_lists_those_that_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -74,6 +76,7 @@ def test_a_gpu_that_is_not_there_is_an_error_that_lists_those_that_are(
         detect_target("cuda", 2)
 
 
+@pytest.mark.promise
 @needs_compiler
 @pytest.mark.parametrize(
     ("failure", "name", "said"),
@@ -89,6 +92,7 @@ def test_a_driver_that_cannot_be_used_is_an_error_that_says_why(
         cuda.devices()
 
 
+@pytest.mark.promise
 def test_without_a_driver_tune_ends_with_the_advice(tmp_path: Path) -> None:
     if _is_installed():
         pytest.skip("this machine has an NVIDIA driver")
@@ -100,6 +104,7 @@ def test_without_a_driver_tune_ends_with_the_advice(tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.promise
 @needs_compiler
 def test_doctor_shows_the_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     driver(tmp_path, monkeypatch)

@@ -32,20 +32,24 @@ def physical_cores() -> int:
     return len({path.read_text() for path in lists})
 
 
+@pytest.mark.promise
 @pytest.mark.skipif(Path("/sys/devices/system/node/node1").exists(), reason="IREE takes the cores of one NUMA node")
 def test_the_default_is_one_thread_per_physical_core() -> None:
     assert detect_target("llvm-cpu", None).cores == local_task_workers() == min(MOST, physical_cores())
 
 
+@pytest.mark.promise
 @pytest.mark.usefixtures("one_core")
 def test_with_one_core_the_default_is_one_thread() -> None:
     assert detect_target("llvm-cpu", None).cores == 1
 
 
+@pytest.mark.promise
 def test_a_number_that_is_given_is_taken() -> None:
     assert detect_target("llvm-cpu", len(ALLOWED)).cores == len(ALLOWED)
 
 
+@pytest.mark.promise
 def test_a_vulkan_device_takes_the_default_as_no_number_of_threads() -> None:
     require_vulkan()
     assert detect_target("vulkan", None).cores == 1
@@ -59,6 +63,7 @@ def test_devices_have_their_own_threads() -> None:
     }
 
 
+@pytest.mark.promise
 def test_where_iree_does_not_tell_the_number_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = tmp_path / "silent"
     silent.write_text("#!/bin/sh\nexit 0\n")

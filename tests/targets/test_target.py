@@ -15,6 +15,7 @@ from mlir_sched.targets.processor import CPU, HOST, flag_values
 from mlir_sched.targets.resolved import resolve
 
 
+@pytest.mark.promise
 def test_this_machine_is_described_for_llvm_cpu() -> None:
     target = detect_target("llvm-cpu", threads=1)
     assert target.backend == "llvm-cpu"
@@ -27,10 +28,12 @@ def test_this_machine_is_described_for_llvm_cpu() -> None:
     assert target.compiler.startswith("3.13")
 
 
+@pytest.mark.promise
 def test_detection_gives_the_same_key_each_time() -> None:
     assert detect_target("llvm-cpu", 1).key == detect_target("llvm-cpu", 1).key
 
 
+@pytest.mark.promise
 def test_a_key_changes_with_what_decides_the_code_and_with_nothing_else() -> None:
     target = detect_target("llvm-cpu", 1)
     changes = ({"compiler": "3.13.9"}, {"flags": (*target.flags, "--x")}, {"description": "avx"}, {"backend": "cuda"})
@@ -38,6 +41,7 @@ def test_a_key_changes_with_what_decides_the_code_and_with_nothing_else() -> Non
     assert replace(target, machine=(("cpu", "another"),), cores=9).key == target.key
 
 
+@pytest.mark.promise
 def test_this_machine_is_told_from_others_by_processor_caches_and_runtime() -> None:
     machine = dict(detect_target("llvm-cpu", 1).machine)
     assert list(machine) == ["caches", "cpu", "runtime"]
@@ -50,6 +54,7 @@ X86 = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n\
 ARM = "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\n"
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("text", "name", "identity"),
     [(X86, "AMD EPYC", "AMD EPYC/26/2"), (ARM, "", "0x41/8/0x1/0xd40"), ("nothing of the kind", "", "")],
@@ -71,6 +76,7 @@ def test_an_impossible_thread_count_is_refused(threads: int) -> None:
         detect_target("llvm-cpu", threads)
 
 
+@pytest.mark.promise
 def test_a_target_that_iree_does_not_know_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llvm_cpu, "FLAGS", ("--iree-no-such-flag",))
     with pytest.raises(UserError, match="rejects the flags --iree-no-such-flag"):
@@ -95,6 +101,7 @@ def test_cache_sizes_are_read_from_sysfs(tmp_path: Path) -> None:
     assert data_cache_bytes(3, tmp_path) == 0
 
 
+@pytest.mark.promise
 def test_the_flags_of_this_machine_name_its_processor_and_make_the_code_of_host(tmp_path: Path) -> None:
     target = detect_target("llvm-cpu", 1)
     assert flag_values(target.flags)[CPU] == target.processor != HOST

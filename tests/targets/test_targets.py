@@ -48,6 +48,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
     return "toy-cpu"
 
 
+@pytest.mark.landing
 @pytest.mark.usefixtures("short_sessions")
 def test_a_third_target_is_a_description_and_a_folder(toy: str, tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(vector_add(4096).text)
@@ -62,6 +63,7 @@ def test_a_third_target_is_a_description_and_a_folder(toy: str, tmp_path: Path) 
     assert "--iree-opt-level=O3" in (tmp_path / "tuned" / "flags.txt").read_text()
 
 
+@pytest.mark.promise
 def test_without_a_vulkan_driver_the_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in NO_DRIVER.items():
         monkeypatch.setenv(name, value)
@@ -72,6 +74,7 @@ def test_without_a_vulkan_driver_the_error_names_the_package(tmp_path: Path, mon
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.promise
 def test_doctor_says_what_an_absent_target_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in NO_DRIVER.items():
         monkeypatch.setenv(name, value)
@@ -86,6 +89,7 @@ def test_vulkan_takes_no_number_of_threads() -> None:
         detect_target("vulkan", 2)
 
 
+@pytest.mark.promise
 def test_this_machines_vulkan_device_is_described_with_its_limits() -> None:
     require_vulkan()
     target = detect_target("vulkan", 1)
@@ -99,6 +103,7 @@ def test_this_machines_vulkan_device_is_described_with_its_limits() -> None:
     assert target.key == detect_target("vulkan", 1).key != detect_target("llvm-cpu", 1).key
 
 
+@pytest.mark.promise
 def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
     software = VulkanDevice("llvmpipe (LLVM)", "llvmpipe Mesa", "00", True, limits)
@@ -116,6 +121,7 @@ def test_a_gpu_is_preferred_to_a_software_device(monkeypatch: pytest.MonkeyPatch
     assert [name for name, _ in target.machine] == ["cpu", "device", "runtime"], "a software device is its processor"
 
 
+@pytest.mark.promise
 def test_a_vulkan_device_is_chosen_by_a_part_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = GpuLimits(32, 256, (256, 256, 64), (65535, 65535, 65535), 16384)
     named = [VulkanDevice(name, "a driver", uuid, False, limits) for name, uuid in [("Radeon", "aa"), ("Arc", "bb")]]
@@ -136,6 +142,7 @@ RADEON = VulkanDevice(
 GEFORCE = VulkanDevice("NVIDIA GeForce", "NVIDIA 580", "cc", False, LIMITS, NVIDIA, 32, FEATURES)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("device", "flag"),
     [
@@ -161,6 +168,7 @@ def test_irees_target_is_one_whose_code_the_driver_runs(
     assert dict(vulkan.facts(target))["IREE's target"].startswith(flag.partition("=")[2] or "its default one")
 
 
+@pytest.mark.promise
 def test_a_file_says_what_irees_target_for_a_device_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(vulkan, "devices", lambda: [GEFORCE, RADEON])
     (tmp_path / "gpu.json").write_text('{"iree_target": "rdna3", "device": "radeon"}')
@@ -177,6 +185,7 @@ def test_a_file_says_what_irees_target_for_a_device_is(monkeypatch: pytest.Monke
             detect_target(described_by("vulkan", tmp_path / "gpu.json"), 1)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(("name", "threads"), [("vulkan", 128), ("vulkan:rdna3", 1024), ("vulkan:ampere", 1024)])
 def test_a_vulkan_device_that_is_not_there_has_irees_limits(name: str, threads: int) -> None:
     target = absent_target(name)
@@ -185,6 +194,7 @@ def test_a_vulkan_device_that_is_not_there_has_irees_limits(name: str, threads: 
     assert "not there" in dict(target.machine)["device"]
 
 
+@pytest.mark.promise
 def test_the_software_device_has_all_features() -> None:
     """Mesa's device has them, so a place that is read wrongly would show."""
     require_vulkan()
@@ -198,6 +208,7 @@ def test_a_cpu_has_no_devices() -> None:
         detect_target("llvm-cpu:0", 1)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("name", "flag", "shared_kib"), [("cuda", "sm_80", 163), ("cuda:sm_89", "sm_89", 99), ("cuda:sm_90", "sm_80", 163)]
 )
@@ -211,6 +222,7 @@ def test_a_cuda_device_need_not_be_there(name: str, flag: str, shared_kib: int) 
     assert target.gpu.shared_memory_bytes == shared_kib << 10 <= target.gpu_resources.shared_memory_bytes
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(("name", "subgroup_size"), [("rocm", 64), ("rocm:gfx1100", 32)])
 def test_a_rocm_device_need_not_be_there(name: str, subgroup_size: int) -> None:
     target = absent_target(name)
@@ -221,6 +233,7 @@ def test_a_rocm_device_need_not_be_there(name: str, subgroup_size: int) -> None:
     assert target.gpu_resources is None
 
 
+@pytest.mark.promise
 def test_what_rocm_lacks_is_one_clear_error() -> None:
     with pytest.raises(UserError, match="AMD GPUs are not described yet"):
         detect_target("rocm", 1)
@@ -228,6 +241,7 @@ def test_what_rocm_lacks_is_one_clear_error() -> None:
         absent_target("rocm:gfx1")
 
 
+@pytest.mark.promise
 def test_a_file_describes_a_cuda_device(tmp_path: Path) -> None:
     path = tmp_path / "h200.json"
     path.write_text('{"architecture": "sm_90", "device": "NVIDIA H200", "memory_bytes_per_s": 4.8e12}')
@@ -262,6 +276,7 @@ def test_a_description_that_is_not_there_is_one_clear_error() -> None:
         described_by("cuda:sm_90", Path("gpu.json"))
 
 
+@pytest.mark.promise
 def test_a_module_for_the_cpu_is_refused_for_vulkan_with_its_stage(tmp_path: Path) -> None:
     require_vulkan()
     (tmp_path / "model.mlir").write_text(matmul(32, 32, 32).text)

@@ -20,6 +20,8 @@ from mlir_sched.replaying.replay import replay
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tuning.options import TuneOptions
 
+pytestmark = pytest.mark.promise
+
 EXPORTED = TESTS / "exported"
 CONVOLUTIONAL, TRANSFORMER = EXPORTED / "convolutional.mlir", EXPORTED / "transformer.mlir"
 COPIES = "it only copies (IREE turns it into a copy of its own)"
@@ -107,6 +109,7 @@ def test_every_dispatch_of_an_exported_network_is_a_task_but_for_its_padding() -
     assert model.internal_errors == ()
 
 
+@pytest.mark.landing
 def test_weights_inside_of_a_dispatch_come_along_with_its_program() -> None:
     model = extract(CONVOLUTIONAL, cases.TARGET)
     holding = [task for task in model.tasks if "dense_resource<" in task.source]
@@ -117,6 +120,7 @@ def test_weights_inside_of_a_dispatch_come_along_with_its_program() -> None:
             assert result.failure is None
 
 
+@pytest.mark.landing
 def test_without_constants_inside_equal_dispatches_are_one_task(transformer: Model) -> None:
     inlined = extract(TRANSFORMER, cases.TARGET)
     assert not any("dense_resource<" in task.source for task in transformer.tasks)
@@ -124,6 +128,7 @@ def test_without_constants_inside_equal_dispatches_are_one_task(transformer: Mod
     assert sum(task.weight for task in transformer.tasks) == sum(task.weight for task in inlined.tasks)
 
 
+@pytest.mark.landing
 def test_bytecode_gives_the_tasks_of_the_text(transformer: Model) -> None:
     text = extract(TRANSFORMER, cases.TARGET, TASK_FLAGS)
     assert [task.key for task in transformer.tasks] == [task.key for task in text.tasks]
@@ -136,6 +141,7 @@ def test_tokens_stay_inside_of_the_table_they_read_and_masks_are_free(transforme
     assert [spec.shape for spec in entry.outputs] == [(1, 4, 8), (1, 8)]
 
 
+@pytest.mark.landing
 def test_a_crash_or_a_mistake_costs_one_dispatch_and_not_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
     monkeypatch.setattr("mlir_sched.tasks.model._JOB", "broken_extraction:extract_model")
@@ -147,6 +153,7 @@ def test_a_crash_or_a_mistake_costs_one_dispatch_and_not_the_model(monkeypatch: 
     assert "Traceback" in model.internal_errors[0]
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("model", [CONVOLUTIONAL, TRANSFORMER])
 @pytest.mark.parametrize("job", ["refused_together", "crashing_together"])
 def test_dispatches_compiled_together_are_the_same_as_alone(
@@ -182,6 +189,7 @@ def test_several_functions_with_weights_in_a_file_and_scalars_are_checked_and_ti
     )
 
 
+@pytest.mark.landing
 @pytest.mark.usefixtures("short_sessions")
 def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(bytecode: Path, tmp_path: Path) -> None:
     result = tune(bytecode, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
@@ -193,6 +201,7 @@ def test_an_exported_model_in_bytecode_is_tuned_and_its_two_results_are_checked(
     assert all(len(dispatch.note) <= 120 for dispatch in result.dispatches)
 
 
+@pytest.mark.landing
 @pytest.mark.usefixtures("short_sessions")
 def test_an_exported_model_in_text_with_its_weights_as_resources_is_tuned(tmp_path: Path) -> None:
     result = tune(CONVOLUTIONAL, tmp_path / "tuned", options=TuneOptions(trials=2, round_size=2, threads=1))
@@ -201,6 +210,7 @@ def test_an_exported_model_in_text_with_its_weights_as_resources_is_tuned(tmp_pa
     assert result.tunable_share > 0.5
 
 
+@pytest.mark.landing
 @pytest.mark.usefixtures("short_sessions")
 def test_the_function_whose_numbers_cannot_be_verified_is_named_and_the_other_is_tuned(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"

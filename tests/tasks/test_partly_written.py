@@ -11,6 +11,8 @@ from rewriting import write
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.partly_written import why_unwritten
 
+pytestmark = pytest.mark.promise
+
 STRIDED = """
 #all = affine_map<(i, j) -> (i, j)>
 #third = affine_map<(i, j) -> (i, j * 3)>

@@ -14,6 +14,8 @@ from rewriting import write
 from mlir_sched.tasks import TASK_FLAGS
 from mlir_sched.tasks.shown import ShownProgram
 
+pytestmark = pytest.mark.promise
+
 FLAGS = (*cases.FLAGS, *TASK_FLAGS)
 SHOWING = "mlir_sched.tasks.worker.showing:shown_program"
 ALL = 2**20

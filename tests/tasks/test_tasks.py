@@ -24,6 +24,7 @@ def compiled(task: Task, flags: tuple[str, ...]) -> bytes:
     return result.vmfb
 
 
+@pytest.mark.promise
 def test_a_model_has_its_entry_and_one_task(tmp_path: Path) -> None:
     model = cases.model_of(tmp_path, cases.MATMUL)
     (entry,) = model.entries
@@ -37,6 +38,7 @@ def test_a_model_has_its_entry_and_one_task(tmp_path: Path) -> None:
     assert [op.kind for op in task.dispatch.ops] == [OpKind.FILL, OpKind.CONTRACTION]
 
 
+@pytest.mark.promise
 def test_a_known_task_is_not_read_again(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(cases.MATMUL)
@@ -47,6 +49,7 @@ def test_a_known_task_is_not_read_again(tmp_path: Path) -> None:
     assert extract(path, cases.TARGET, known=[replace(read_before, key="other code")]).tasks == (task,)
 
 
+@pytest.mark.promise
 def test_a_torch_program_has_its_public_entry_only(tmp_path: Path) -> None:
     model = cases.model_of(tmp_path, cases.TORCH)
     (entry,) = model.entries
@@ -65,6 +68,7 @@ func.func @main(%a: tensor<4x8xf32>, %state: tensor<4x2xui8>, %unused: tensor<3x
 """
 
 
+@pytest.mark.promise
 def test_arguments_that_are_only_returned_have_their_types(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(RETURNING)
     (entry,) = extract(tmp_path / "model.mlir", cases.TARGET).entries
@@ -73,6 +77,7 @@ def test_arguments_that_are_only_returned_have_their_types(tmp_path: Path) -> No
     assert entry.outputs == (first, state, first)
 
 
+@pytest.mark.promise
 def test_attention_gives_one_task_per_distinct_dispatch(tmp_path: Path) -> None:
     model = cases.model_of(tmp_path, cases.ATTENTION)
     assert [task.weight for task in model.tasks] == [1, 1, 1]
@@ -83,11 +88,13 @@ def test_attention_gives_one_task_per_distinct_dispatch(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(("program", "weight"), [(cases.TWICE, 2), (cases.LOOP, 5)])
 def test_equal_dispatches_are_one_task_with_their_calls_as_weight(tmp_path: Path, program: str, weight: int) -> None:
     assert cases.task_of(tmp_path, program).weight == weight
 
 
+@pytest.mark.promise
 def test_the_key_is_the_same_for_the_same_code_under_another_name(tmp_path: Path) -> None:
     first = cases.task_of(tmp_path, cases.MATMUL)
     second = cases.task_of(tmp_path, cases.MATMUL.replace("@mm", "@other"))
@@ -96,6 +103,7 @@ def test_the_key_is_the_same_for_the_same_code_under_another_name(tmp_path: Path
     assert first.source == second.source
 
 
+@pytest.mark.promise
 def test_the_key_depends_on_the_flags(tmp_path: Path) -> None:
     plain = cases.task_of(tmp_path, cases.MATMUL)
     (optimised,) = extract(tmp_path / "model.mlir", cases.TARGET, ("--iree-opt-level=O3",)).tasks
@@ -103,6 +111,7 @@ def test_the_key_depends_on_the_flags(tmp_path: Path) -> None:
     assert optimised.flags == (*cases.FLAGS, "--iree-opt-level=O3")
 
 
+@pytest.mark.promise
 def test_a_task_program_computes_what_the_dispatch_computes(tmp_path: Path) -> None:
     task = cases.task_of(tmp_path, cases.MATMUL)
     rng = np.random.default_rng(0)
@@ -111,6 +120,7 @@ def test_a_task_program_computes_what_the_dispatch_computes(tmp_path: Path) -> N
     np.testing.assert_allclose(result, a @ b, rtol=1e-5)
 
 
+@pytest.mark.promise
 def test_a_dispatch_that_updates_in_place_leaves_the_callers_tensor_alone(tmp_path: Path) -> None:
     task = cases.task_of(tmp_path, cases.ACCUMULATE)
     assert task.not_tunable == ""
@@ -122,6 +132,7 @@ def test_a_dispatch_that_updates_in_place_leaves_the_callers_tensor_alone(tmp_pa
     np.testing.assert_allclose(result, a @ b + c, rtol=1e-5)
 
 
+@pytest.mark.promise
 def test_the_tasks_of_a_model_in_a_row_give_its_result(tmp_path: Path) -> None:
     model = cases.model_of(tmp_path, cases.ATTENTION)
     rng = np.random.default_rng(2)
@@ -137,6 +148,7 @@ def test_the_tasks_of_a_model_in_a_row_give_its_result(tmp_path: Path) -> None:
     np.testing.assert_allclose(result, e / e.sum(-1, keepdims=True) @ v, rtol=1e-4)
 
 
+@pytest.mark.promise
 def test_a_copy_is_not_tunable(tmp_path: Path) -> None:
     padded = """
 func.func @pad(%x: tensor<4x4xf32>) -> tensor<6x6xf32> {
@@ -150,6 +162,7 @@ func.func @pad(%x: tensor<4x4xf32>) -> tensor<6x6xf32> {
     assert "copies" in cases.task_of(tmp_path, padded).not_tunable
 
 
+@pytest.mark.promise
 def test_sub_byte_types_are_read(tmp_path: Path) -> None:
     narrow = """
 func.func @narrow(%x: tensor<8xi32>) -> tensor<8xi4> {
@@ -167,6 +180,7 @@ func.func @narrow(%x: tensor<8xi32>) -> tensor<8xi4> {
     assert task.outputs == (TensorSpec((8,), "i4"),)
 
 
+@pytest.mark.promise
 def test_a_value_computed_at_run_time_is_not_tunable(tmp_path: Path) -> None:
     scaled = """
 func.func @scaled(%x: tensor<8x8xf32>, %n: i32) -> tensor<8x8xf32> {
@@ -185,6 +199,7 @@ func.func @scaled(%x: tensor<8x8xf32>, %n: i32) -> tensor<8x8xf32> {
     assert "computed at run time" in model.tasks[0].not_tunable
 
 
+@pytest.mark.promise
 def test_data_tiled_tensors_are_not_tunable(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(cases.BIG_MATMUL)
@@ -192,6 +207,7 @@ def test_data_tiled_tensors_are_not_tunable(tmp_path: Path) -> None:
     assert any("data tiling" in task.not_tunable for task in model.tasks)
 
 
+@pytest.mark.promise
 def test_a_program_that_computes_nothing_has_no_task_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }")
@@ -200,6 +216,7 @@ def test_a_program_that_computes_nothing_has_no_task_and_says_so(tmp_path: Path)
     assert model.notes == ("the program has no dispatch: IREE compiles it to copies or constants",)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -235,6 +252,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         extract(tmp_path / "absent.mlir", cases.TARGET)
 
 
+@pytest.mark.promise
 def test_an_unknown_flag_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(cases.MATMUL)
@@ -242,6 +260,7 @@ def test_an_unknown_flag_is_refused_with_the_compilers_words(tmp_path: Path) -> 
         extract(path, cases.TARGET, ("--no-such-flag",))
 
 
+@pytest.mark.promise
 def test_extraction_in_a_worker_does_not_load_the_compiler_here() -> None:
     loaded = run_isolated((), "builtins:len", "abc")
     assert loaded == 3
@@ -269,6 +288,7 @@ func.func @main(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
 """
 
 
+@pytest.mark.promise
 def test_a_dispatch_inside_a_branch_may_not_run_and_a_profile_says_whether_it_did(tmp_path: Path) -> None:
     model = cases.model_of(tmp_path, BRANCH)
     assert [task.may_not_run for task in model.tasks] == [True, True, False]

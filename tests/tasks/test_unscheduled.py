@@ -17,6 +17,8 @@ from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import why_unscheduled
 
+pytestmark = pytest.mark.promise
+
 SPACE = Space.default(cases.TARGET)
 SCALE = "%scale = arith.constant 0.5 : f32\n  %empty ="
 ATTENTION = PLAIN.text().replace(", %scale: f32", "").replace("%empty =", SCALE)

@@ -12,28 +12,28 @@ from mlir_sched.targets.target import Target
 
 
 @pytest.fixture(scope="package")
-def vulkan_pool() -> Iterator[CompilerPool]:
+def vulkan_pool(processes: None) -> Iterator[CompilerPool]:
     """Compile for the fixed Vulkan device."""
     with CompilerPool(FIXED_VULKAN.flags) as pool:
         yield pool
 
 
 @pytest.fixture(scope="package")
-def cuda_pool() -> Iterator[CompilerPool]:
+def cuda_pool(processes: None) -> Iterator[CompilerPool]:
     """Compile for the fixed CUDA device."""
     with CompilerPool(FIXED_CUDA.flags) as pool:
         yield pool
 
 
 @pytest.fixture(scope="package")
-def rocm_pool() -> Iterator[CompilerPool]:
+def rocm_pool(processes: None) -> Iterator[CompilerPool]:
     """Compile for the fixed ROCm device."""
     with CompilerPool(FIXED_ROCM.flags) as pool:
         yield pool
 
 
 @pytest.fixture(scope="module")
-def pool(target: Target) -> Iterator[CompilerPool]:
+def pool(processes: None, target: Target) -> Iterator[CompilerPool]:
     """Compile for the target of a module, which is a fixture there."""
     with CompilerPool(target.flags) as started:
         yield started

@@ -35,6 +35,8 @@ from mlir_sched.testing import ModuleTests
 from mlir_sched.transform_scripts import gpu, llvm_cpu, vulkan
 from mlir_sched.transform_scripts.module import TransformModule
 
+pytestmark = pytest.mark.landing
+
 CONTRACTIONS = (
     *("matmul", "matmul_uneven", "matmul_100", "matmul_accumulating", "matmul_i8", "matmul_f16", "matmul_bf16"),
     *("batch_matmul_bt", "vecmat", "matvec", "bias_gelu", "two_epilogues"),
@@ -66,6 +68,15 @@ class OnPayloads(ModuleTests):
 
     def flags(self, model: str) -> tuple[str, ...]:
         return self.payloads[model].flags
+
+    @pytest.mark.nightly
+    def test_candidates_are_applied_and_right(self) -> None:
+        super().test_candidates_are_applied_and_right()
+
+    def test_a_candidate_per_sketch_of_one_model_is_applied_and_right(self) -> None:
+        name = next(iter(self.payloads))
+        one = type("One", (type(self),), {"payloads": {name: self.payloads[name]}, "candidates": 1})()
+        ModuleTests.test_candidates_are_applied_and_right(one)
 
 
 class TestContraction(OnPayloads):

@@ -50,6 +50,7 @@ def positions(conv: Convolution, loops: Loops) -> tuple[int, ...]:
     return tuple(map(conv.position, loops))
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_every_class_gets_the_sketch_alone(space_for: SpaceFor, name: str) -> None:
     space = space_for(CONVOLUTIONS[name])
@@ -179,6 +180,7 @@ UNEVEN_ACROSS: dict[str, Value] = {
 """The same with 32 of 44 channels: copies of the tile of 23,760 bytes and of the 17,280 in front of what is peeled."""
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("payload", "values", "rule"),
     [

@@ -49,6 +49,7 @@ def task_on(payload_tasks: Callable[[Target], TaskFor], target: Target) -> TaskF
     return payload_tasks(target)
 
 
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_random_candidates_multiply_cooperative_matrices(
     name: str, target: Target, task_on: TaskFor, pool: CompilerPool

@@ -137,6 +137,8 @@ def test_copies_ahead_are_asynchronous(cuda_task_for: TaskFor, cuda_pool: Compil
         assert opcodes(text)["st.global.v4.b32"] == 8 * 8 / 4, "the fill is stored, too"
 
 
+@pytest.mark.landing
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize(
     "payload", [SQUARE, matmul(128, 96, 64, "f16", "f32"), "batch_matmul_bt", "bias_gelu", "two_epilogues"]
 )
@@ -213,6 +215,8 @@ def test_warps_multiply_on_tensor_cores(cuda_task_for: TaskFor, cuda_pool: Compi
         assert assembled(text, architecture).spilled_bytes == 0
 
 
+@pytest.mark.landing
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize(
     ("payload", "instruction"),
     [
@@ -286,6 +290,8 @@ CONFIGURED: list[tuple[str | Payload, str]] = [
 ]
 
 
+@pytest.mark.landing
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize(("payload", "instruction"), CONFIGURED)
 def test_other_tiles_for_the_compilers_pipeline(
     cuda_task_for: TaskFor, cuda_pool: CompilerPool, payload: str | Payload, instruction: str

@@ -35,6 +35,8 @@ def kernels(pool: CompilerPool, task: Task, traces: list[Trace]) -> list[str]:
     return [ptx_of(result) for _, result in pool.compile(task.source, [space.script(trace) for trace in traces])]
 
 
+@pytest.mark.landing
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("name", SAMPLED)
 def test_random_candidates_assemble_without_memory_for_accumulators(
     cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str

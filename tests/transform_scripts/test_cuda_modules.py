@@ -34,6 +34,7 @@ SAMPLES = 2
 EXAMPLE = ROOT / "examples" / "custom_transform_module.py"
 
 
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("name", [*CONTRACTIONS, *ELEMENTWISE, *REDUCTIONS])
 def test_random_candidates_are_assembled(cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str) -> None:
     task, rng = cuda_task_for(name), np.random.default_rng(3)

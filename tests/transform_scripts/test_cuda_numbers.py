@@ -25,6 +25,8 @@ from mlir_sched.compiler import CompilerPool
 from mlir_sched.gpu_model.ptx import read_kernel
 from mlir_sched.tasks.task import Task
 
+pytestmark = pytest.mark.landing
+
 Array = NDArray[np.float32]
 SAMPLES = 2
 
@@ -69,6 +71,7 @@ CASES: Mapping[str, Case] = {
 }
 
 
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("name", CASES)
 def test_random_candidates_are_right(
     cuda_task_for: Callable[[str | Payload], Task], cuda_pool: CompilerPool, name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+import pytest
 from payload_text import Payload
 from payloads import PAYLOADS
 
@@ -15,6 +16,8 @@ from mlir_sched.transform_scripts import matchers, patterns
 from mlir_sched.transform_scripts.module import ScheduleModule, TransformModule
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Reduction, reduction_loops
+
+pytestmark = pytest.mark.landing
 
 NAMES = ("matmul_uneven", "bias_gelu", "two_epilogues")
 """Among them a matmul without even tiles, and one with two epilogues of the same name."""

@@ -43,6 +43,7 @@ CASES = [
 IDS = [f"{target}: {name}" for target, name, _ in CASES]
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("target", "name", "payload"), CASES, ids=IDS)
 def test_schedules_are_what_they_were(
     target: str,

@@ -20,6 +20,8 @@ from mlir_sched.transform_scripts.gpu import ConvolutionTiling
 from mlir_sched.transform_scripts.gpu.convolution import ThreadConvolution
 from mlir_sched.transform_scripts.structures import Loops
 
+pytestmark = pytest.mark.promise
+
 TaskFor = Callable[[str | Payload], Task]
 UNPADDED = {name: payload for name, payload in (CONVOLUTIONS | POOLINGS).items() if payload.flags != FUSED_PADDING}
 
@@ -36,6 +38,7 @@ def positions(found: ThreadConvolution, loops: Loops) -> tuple[int, ...]:
     return tuple(map(found.conv.position, loops))
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", UNPADDED)
 def test_every_class_gets_the_sketch_alone(vulkan_task_for: TaskFor, name: str) -> None:
     assert space_of(vulkan_task_for(UNPADDED[name]), FIXED_VULKAN).sketches == ("convolution",)

@@ -26,6 +26,7 @@ SAMPLES = 2
 """Random candidates per sketch and payload that are compiled for CUDA and assembled."""
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_that_no_subgroup_walks_have_both_sketches(vulkan_task_for: TaskFor, name: str) -> None:
     assert set(space_of(vulkan_task_for(REDUCTIONS[name]), FIXED_VULKAN).sketches) == BY_THREADS
@@ -120,6 +121,7 @@ def test_golden_script(vulkan_task_for: TaskFor, name: str, golden: Callable[[st
     assert_golden(golden, f"vulkan/{name}", space_of(vulkan_task_for(payload), FIXED_VULKAN), sketch, values)
 
 
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("name", [*REDUCTIONS, *UNEVEN])
 def test_random_candidates_assemble_for_cuda_without_memory_for_reduced_values(
     cuda_task_for: TaskFor, cuda_pool: CompilerPool, name: str

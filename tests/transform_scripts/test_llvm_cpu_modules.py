@@ -70,6 +70,7 @@ def test_an_attention_has_scripts_where_its_keys_and_features_fill_vectors(
     assert space_for(Payload(in_one_dispatch(2, 16, keys, features))).sketches == (("attention",) if fills else ())
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(space_for: SpaceFor, name: str) -> None:
     assert set(space_for(name).sketches) == SKETCHES[name]
@@ -194,6 +195,7 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
 ]
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("payload", "sketch", "values", "rule"), REFUSED, ids=[rule for *_, rule in REFUSED])
 def test_rule_refuses(space_for: SpaceFor, payload: Payload, sketch: str, values: dict[str, Value], rule: str) -> None:
     space = space_for(payload)
@@ -385,6 +387,8 @@ def test_golden_script(space_for: SpaceFor, name: str, golden: Callable[[str, st
     golden(name, script)
 
 
+@pytest.mark.landing
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("tail", ["peel", "mask"])
 @pytest.mark.parametrize("sketch", ["contraction.registers", "contraction.cache"])
 def test_tails_of_uneven_shapes_are_right(task_for: TaskFor, here: Target, sketch: str, tail: str) -> None:

@@ -31,6 +31,7 @@ NAMES = ("batch_matmul_bt", "bias_gelu", "vecmat", "softmax", "transpose")
 CASES = {name: PAYLOADS[name] for name in NAMES} | {name: CONVOLUTIONS[name] for name in ("2d_padded", "depthwise")}
 
 
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("processor", PROCESSORS)
 @pytest.mark.parametrize("name", CASES)
 def test_candidates_compile(

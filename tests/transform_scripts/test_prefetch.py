@@ -165,6 +165,7 @@ func.func @main(%a: tensor<64x128xf32>) -> (tensor<64x256xf32>, tensor<64x256xf3
 """
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for an instruction of x86-64")
 @pytest.mark.parametrize("two_layers", [False, True], ids=["at a known offset", "at an offset of the program"])
 def test_the_code_of_a_program_prefetches(
@@ -182,6 +183,7 @@ def test_the_code_of_a_program_prefetches(
     assert found == {"yes": True, "no": False}
 
 
+@pytest.mark.landing
 def test_candidates_that_prefetch_are_right(space_for: SpaceFor, task_for: TaskFor, here: Target) -> None:
     payload = matmul(64, 256, 128)
     space, task, rng = space_for(payload), task_for(payload), np.random.default_rng(5)

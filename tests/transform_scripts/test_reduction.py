@@ -128,6 +128,7 @@ def traces_of(space: DesignSpace, values: dict[str, Value], count: int) -> list[
     return list(traces)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", SHAPES)
 def test_random_candidates_compute_the_right_numbers(task_for: TaskFor, here: Target, name: str) -> None:
     task = task_for(SHAPES[name])

@@ -26,6 +26,7 @@ OTHERS = ("elementwise_chain", "transpose", "vector_add_uneven", "row_sum", "sof
 SAMPLES = 2
 
 
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("name", [*CONTRACTIONS, *OTHERS])
 def test_random_candidates_become_code_objects(rocm_task_for: TaskFor, rocm_pool: CompilerPool, name: str) -> None:
     task, rng = rocm_task_for(name), np.random.default_rng(3)

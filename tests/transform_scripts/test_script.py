@@ -39,6 +39,7 @@ def trace(space: DesignSpace) -> Trace:
     return trace_with(space, "contraction.registers", rows=(16, 8), columns=(48, 16), reduction_step=(4,))
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_script_reads_back_as_its_trace_and_prints_the_same(space_for: SpaceFor, name: str) -> None:
     space, rng = space_for(name), np.random.default_rng(7)

@@ -46,11 +46,14 @@ SKETCHES: dict[str, set[str]] = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", SKETCHES)
 def test_dispatch_gets_the_sketches_that_suit_it(vulkan_task_for: TaskFor, name: str) -> None:
     assert set(space_of(vulkan_task_for(name), FIXED_VULKAN).sketches) == SKETCHES[name]
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", ["convolutional", "transformer"])
 def test_what_computes_in_an_exported_network_has_sketches(name: str) -> None:
     """All but copies, and what reads a table at computed places."""
@@ -128,6 +131,7 @@ REFUSED: list[tuple[Payload, str, dict[str, Value], str]] = [
 ]
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("payload", "sketch", "values", "rule"), REFUSED, ids=[rule for *_, rule in REFUSED])
 def test_limit_of_the_device_refuses(
     vulkan_task_for: TaskFor, payload: Payload, sketch: str, values: dict[str, Value], rule: str
@@ -220,6 +224,7 @@ def test_extents_without_divisors_have_no_legal_candidate(vulkan_task_for: TaskF
         space.sample(np.random.default_rng(0), "elementwise")
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_random_candidate_per_sketch_compiles(vulkan_task_for: TaskFor, vulkan_pool: CompilerPool, name: str) -> None:
     """This takes no device; on a device, the contract tests compile and run several of each."""

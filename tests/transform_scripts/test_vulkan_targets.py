@@ -21,6 +21,7 @@ def target(request: pytest.FixtureRequest) -> Target:
     return absent_target(f"vulkan:{request.param}")
 
 
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize("name", NAMES)
 def test_random_candidates_compile_for_the_targets_of_real_gpus(name: str, target: Target, pool: CompilerPool) -> None:
     rng = np.random.default_rng(0)

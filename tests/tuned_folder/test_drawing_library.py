@@ -24,6 +24,8 @@ print(len(picture), matplotlib.rcParams["text.usetex"])
 PLANTED = "text.usetex: True\ntext.latex.preamble: \\input{/nowhere}\nfigure.dpi: 7\nlines.linewidth: 40\n"
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("place", "text"),
     [

@@ -50,6 +50,8 @@ def held(folder: Path) -> EmittedFiles | None:
     return EmittedFiles(named.read_text() if named else "", without_library(flags))
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("before", ["nothing", "scripts", "flags"])
 @pytest.mark.parametrize("after", ["others", "flags"])
 def test_a_writer_that_is_killed_at_any_file_operation_leaves_one_whole_result(

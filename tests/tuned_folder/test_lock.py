@@ -35,6 +35,7 @@ def hold(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.promise
 def test_a_second_run_is_refused_with_folder_and_process_until_the_first_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "tuned"
     first = hold(folder)

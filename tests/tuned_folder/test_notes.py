@@ -12,6 +12,8 @@ from mlir_sched import TuneOptions, tune
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.tuned_folder.result import TuneResult
 
+pytestmark = pytest.mark.landing
+
 NOTE = "scf.if in the program: the dispatches inside count as run once"
 MODEL = """
 func.func @main(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import pytest
 from contraction_payloads import matmul
 from plans import flagged
 
@@ -21,6 +22,8 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.task_search import TaskSearch
+
+pytestmark = pytest.mark.landing
 
 QUICK = RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))
 

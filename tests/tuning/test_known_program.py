@@ -104,6 +104,8 @@ class Knowing(Choice):
         return self.settled and name == LAYOUT
 
 
+@pytest.mark.landing
+@pytest.mark.sweep("nightly")
 @pytest.mark.parametrize(
     ("decisions", "settled", "chosen"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import iree_cases as cases
+import pytest
 import rule_ops
 from folders import TESTS
 from replayed_run import task_of
@@ -38,6 +39,7 @@ def test_products_of_other_types_are_not_similar() -> None:
     assert len(families | {family_of(product(element_type="bf16", accumulator="bf16"))}) == 4
 
 
+@pytest.mark.promise
 def test_the_kinds_of_a_network_have_families_of_their_own() -> None:
     model = extract(TESTS / "exported" / "convolutional.mlir", cases.TARGET, TASK_FLAGS)
     families = {task.name.partition("dispatch_")[2]: family_of(task.dispatch) for task in model.tasks if task.dispatch}

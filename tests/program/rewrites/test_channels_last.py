@@ -14,6 +14,8 @@ from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 
+pytestmark = pytest.mark.promise
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -44,6 +46,7 @@ def test_transposes_stay_at_the_ends_alone(model: Path, flags: tuple[str, ...]) 
     assert any("depthwise" in line or "conv" in line for line in dispatches)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("column", [1, 0], ids=["rows in order", "a diagonal"])
 def test_an_audio_network_is_computed_channels_last(column: int, tmp_path: Path) -> None:
     model = write(tmp_path, audio(column))
@@ -100,6 +103,7 @@ GATED = """
 """A swish, which reads its argument twice, and its result times the sum of its pixels, per channel."""
 
 
+@pytest.mark.landing
 def test_transposes_move_through_an_activation_that_reads_its_argument_twice(tmp_path: Path) -> None:
     layers = [
         layer(0, "conv_2d_nchw_fchw", "%image", ("1x4x22x22", "16x4x3x3", "1x16x20x20"), 1),
@@ -122,6 +126,7 @@ BIASED = """
   %start = linalg.broadcast ins(%bias : tensor<8xf32>) outs(%empty2 : tensor<1x8x18x18xf32>) dimensions = [0, 2, 3]"""
 
 
+@pytest.mark.landing
 def test_no_transpose_stays_where_tokens_become_an_image_that_is_padded(tmp_path: Path) -> None:
     model = write(tmp_path, of_tokens())
     flags = library_for(ChannelsLast(), model, tmp_path)
@@ -165,6 +170,7 @@ GROUPED = """
   %out0 = tensor.collapse_shape %grouped [[0], [1, 2], [3], [4]] : tensor<1x2x8x9x9xf32> into tensor<1x16x9x9xf32>"""
 
 
+@pytest.mark.landing
 def test_grouped_convolutions_are_channels_last_too(tmp_path: Path) -> None:
     layers = [
         layer(2, "conv_2d_nchw_fchw", "%image", ("1x4x18x18", "8x4x1x1", "1x8x18x18"), 1),

@@ -19,6 +19,8 @@ from mlir_sched.compiler.model import iree_compile_path, rewrites_in
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.layout.gather import ChannelsLastGather
 
+pytestmark = pytest.mark.promise
+
 SMALL = "1x16x6x10"
 FIRST, SECOND = (layer(n, "conv_2d_nchw_fchw", "%image", ("1x4x8x12", "16x4x3x3", SMALL), 1) for n in (0, 2))
 
@@ -50,6 +52,7 @@ def dispatches(model: Path, flags: tuple[str, ...]) -> list[str]:
     return [line for line in lines if "flow.dispatch @main" in line]
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("weights_of", [(), (weighted(SMALL),)], ids=["nearest", "weighted"])
 def test_an_enlarged_image_is_made_with_channels_last(weights_of: tuple[str, ...], tmp_path: Path) -> None:
     image = "%large_weighted" if weights_of else "%large"
@@ -80,6 +83,7 @@ def test_images_of_a_batch_are_enlarged_each(tmp_path: Path) -> None:
     check_numbers(model, flags, batch=2)
 
 
+@pytest.mark.landing
 def test_loop_indices_say_the_channel_as_well_as_a_tensor_does(tmp_path: Path) -> None:
     text = ENLARGING.replace("%c_at = arith.index_cast %c_in : i64 to index", "%c_at = linalg.index 1 : index")
     assert text != ENLARGING
@@ -94,6 +98,7 @@ JOINED = """
     -> tensor<1x32x12x20xf32>"""
 
 
+@pytest.mark.landing
 def test_enlarged_images_are_joined_with_channels_last(tmp_path: Path) -> None:
     both = doubled("%out0", SMALL) + SECOND + doubled("%out2", SMALL, "more") + JOINED
     model = write(tmp_path, function("1x4x8x12", FIRST + both + last("%joined", 32), "%out1", "1x8x12x20"))

@@ -15,6 +15,8 @@ from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.convolution.contiguous_filters import LAYOUTS, ContiguousFilters
 
+pytestmark = pytest.mark.promise
+
 
 @dataclass(frozen=True)
 class Case:
@@ -93,6 +95,7 @@ CASES = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CASES)
 def test_rewritten_program_computes_the_same(name: str, tmp_path: Path) -> None:
     case = CASES[name]

@@ -24,6 +24,8 @@ from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.settling import LAYOUT
 from mlir_sched.tuning.options import TuneOptions
 
+pytestmark = pytest.mark.promise
+
 REWRITE = DecomposedAttention()
 BOTH = Plan((DecomposedAttention(), PackedWeights()))
 CASES = {
@@ -55,6 +57,7 @@ LEFT_ALONE = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CASES)
 def test_an_attention_computes_the_same(name: str, tmp_path: Path) -> None:
     case = CASES[name]
@@ -73,6 +76,7 @@ def test_what_is_left_alone(name: str, tmp_path: Path) -> None:
     assert not applies(REWRITE, write(tmp_path, LEFT_ALONE[name]))
 
 
+@pytest.mark.landing
 def test_a_causal_attention_of_pytorch_is_three_dispatches(tmp_path: Path) -> None:
     model = write(tmp_path, causal(32, 16))
     flags = library_for(REWRITE, model, tmp_path)
@@ -101,6 +105,7 @@ def test_a_library_for_another_attention_is_an_error(other: Attention, tmp_path:
         compile_to_bytes(write(tmp_path, other.text()), flags)
 
 
+@pytest.mark.landing
 def test_the_weights_of_a_layer_are_packed_as_well(tmp_path: Path) -> None:
     model = write(tmp_path, layer())
     flags = library_for(BOTH, model, tmp_path)
@@ -113,6 +118,7 @@ def test_the_weights_of_a_layer_are_packed_as_well(tmp_path: Path) -> None:
     assert names[BOTH.name] == "decomposed_attention"
 
 
+@pytest.mark.landing
 def test_a_network_with_attention_is_computed_channels_last_with_its_attention_decomposed(tmp_path: Path) -> None:
     whole = Plan((ChannelsLast(), DecomposedAttention(), PackedWeights()))
     model = write(tmp_path, network_with_attention())
@@ -133,6 +139,7 @@ def test_a_network_with_attention_is_computed_channels_last_with_its_attention_d
     np.testing.assert_allclose(result, expected.reshape(result.shape), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.landing
 @pytest.mark.usefixtures("short_sessions")
 def test_an_attention_of_wide_heads_is_tuned_decomposed(tmp_path: Path) -> None:
     model = write(tmp_path, causal(64, 64))  # 10 times as fast as IREE's own code for it

@@ -29,6 +29,8 @@ from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.transform_scripts.script_form import script_context
 
+pytestmark = pytest.mark.promise
+
 
 def sized(*sizes: int) -> dict[str, int]:
     """Return sizes by loop, in the order of :data:`LOOPS`."""
@@ -80,6 +82,7 @@ def shape_of(model: Path) -> str:
         return site.shape
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("sizes", [EVEN, UNEVEN], ids=["even", "uneven"], indirect=True)
 def test_an_attention_in_one_dispatch_computes_the_same(name: str, sizes: dict[str, int], tmp_path: Path) -> None:
@@ -120,6 +123,7 @@ def test_large_attentions_are_tried_in_one_dispatch_once_per_shape(tmp_path: Pat
     assert Attentions() not in SITE_KINDS["gpu"]
 
 
+@pytest.mark.landing
 def test_a_decision_about_a_program_puts_its_attentions_into_one_dispatch(tmp_path: Path) -> None:
     model = write(tmp_path, with_constant_scale(PLAIN.text(sizes=sized(1, 2, 256, 16, 512, 16))))
     (shape,) = tried(model)
@@ -145,6 +149,7 @@ def in_one_dispatch(folder: Path, queries: int, features: int, keys: int) -> tup
 SIZES = [(64, 16, MOST_KEYS - VECTOR + 1), (64, 256, 64), (13, 80, 197)]
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("processor", ["x86-64", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize(("queries", "features", "keys"), SIZES)
 def test_iree_compiles_the_dispatch_for_short_and_long_registers(
@@ -154,6 +159,7 @@ def test_iree_compiles_the_dispatch_for_short_and_long_registers(
     assert compile_to_bytes(model, tuple(flag.replace("=host", f"={processor}") for flag in flags))
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("queries", "features", "keys"), SIZES)
 def test_the_dispatch_has_scripts_and_iree_compiles_it_without(
     queries: int, features: int, keys: int, tmp_path: Path

@@ -23,6 +23,8 @@ from mlir_sched.program.settling import LAYOUT
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script_form import script_context
 
+pytestmark = pytest.mark.promise
+
 PACKED = Plan((ChannelsLast(), PackedWeights()))
 BOTH = Plan((*PACKED.rewrites, FusedPadding()))
 
@@ -92,6 +94,7 @@ def with_window() -> str:
     return function("1x16x16x16", "".join(layers), "%out2", "1x64x8x8")
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("plan", [BOTH, PACKED, Plan((ChannelsLast(),))], ids=lambda plan: plan.name)
 def test_another_algorithm_for_some_convolutions_leaves_the_rest_as_before(plan: Plan, tmp_path: Path) -> None:
     model = write(tmp_path, with_window())

@@ -15,6 +15,8 @@ from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.layout.global_mean import GlobalMean
 
+pytestmark = pytest.mark.promise
+
 MEAN = """
   %zero = arith.constant 0.0 : f32
   %first = arith.constant 0 : index

@@ -15,6 +15,8 @@ from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.products.joined_images import JoinedImages
 from mlir_sched.program.rewrites.products.packed import PackedWeights
 
+pytestmark = pytest.mark.promise
+
 CONVOLUTION = "conv_2d_nhwc_hwcf"
 OTHER_READER = """
   %twice = arith.addf %joined, %joined : tensor<1x8x8x64xf32>
@@ -54,6 +56,7 @@ def check_numbers(model: Path, flags: tuple[str, ...]) -> None:
     np.testing.assert_array_equal(run(compile_to_bytes(model, flags), [image]), expected)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("window", "stride"), [(1, 1), (3, 1), (3, 2)])
 def test_joined_images_are_not_copied(
     window: int, stride: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -75,6 +78,7 @@ LEFT_ALONE = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_what_is_joined_as_it_was(name: str, tmp_path: Path) -> None:
     model = write(tmp_path, LEFT_ALONE[name])

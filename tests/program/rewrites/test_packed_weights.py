@@ -19,6 +19,8 @@ from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 
+pytestmark = pytest.mark.promise
+
 BOTH = Plan((ChannelsLast(), PackedWeights()))
 
 
@@ -60,6 +62,7 @@ LEFT_ALONE = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CASES)
 def test_a_product_computes_the_same(name: str, tmp_path: Path) -> None:
     case = CASES[name]
@@ -104,6 +107,7 @@ LINEAR = """%copies = tensor.empty() : tensor<6x64x96xf32>
 """A linear layer on a batch of rows as PyTorch exports it, with an activation."""
 
 
+@pytest.mark.landing
 def test_a_linear_layer_on_a_batch_of_rows_is_one_product_with_its_activation(tmp_path: Path) -> None:
     case = Case("matmul", (6, 8, 64), (64, 96), (6, 8, 96), order=(1, 0))
     model = write(tmp_path, case.text().partition("%result")[0] + LINEAR)
@@ -130,6 +134,7 @@ def test_a_kind_with_any_weights_that_vary_is_left_alone(tmp_path: Path) -> None
     assert not applies(PackedWeights(), write(tmp_path, text))
 
 
+@pytest.mark.landing
 def test_a_network_is_computed_channels_last_and_then_packed(tmp_path: Path) -> None:
     wide = network().replace("32x16x1x1", "128x16x1x1").replace("1x32x8x8", "1x128x8x8")
     wide = widened(wide)

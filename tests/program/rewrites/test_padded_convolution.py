@@ -108,6 +108,8 @@ CASES = {
 """Every case with the number of parts."""
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CASES)
 def test_parts_compute_the_same(name: str, tmp_path: Path) -> None:
     case, parts = CASES[name]
@@ -121,6 +123,7 @@ def test_parts_compute_the_same(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, case.expected(*inputs), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.promise
 def test_parts_write_into_one_buffer(tmp_path: Path) -> None:
     model = ROOT / "benchmarks" / "models" / "conv3d.mlir"
     flags = (*library_for(REWRITE, model, tmp_path), *REWRITE.flags)
@@ -162,6 +165,7 @@ def test_a_cut_that_saves_little_is_not_made() -> None:
     assert [len(run.results) for run in axis.runs()] == [2, 10, 2]
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("case", "why"),
     [
@@ -175,6 +179,7 @@ def test_nothing_to_leave_out(case: Case, why: str, tmp_path: Path) -> None:
     assert not applies(REWRITE, write(tmp_path, case.text())), why
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -187,12 +192,14 @@ def test_others_are_not_found(change: tuple[str, str], why: str, tmp_path: Path)
     assert not applies(REWRITE, write(tmp_path, PLANE.text().replace(*change))), why
 
 
+@pytest.mark.promise
 def test_every_site_is_rewritten(tmp_path: Path) -> None:
     model = write(tmp_path, PLANE.text() + PLANE.text("again") + SPACE.text("other"))
     flags = (*library_for(REWRITE, model, tmp_path), *REWRITE.flags)
     assert rewrites_in(compiled_to(model, flags, "preprocessing")) == {"padded_convolution": 3}
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     "other", [replace(PLANE, lows=(2, 1), highs=(0, 1)), replace(PLANE, start=None)], ids=["side", "what is added to"]
 )
@@ -201,6 +208,7 @@ def test_sites_that_no_matcher_tells_apart_are_left(other: Case, tmp_path: Path)
     assert not applies(REWRITE, write(tmp_path, PLANE.text() + other.text("other")))
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     "change",
     [

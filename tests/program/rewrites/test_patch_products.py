@@ -16,6 +16,8 @@ from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.rewrites.products.patches import PatchProducts
 
+pytestmark = pytest.mark.promise
+
 
 def strides(down: int, right: int) -> str:
     return f"{{strides = dense<[{down}, {right}]> : tensor<2xi64>}}"
@@ -24,6 +26,7 @@ def strides(down: int, right: int) -> str:
 PATCHES = Case("conv_2d_nchw_fchw", (1, 3, 12, 20), (64, 3, 4, 4), (1, 64, 3, 5), strides(4, 4))
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     "case",
     [PATCHES, Case("conv_2d_nchw_fchw", (1, 8, 8, 6), (48, 8, 2, 3), (1, 48, 4, 2), strides(2, 3))],

@@ -13,6 +13,8 @@ from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.padding.reshaped import ReshapedPadding
 
+pytestmark = pytest.mark.promise
+
 GROUPED = """
 func.func @main(%image: tensor<1x9x7x6xf32>, %taps: tensor<3x3x2x3x5xf32>) -> tensor<4x7x3x5xf32> {{
   %zero = arith.constant {padding} : f32
@@ -70,6 +72,7 @@ func.func @main(%source: tensor<2x3x4xf32>) -> tensor<{result}> {{
 """
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 0), (0, 2)])
 def test_a_grouped_convolution_of_padding_becomes_one_dispatch(low: int, high: int, tmp_path: Path) -> None:
     model, rewrite = write(tmp_path, grouped(low, high)), ReshapedPadding()
@@ -100,6 +103,7 @@ RESHAPES = {
 }
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", RESHAPES)
 def test_rewritten_program_computes_the_same(name: str, tmp_path: Path) -> None:
     model = write(tmp_path, RESHAPES[name])

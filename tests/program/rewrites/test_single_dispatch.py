@@ -14,6 +14,8 @@ from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.single_dispatch import SingleDispatch
 
+pytestmark = pytest.mark.promise
+
 NORM = (ROOT / "benchmarks" / "models" / "norm.mlir").read_text()
 
 

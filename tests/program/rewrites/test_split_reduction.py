@@ -13,6 +13,8 @@ from mlir_sched.compiler import ModelCompileError, compile_to_bytes
 from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.split_reduction import SplitReduction
 
+pytestmark = pytest.mark.promise
+
 TWO = SplitReduction(cores=2)
 
 
@@ -56,6 +58,7 @@ CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], Callable[[np.ndarr
 }  # fmt: skip
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("name", CASES)
 def test_parts_make_the_same_result(name: str, tmp_path: Path) -> None:
     text, shape, kept, expected = CASES[name]

@@ -117,6 +117,8 @@ LARGEST_SPLIT = {"plane": 2, "as stored": 2, "batch": 2, "line": 1}
 """Up to where there are products to leave out; 0 for the cases that are not here."""
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("name", "split"), [(name, split) for name in CASES for split in range(LARGEST_SPLIT.get(name, 0) + 1)]
 )
@@ -131,6 +133,7 @@ def test_rewritten_program_computes_the_same(name: str, split: int, tmp_path: Pa
     np.testing.assert_allclose(found, case.expected(*inputs), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.promise
 def test_rewritten_program_neither_copies_the_filter_nor_multiplies_inserted_zeros(tmp_path: Path) -> None:
     model = write(tmp_path, PLANE.text())
     text = compiled_to(model, library_for(TransposedConvolution(), model, tmp_path), "flow")
@@ -157,6 +160,7 @@ def test_pixels_of_a_tap_are_those_with_a_result() -> None:
             assert list(axis.pixels_of(tap)) == kept
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -173,6 +177,7 @@ def test_others_are_not_found(change: tuple[str, str], why: str, tmp_path: Path)
     assert not applies(TransposedConvolution(), write(tmp_path, text)), why
 
 
+@pytest.mark.promise
 def test_filter_from_an_unknown_op_is_taken_as_it_is(tmp_path: Path) -> None:
     text = PLANE.text().replace("arith.constant 3 : index", "arith.constant 2 : index", 1)
     assert applies(TransposedConvolution(), write(tmp_path, text))
@@ -181,12 +186,14 @@ def test_filter_from_an_unknown_op_is_taken_as_it_is(tmp_path: Path) -> None:
         assert site.mirroring is None
 
 
+@pytest.mark.promise
 def test_sites_that_differ_in_the_filter_alone_are_left(tmp_path: Path) -> None:
     other = Case((4, 4), (4, 4), (2, 2), (2, 2), (8, 8), mirrored=(1,))
     model = write(tmp_path, PLANE.text() + other.text("other"))
     assert not applies(TransposedConvolution(), model)
 
 
+@pytest.mark.promise
 def test_every_site_is_rewritten(tmp_path: Path) -> None:
     model = write(tmp_path, PLANE.text() + PLANE.text("other") + CASES["batch"].text("third"))
     rewrite = TransposedConvolution()
@@ -195,6 +202,7 @@ def test_every_site_is_rewritten(tmp_path: Path) -> None:
     assert "linalg.conv" not in text
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     "change",
     [
@@ -210,12 +218,14 @@ def test_program_that_does_not_match_is_an_error(change: tuple[str, str], tmp_pa
         compile_to_bytes(write(tmp_path, PLANE.text().replace(*change)), flags)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("name", CASES)
 def test_split_without_products_to_leave_out_does_not_apply(name: str, tmp_path: Path) -> None:
     split = LARGEST_SPLIT.get(name, 0) + 1
     assert not applies(TransposedConvolution(split), write(tmp_path, CASES[name].text()))
 
 
+@pytest.mark.landing
 @pytest.mark.usefixtures("short_sessions")
 def test_a_tuned_folder_rewrites_the_program_and_is_replayed(tmp_path: Path) -> None:
     """Four times fewer products are a gain that no noise hides."""

@@ -49,6 +49,8 @@ def weights(channels: int, filters: int) -> np.ndarray:
     return np.random.default_rng(1).standard_normal((3, 3, channels, filters)).astype(np.float32)
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(
     ("shape", "first"),
     [
@@ -78,6 +80,7 @@ def test_rewritten_program_computes_the_same(
     assert np.abs(found - expected).max() < 2e-5 * np.abs(expected).max()
 
 
+@pytest.mark.promise
 def test_a_constant_filter_is_transformed_by_the_compiler(tmp_path: Path) -> None:
     model = write(tmp_path, program(1, 16, 16, 64, 64))
     text = compiled_to(model, (*library_for(Winograd(), model, tmp_path), *Winograd.flags), "flow")
@@ -86,6 +89,7 @@ def test_a_constant_filter_is_transformed_by_the_compiler(tmp_path: Path) -> Non
     assert "tensor<36x64x64xf32>" in calls[2]
 
 
+@pytest.mark.landing
 def test_the_transformed_filter_of_many_columns_can_be_packed(tmp_path: Path) -> None:
     model = write(tmp_path, program(1, 16, 16, 64, 128))
     rewrite = Plan((Winograd(), PackedWeights()))
@@ -110,6 +114,7 @@ def test_matrices_are_those_of_minimal_filtering() -> None:
         np.testing.assert_allclose(np.array(algorithm.result) @ products, expected, rtol=1e-12)
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(("mutable", "taken"), [("", True), ("mutable ", False)])
 def test_a_filter_may_be_a_global_that_is_never_written(mutable: str, taken: bool, tmp_path: Path) -> None:
     text = program(1, 16, 16, 32, 32, constant=False).replace(", %taps: tensor<3x3x32x32xf32>)", ")")
@@ -129,6 +134,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_left_alone(name: str, tmp_path: Path) -> None:
     assert not applies(Winograd(), write(tmp_path, REFUSED[name]))

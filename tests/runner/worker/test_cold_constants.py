@@ -89,6 +89,7 @@ def test_every_dispatch_of_a_chain_has_a_copy_of_the_constants(copies: int, sets
     assert own.memory.shape == constants.memory.shape == VECTOR.shape
 
 
+@pytest.mark.promise
 def test_calls_take_sets_of_inputs_in_turns(tmp_path: Path) -> None:
     (tmp_path / "model.mlir").write_text(SUM)
     (task,) = extract(tmp_path / "model.mlir", detect_target("llvm-cpu", 1)).tasks

@@ -54,6 +54,7 @@ def test_unusable_events_are_a_run_error(rows: list[str], explanation: str) -> N
     assert failed.value.failure.kind == FailureClass.RUN_ERROR
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
     ("body", "kind", "explanation"),
     [

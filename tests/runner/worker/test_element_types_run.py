@@ -76,6 +76,8 @@ def compiled(folder: Path, text: str) -> bytes:
     return compile_to_bytes(folder / "model.mlir", detect_target("llvm-cpu", 1).flags)
 
 
+@pytest.mark.promise
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("kind", WIDENED)
 def test_values_of_a_type_go_to_iree_and_back(kind: str, tmp_path: Path) -> None:
     _, wide, widened = WIDENED[kind]
@@ -95,6 +97,7 @@ def test_values_of_a_type_go_to_iree_and_back(kind: str, tmp_path: Path) -> None
     assert all(made.verify(device.load(program), index) is None for index in range(len(CHECKS)))
 
 
+@pytest.mark.promise
 def test_complex_numbers_are_compared_in_both_parts(tmp_path: Path) -> None:
     spec = TensorSpec((16,), "complex<f32>")
     text = """
@@ -148,6 +151,7 @@ def test_no_input_is_nan(element_type: str) -> None:
         assert not (values != values).any()
 
 
+@pytest.mark.promise
 def test_empty_results_beside_others_need_not_depend_on_the_inputs(tmp_path: Path) -> None:
     text = """
 func.func @main(%x: tensor<0x4xf32>, %y: tensor<4xf32>) -> (tensor<0x4xf32>, tensor<4xf32>) {

@@ -27,6 +27,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.landing
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not tell who waits for a core")
 @pytest.mark.parametrize(("program", "expected"), [(LOOP, True), (WORK, False)])
 def test_thread_that_spins_from_the_start_is_demoted(program: str, expected: bool) -> None:

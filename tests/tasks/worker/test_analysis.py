@@ -308,6 +308,7 @@ def test_a_named_op_reads_as_its_generic_form(body: str, type_: str) -> None:
     assert (op.inputs, op.outputs) == (expected.inputs, expected.outputs)
 
 
+@pytest.mark.promise
 def test_softmax_is_read_after_its_decomposition(tmp_path: Path) -> None:
     task = cases.task_of(
         tmp_path,

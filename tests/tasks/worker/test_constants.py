@@ -9,6 +9,8 @@ import pytest
 
 from mlir_sched.tasks.worker.constants import MOST_BYTES
 
+pytestmark = pytest.mark.promise
+
 PRODUCT = """
   func.func private @product(%x: tensor<64x256xf32>, %w: tensor<256xNxf32>) -> tensor<64xNxf32> {
     %zero = arith.constant 0.0 : f32
@@ -59,6 +61,7 @@ def test_what_a_function_changes_between_calls_is_not(tmp_path: Path) -> None:
     assert (task.constants, task.reuse_bytes) == ((), 0)
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize(("columns", "reused"), [(2048, 2**21), (2049, 2**22), (2**19, MOST_BYTES)])
 def test_the_bytes_are_those_of_the_whole_model_in_powers_of_two(tmp_path: Path, columns: int, reused: int) -> None:
     assert cases.task_of(tmp_path, program("w0", columns=columns)).reuse_bytes == reused
@@ -70,6 +73,7 @@ def test_a_small_model_keeps_its_constants_in_the_cache(tmp_path: Path) -> None:
     assert task.key == of_argument.key
 
 
+@pytest.mark.landing
 def test_cold_and_warm_constants_have_records_of_their_own(tmp_path: Path) -> None:
     cold, colder, warm = (
         cases.model_of(tmp_path, program(*operands, columns=2048)).tasks[0].key

@@ -20,6 +20,8 @@ from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import Model, extract
 
+pytestmark = pytest.mark.promise
+
 NUMBER = TensorSpec((), "f32", by_value=True)
 
 
@@ -49,6 +51,7 @@ def test_measurements_hold_for_the_numbers_that_they_were_checked_with(tmp_path:
     assert len(keys) == 2
 
 
+@pytest.mark.sweep("landing")
 @pytest.mark.parametrize("number", [0.5, 0.25])
 def test_the_program_of_the_task_scales_by_the_number_that_it_is_given(tmp_path: Path, number: float) -> None:
     (task,) = model_of(tmp_path, (0.5, 0.25)).tasks

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import iree_cases as cases
+import pytest
+
+pytestmark = pytest.mark.promise
 
 CACHE = """
 module @memory {
