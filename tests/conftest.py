@@ -17,6 +17,7 @@ from folders import ROOT, TESTS
 from kept_workers import KeptWorkers
 from payload_text import Payload
 from payloads import PAYLOADS
+from shared_work import SharedExtractions, made_once, shared_folder
 from short_sessions import short_sessions
 
 from mlir_sched.space.design_space import DesignSpace
@@ -81,8 +82,27 @@ def kept_workers() -> Iterator[KeptWorkers]:
 
 
 @pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that all workers of this run share."""
+    return shared_folder(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def extractions(kept_workers: KeptWorkers, shared: Path) -> SharedExtractions:
+    """Extract every program once in this run, for the tests that do not test how tasks are extracted."""
+    return SharedExtractions(kept_workers, shared)
+
+
+@pytest.fixture(scope="module")
+def extracted_once(extractions: SharedExtractions) -> Iterator[None]:
+    """Have the programs of a module's tests extracted once in this run."""
+    with patch("mlir_sched.tasks.model.run_isolated", extractions.run):
+        yield
+
+
+@pytest.fixture(scope="session")
 def payload_tasks(
-    processes: None, kept_workers: KeptWorkers, tmp_path_factory: pytest.TempPathFactory
+    processes: None, extractions: SharedExtractions, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Target], TaskFor]:
     """Return a function from a target to one from a payload, or its name, to its only task; each is extracted once."""
 
@@ -93,7 +113,7 @@ def payload_tasks(
                 return extract_once(PAYLOADS[wanted])
             path = tmp_path_factory.mktemp("payload") / "main.mlir"
             path.write_text(wanted.text)
-            with patch("mlir_sched.tasks.model.run_isolated", kept_workers.run):
+            with patch("mlir_sched.tasks.model.run_isolated", extractions.run):
                 (task,) = extract(path, target, wanted.flags).tasks
             return task
 
@@ -134,13 +154,15 @@ def space_for(task_for: TaskFor) -> Callable[[str | Payload], DesignSpace]:
 
 
 @pytest.fixture(scope="session")
-def wheel(processes: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(processes: None, shared: Path) -> Path:
     """Build the wheel from a copy, so that nothing is left in the checkout and nothing old gets in."""
-    folder = tmp_path_factory.mktemp("wheel")
-    made = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "tuned", "__pycache__")
-    shutil.copytree(ROOT, folder / "source", symlinks=True, ignore=made)
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder)]
-    result = subprocess.run([*command, str(folder / "source")], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    (path,) = folder.glob("*.whl")
+
+    def build(folder: Path) -> None:
+        made = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "tuned", "__pycache__")
+        shutil.copytree(ROOT, folder / "source", symlinks=True, ignore=made)
+        command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder)]
+        result = subprocess.run([*command, str(folder / "source")], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+    (path,) = made_once(shared / "wheel", build).glob("*.whl")
     return path

@@ -1,11 +1,12 @@
 """A command line in a folder of its own, and a folder that was tuned once for all tests."""
 
+import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import COMMAND, MODEL, TRIALS, Cli, Ended
+from command_line import MODEL, TRIALS, Cli, Ended, run
+from shared_work import made_once
 
 
 @pytest.fixture
@@ -18,18 +19,16 @@ def cli(
 
 
 @pytest.fixture(scope="session")
-def tuned(processes: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+def tuned(processes: None, shared: Path) -> tuple[Path, Ended]:
     """A folder with model.mlir tuned into tuned/, and how the command ended that did it."""
-    folder = tmp_path_factory.mktemp("cli")
-    (folder / "model.mlir").write_text(MODEL)
-    done = subprocess.run(
-        [*COMMAND, "tune", "model.mlir", "--trials", str(TRIALS), "--threads", "1", "--json"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return folder, Ended(done.returncode, done.stdout, done.stderr)
+
+    def tune(folder: Path) -> None:
+        (folder / "model.mlir").write_text(MODEL)
+        done = run(folder, "tune", "model.mlir", "--trials", str(TRIALS), "--threads", "1", "--json")
+        (folder / "ended.json").write_text(json.dumps([done.returncode, done.stdout, done.stderr]))
+
+    folder = made_once(shared / "tuned", tune)
+    return folder, Ended(*json.loads((folder / "ended.json").read_text()))
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """Compilers that many tests share: for GPUs that need not be there, and for the tasks of models."""
 
 from collections.abc import Iterator
-from unittest.mock import patch
 
 import pytest
 from fixed_targets import FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN
-from kept_workers import KeptWorkers
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.targets.target import Target
@@ -40,7 +38,5 @@ def pool(processes: None, target: Target) -> Iterator[CompilerPool]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def extracted_in_kept_workers(kept_workers: KeptWorkers) -> Iterator[None]:
-    """Extract the tasks of all models of these tests in workers that stay."""
-    with patch("mlir_sched.tasks.model.run_isolated", kept_workers.run):
-        yield
+def programs_are_extracted_once(extracted_once: None) -> None:
+    """Extract the tasks of all models of these tests once."""
