@@ -18,7 +18,9 @@ from store_writer import TASK, record
 from mlir_sched.cli.app import app
 from mlir_sched.database import RecordStore
 
-DOCUMENTS = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+DOCUMENTS = [
+    *sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tests" / "README.md",
+]  # fmt: skip
 PACKAGES = ("mlir_sched", "transform_scripts", "search", "models")
 FOLDERS = (*PACKAGES, "benchmarks", "tests", "examples")
 IN_BACKTICKS = re.compile(r"`([^`\n]+)`")
@@ -93,6 +95,13 @@ def test_files_that_are_named_exist(document: Path) -> None:
         if re.fullmatch(r"[\w/]+\.py", word):
             parts = tuple(word.split("/"))
             assert any(path[-len(parts) :] == parts for path in files), word
+
+
+@every_document
+def test_targets_of_make_that_are_named_exist(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:^|`)make ([a-z]+)", document.read_text(), re.MULTILINE)
+    assert set(named) <= targets
 
 
 @every_document
