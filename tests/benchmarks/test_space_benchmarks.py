@@ -212,7 +212,7 @@ def test_audit_counts_failures_of_compiler_and_check_and_equal_programs(
     assert json.loads((tmp_path / "audit.json").read_text())["sketches"][0]["failures"] == found.failures
 
 
-@pytest.mark.promise
+@pytest.mark.landing
 def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
     done = run("space_audit", tiny, "--samples", 2, "--attempts", 50, "--json", tmp_path / "audit.json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -223,7 +223,7 @@ def test_an_audit_run(tiny: Path, tmp_path: Path) -> None:
     assert all(sketch["size"]["traces"] > 2 for sketch in found)
 
 
-@pytest.mark.promise
+@pytest.mark.landing
 def test_a_composition_run_goes_on_where_it_was(
     tiny: Path, tmp_path: Path, run_here: Callable[..., tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +301,7 @@ def test_further_shapes_are_read_back_under_the_same_setting_only(tmp_path: Path
     assert notes[-1] == "2 shapes, 64 candidates, 1 failed; 1 shapes are not well"
 
 
-@pytest.mark.promise
+@pytest.mark.nightly
 def test_a_run_of_one_further_shape_goes_on_where_it_was(
     tmp_path: Path, run_here: Callable[..., tuple[str, int]]
 ) -> None:

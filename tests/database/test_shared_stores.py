@@ -46,21 +46,23 @@ def test_a_writer_waits_for_another_ones_transaction(path: Path) -> None:
 @pytest.mark.promise
 def test_processes_that_make_and_write_one_store_at_once_lose_nothing(path: Path) -> None:
     writers = [start_writer(path, tag, 20) for tag in "abc"]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    for writer in writers:
+        writer.communicate(timeout=60)
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert stored_rounds(path) == {(tag, round_): 16 for tag in "abc" for round_ in range(20)}
 
 
 @pytest.mark.promise
 def test_a_reader_sees_whole_rounds_while_a_writer_works(path: Path) -> None:
-    writer = start_writer(path, "a", 100)
-    assert writer.stdout is not None
-    for _ in range(3):
-        writer.stdout.readline()
     seen: list[int] = []
-    with RecordStore.open(path, read_only=True, timeout_s=1) as store:
-        while writer.poll() is None:
+    with start_writer(path, "a", 100) as writer:
+        assert writer.stdout is not None
+        for _ in range(3):
+            writer.stdout.readline()
+        with RecordStore.open(path, read_only=True, timeout_s=1) as store:
+            while writer.poll() is None:
+                seen.append(len(store.records("task", "threads=1")))
             seen.append(len(store.records("task", "threads=1")))
-        seen.append(len(store.records("task", "threads=1")))
     assert len(set(seen)) > 3
     assert seen == sorted(seen)
     assert all(count % 16 == 0 for count in seen)
