@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy.testing  # noqa: F401  # numpy 1.26 runs lscpu on this import, which a fast test may not
 import pytest
 from fixed_targets import FIXED, FIXED_CUDA, FIXED_ROCM, FIXED_VULKAN, design_spaces
 from folders import ROOT, TESTS

@@ -17,6 +17,7 @@ TestNearest = EXAMPLES.TestNearest
 TestInTurns = EXAMPLES.TestInTurns
 
 
+@pytest.mark.promise
 def test_a_run_takes_all_of_them_and_stops_when_a_callback_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -262,6 +262,7 @@ def matmul(tmp_path_factory: pytest.TempPathFactory) -> Task:
     return iree_cases.task_of(tmp_path_factory.mktemp("matmul"), iree_cases.MATMUL)
 
 
+@pytest.mark.promise
 def test_finalists_get_the_code_of_the_search_which_is_that_of_the_library(matmul: Task, here: Target) -> None:
     assert matmul.dispatch is not None
     space, code, options = DesignSpace(Space.default(here), matmul.dispatch, here), CompiledCode(1), RunnerOptions()

@@ -11,6 +11,7 @@ from mlir_sched.targets.target import LOCAL, Driver, in_calling_thread
 ABSENT = {"cuda": Driver("cuda", CALLS), "vulkan": Driver("vulkan", EVENTS), "rocm": Driver("hip", EVENTS)}
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(("name", "driver"), ABSENT.items())
 def test_the_driver_of_a_device_has_the_clock_of_its_kind(name: str, driver: Driver) -> None:
     target = absent_target(name)
@@ -18,6 +19,7 @@ def test_the_driver_of_a_device_has_the_clock_of_its_kind(name: str, driver: Dri
     assert target.clock == driver.clock
 
 
+@pytest.mark.promise
 def test_programs_for_the_cpu_run_on_the_host_by_its_clock() -> None:
     target = detect_target("llvm-cpu", 1)
     assert target.driver == LOCAL == Driver("local", WALL, on_host=True)
