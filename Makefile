@@ -51,7 +51,7 @@ sweeps: $(VENV)/.installed-test
 
 # Types are checked with the newest versions alone, and warnings are no errors: old releases warn of what others removed.
 lowest: ## Run the fast tests with the lowest versions that pyproject.toml allows, in an environment of their own
-	PYTHONPATH=tests $(PYTHON) tests/support/lowest_versions.py > .lowest.txt
+	$(PYTHON) tests/support/lowest_versions.py > .lowest.txt
 	PIP_CONSTRAINT=$(CURDIR)/.lowest.txt $(MAKE) VENV=.venv-lowest .venv-lowest/.installed-test
 	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m fast -W default
 

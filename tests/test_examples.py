@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from folders import ROOT, TESTS
+from folders import ROOT, SUPPORT
 
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.space.space import Space
@@ -21,7 +21,7 @@ EXAMPLES = ROOT / "examples"
 
 def run(name: str, trials: int, folder: Path) -> str:
     """Run an example in an empty folder and return what it prints."""
-    command = [sys.executable, str(TESTS / "short_sessions.py"), str(EXAMPLES / name), "--trials", str(trials)]
+    command = [sys.executable, str(SUPPORT / "short_sessions.py"), str(EXAMPLES / name), "--trials", str(trials)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=240)
     assert done.returncode == 0, done.stderr
     assert not list(folder.iterdir())

@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from folders import TESTS
+from folders import SUPPORT
 from stored_records import CONTEXT, TASK, fill_store, make_record
 
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 
-WRITER = TESTS / "store_writer.py"
+WRITER = SUPPORT / "store_writer.py"
 
 
 @pytest.mark.alone

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import ROOT, TESTS
+from folders import ROOT, SUPPORT
 from running_command import Run, start
 
 from mlir_sched.compiler.library_flags import library_in, without_library
@@ -50,7 +50,7 @@ def measured(log: Path) -> list[str]:
 
 def begin(folder: Path) -> Run:
     """Start or resume the run."""
-    program = str(TESTS / "noted_tune.py"), str(folder / "log")
+    program = str(SUPPORT / "noted_tune.py"), str(folder / "log")
     model = str(ROOT / "examples" / "three_ops.mlir")
     return start(folder, "tune", model, "--trials", str(TRIALS), "--threads", "1", "--json", program=program)
 

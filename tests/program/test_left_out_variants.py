@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import iree_cases as cases
 import pytest
-from folders import TESTS
+from folders import SUPPORT
 from plans import Slow
 from rewriting import rewritten_variants, write
 
@@ -112,7 +112,7 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
 def test_a_rewrite_that_fails_costs_no_more_than_the_rewrites(
     job: str, names: list[str], left_out: dict[str, str], internal: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
     monkeypatch.setattr("mlir_sched.program.rewritten._JOB", f"broken_rewrites:{job}")
     found = rewritten_variants(model, cases.TARGET)
     assert [variant.name for variant in found.variants] == names

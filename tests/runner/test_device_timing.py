@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from folders import TESTS
+from folders import SUPPORT
 from iree.compiler.tools import compile_str
 from measured_programs import CHECKS, SOURCES, SQUARE, failure_of, fake_program, only
 from vulkan import require_vulkan
@@ -187,7 +187,7 @@ def test_device_memory_holds_what_is_written(element_type: str, driver: str) -> 
     if driver == "vulkan":
         require_vulkan()
     script = "import sys; from test_device_timing import write_and_read; write_and_read(*sys.argv[1:])"
-    here, environment = Path(__file__).parent, os.environ | {"PYTHONPATH": str(TESTS)}
+    here, environment = Path(__file__).parent, os.environ | {"PYTHONPATH": str(SUPPORT)}
     command = [sys.executable, "-c", script, element_type, driver]
     subprocess.run(command, cwd=here, env=environment, check=True, timeout=60)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import iree_cases as cases
 import numpy as np
 import pytest
-from folders import TESTS
+from folders import SUPPORT, TESTS
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.compiler.model import iree_compile_path
@@ -143,7 +143,7 @@ def test_tokens_stay_inside_of_the_table_they_read_and_masks_are_free(transforme
 
 @pytest.mark.landing
 def test_a_crash_or_a_mistake_costs_one_dispatch_and_not_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
     monkeypatch.setattr("mlir_sched.tasks.model._JOB", "broken_extraction:extract_model")
     model = extract(TRANSFORMER, cases.TARGET, TASK_FLAGS)
     found = reasons(model)
@@ -160,7 +160,7 @@ def test_dispatches_compiled_together_are_the_same_as_alone(
     job: str, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = extract(model, cases.TARGET, TASK_FLAGS)
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
     monkeypatch.setattr("mlir_sched.tasks.model._JOB", f"broken_extraction:{job}")
     assert extract(model, cases.TARGET, TASK_FLAGS) == together
     assert all(task.source for task in together.tasks if task.dispatch is not None)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from folders import TESTS
+from folders import SUPPORT
 from replayed_run import TARGET
 
 from mlir_sched.database import RecordStore
@@ -20,7 +20,7 @@ from mlir_sched.models import XGBoostModel
 
 pytestmark = pytest.mark.promise
 
-SCRIPT = TESTS / "replayed_run.py"
+SCRIPT = SUPPORT / "replayed_run.py"
 TRIALS = 40
 Key = tuple[str, str, str, int]
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+SUPPORT = Path(__file__).parent
+TESTS = SUPPORT.parent
 ROOT = TESTS.parent
 DATA = TESTS / "data"

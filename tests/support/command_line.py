@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from folders import TESTS
+from folders import SUPPORT
 
 from mlir_sched.cli import main
 
-COMMAND = (sys.executable, str(TESTS / "short_sessions.py"))
+COMMAND = (sys.executable, str(SUPPORT / "short_sessions.py"))
 TRIALS = 6
 MODEL = """
 func.func @main(%x: tensor<128x256xf32>) -> tensor<128x256xf32> {
