@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import pytest
 from attention_programs import in_one_dispatch
 from contraction_payloads import dot_products, matmul
 from convolution_payloads import CONVOLUTIONS, POOLINGS, padded_network
-from folders import ROOT, TESTS
+from folders import TESTS
 from payload_text import Payload
 from payloads import (
     PAYLOADS,
@@ -176,13 +175,6 @@ class TestLowering(OnPayloads):
         return llvm_cpu.Lowering()
 
 
-class TestExample(OnPayloads):
-    payloads: ClassVar[Mapping[str, Payload]] = {name: PAYLOADS[name] for name in ("matmul", "matmul_100")}
-
-    def module(self) -> TransformModule:
-        return example_module()
-
-
 @pytest.mark.alone  # a software device computes on all cores, and takes four times as long beside other tests
 @pytest.mark.usefixtures("device")
 class OnVulkan(OnPayloads):
@@ -320,13 +312,6 @@ class TestVulkanLowering(OnVulkan):
         return vulkan.Lowering()
 
 
-class TestExampleOnVulkan(OnVulkan):
-    payloads: ClassVar[Mapping[str, Payload]] = {"matmul": PAYLOADS["matmul"]}
-
-    def module(self) -> TransformModule:
-        return example_module()
-
-
 @pytest.fixture
 def device() -> None:
     require_vulkan()
@@ -337,18 +322,6 @@ def instruction(request: pytest.FixtureRequest, here: Target) -> None:
     """Skip a test where this CPU lacks the instruction of the test's class."""
     if request.cls.feature not in here.description:
         pytest.skip(f"this CPU lacks {request.cls.feature}")
-
-
-def example_module() -> TransformModule:
-    """Return the example of a user's module, which is written for CPUs and GPUs alike."""
-    spec = importlib.util.spec_from_file_location("custom", ROOT / "examples" / "custom_transform_module.py")
-    assert spec is not None
-    assert spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    made = example.OuterProduct()
-    assert isinstance(made, TransformModule)
-    return made
 
 
 def test_a_module_that_breaks_the_contract_is_found() -> None:
@@ -378,4 +351,3 @@ def test_the_space_of_a_known_module_has_it_in_its_place() -> None:
     target: Target = detect_target("llvm-cpu", 1)
     names = [module.name for module in Space.default(target).modules]
     assert [module.name for module in TestReduction().space(target).modules] == names
-    assert [module.name for module in TestExample().space(target).modules] == ["outer_product", *names]
