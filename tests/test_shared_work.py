@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from threading import Barrier
+from typing import Any, ClassVar
 
 import pytest
 from kept_workers import KeptWorkers
@@ -12,6 +14,37 @@ from shared_work import SharedExtractions, made_once
 from mlir_sched.tasks import Model
 
 FLAGS = ("--iree-opt-level=O3",)
+
+
+class MadeUp:
+    """A worker whose jobs end once two of them are under way."""
+
+    made: ClassVar[list[MadeUp]] = []
+    together = Barrier(2)
+
+    def __init__(self, flags: tuple[str, ...]) -> None:
+        self.flags, self.killed = flags, False
+        self.made.append(self)
+
+    def submit(self, job: str, *arguments: Any) -> None: ...
+
+    def wait(self, limits: object) -> None:
+        self.together.wait(10)
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+def test_jobs_at_once_have_a_worker_each_which_later_jobs_use_and_all_are_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kept_workers.Worker", MadeUp)
+    kept = KeptWorkers()
+    for _ in range(2):
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(lambda _: kept.run(FLAGS, "job"), range(2)))
+    kept.close()
+    assert [worker.killed for worker in MadeUp.made] == [True, True]
 
 
 class Counting(KeptWorkers):
