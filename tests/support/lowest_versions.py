@@ -12,7 +12,7 @@ from typing import Any
 
 from folders import ROOT
 
-_AT_LEAST = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*\])?\s*>=\s*(?P<version>[\d.]+)\s*(;\s*(?P<where>.+))?")
+_AT_LEAST = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*\])?\s*>=\s*(?P<version>[\d.]+)(,\s*<[\d.]+)?\s*(;\s*(?P<where>.+))?")
 
 
 def lowest_versions(project: dict[str, Any]) -> Iterator[str]:
