@@ -60,6 +60,7 @@ def test_a_file_that_cannot_take_a_table_is_refused_before_anything_is_measured(
     assert path.read_text() == "[]"
 
 
+@pytest.mark.promise
 def test_a_table_is_added_with_the_machine_that_it_was_measured_on(here: Target, tmp_path: Path) -> None:
     place = Publishing(tmp_path / "machine.json", ("One run.",), "python -m benchmarks tool_speed")
     place.add(results_table([("traces", "3,000 per second")], place), here)

@@ -244,6 +244,7 @@ def test_where_the_machine_failed_only_what_was_measured_stays(fastest: int, lef
     assert pool.requests == [left, [C.source]]
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("device", [True, False], ids=["with a device", "without a device"])
 def test_an_evaluator_forgets_what_was_not_measured_with_its_processes(
     device: bool, pool: Pool, here: Target, monkeypatch: pytest.MonkeyPatch
