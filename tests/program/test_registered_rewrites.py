@@ -12,7 +12,7 @@ import iree_cases as cases
 import pytest
 import row_products
 from contraction_payloads import matmul
-from folders import TESTS
+from folders import SUPPORT
 from plans import flagged
 from replayed_run import METHOD, Heard, turns_of
 from rewriting import rewritten_variants
@@ -45,7 +45,7 @@ def register(value: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: row-products\nVersion: 0\n")
     (installed / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nproducts = {value}\n")
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (TESTS, folder))))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (SUPPORT, folder))))
 
 
 @pytest.fixture
