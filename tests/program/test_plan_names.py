@@ -21,6 +21,8 @@ KNOWS_NO_PLANS = ROOT / "mlir_sched" / "gpu_model"
 """Reads PTX, whose addresses are written with the sign that joins the names of rewrites."""
 TAKES_APART = ("endswith", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit", "split", "startswith")
 """Methods that read a part of a text."""
+JOINS = {name: {"+"} if "split" in name or "partition" in name else set[str]() for name in TAKES_APART}
+"""What stands between the names of two rewrites, by the methods that read what it joins."""
 OF_A_PLAN = re.compile(r"\b(base|built|plan|rewrite|site|step|variant)s?(\.\w+|\[\d+\])*\.name$")
 """Expressions for the name of something that has a plan or is a part of one."""
 
@@ -32,7 +34,7 @@ def pieces() -> set[str]:
     plain, there = Plan().name, Plan().in_calling_thread().name
     sites = [Site(kind, "") for each in device for kind in offered_site_kinds(each)]
     of_sites = {text for site in sites for text in (site.name, decision(site), site.other, site.other.rstrip("()"))}
-    return ({"+", there.replace(plain, "")} | steps | of_sites) - {""}
+    return ({there.replace(plain, "")} | steps | of_sites) - {""}
 
 
 def faults(text: str, constants: Mapping[str, object], known: set[str]) -> Iterator[str]:
@@ -46,7 +48,7 @@ def faults(text: str, constants: Mapping[str, object], known: set[str]) -> Itera
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TAKES_APART:
             given = {value for argument in node.args for value in texts(argument, constants)}
-            if given & known or OF_A_PLAN.search(ast.unparse(node.func.value)):
+            if given & (known | JOINS[node.func.attr]) or OF_A_PLAN.search(ast.unparse(node.func.value)):
                 yield ast.unparse(node)
         elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             whole = OF_A_PLAN.search(ast.unparse(node.comparators[0]))
