@@ -102,7 +102,7 @@ func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
         (("--target", "cuda:sm_1", "--check-only"), "known are sm_80, sm_86, sm_89, sm_90"),
         (("--target", "llvm-cpu", "--check-only"), "only these need no device: cuda"),
         (("--target", "rocm", "--check-only"), "no model of its devices by which they could be ranked"),
-        (("--target", "metal"), "known targets: cuda, llvm-cpu, rocm, vulkan"),
+        (("--target", "metal"), "known are llvm-cpu, vulkan, cuda, rocm"),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_error(cli: Cli, arguments: tuple[str, ...], why: str) -> None:

@@ -103,7 +103,7 @@ def test_what_asks_a_clock_or_a_driver_is_left_alone(text: str) -> None:
 
 def test_all_set_ups_and_benches_are_among_the_classes() -> None:
     known = {*below(Setup), *below(Bench), *bench_for.registry} - {object}
-    assert {each.__name__ for each in known} == CLOCKED
+    assert {each.__name__ for each in known if each.__module__.startswith("mlir_sched.")} == CLOCKED
 
 
 def below(base: type[Any]) -> Iterator[type[Any]]:

@@ -19,7 +19,6 @@ from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.errors import UserError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.space.space import Space
-from mlir_sched.targets.clock import CLOCKS
 from mlir_sched.targets.kind import DEFAULT, TargetKind
 from mlir_sched.targets.target import Target
 
@@ -64,7 +63,7 @@ class TargetTests(ABC):
 
     def test_times_have_a_clock(self) -> None:
         """The driver says what times are read from, and how programs are started."""
-        assert self.described().clock in CLOCKS
+        assert self.described().clock.name
         assert self.described().driver.device(1)
 
     def test_every_variant_compiles(self) -> None:

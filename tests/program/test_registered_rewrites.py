@@ -34,6 +34,8 @@ from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import VariantSearch
 
+pytestmark = pytest.mark.promise
+
 SITE = Site(row_products.Products(), "48x64x96")
 NAME = "row_products+column_products(48x64x96)"
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlir_sched.targets import TARGETS
 from mlir_sched.targets.kind import TargetKind
 from mlir_sched.testing import TargetTests
+
+pytestmark = pytest.mark.promise
 
 
 class TestLlvmCpu(TargetTests):

@@ -13,6 +13,8 @@ from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewrites.split_reduction import SplitReduction
 from mlir_sched.testing import RewriteTests
 
+pytestmark = pytest.mark.promise
+
 SUM = """
 func.func @main(%numbers: tensor<65536xf32>) -> tensor<f32> {
   %zero = arith.constant 0.0 : f32
