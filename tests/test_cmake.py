@@ -124,7 +124,8 @@ def test_a_stale_absolute_path_in_flags_is_taken_from_the_folder(project: Path, 
 @pytest.mark.landing
 def test_the_library_is_passed_when_flags_do_not_name_it(project: Path, tmp_path: Path) -> None:
     flags = project / "tuned" / "flags.txt"
-    flags.write_text("".join(line for line in flags.open() if "library" not in line))
+    lines = flags.read_text().splitlines(keepends=True)
+    flags.write_text("".join(line for line in lines if "library" not in line))
     assert_applied(project, tmp_path / "build")
 
 
