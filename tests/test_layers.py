@@ -41,7 +41,7 @@ LAYERS = (
     ("evaluation",),
     ("tuning",),
     ("preflight",),
-    ("emission", "doctor", "testing"),
+    ("emission", "testing"),
     ("pipeline", "replaying", "deployment"),
     ("check_only",),
     ("cli",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from mlir_sched.cli.exit import DONE, OUR_FAULT, Output
-from mlir_sched.doctor import Diagnosis, Status, diagnose
+from mlir_sched.preflight.doctor import Diagnosis, Status, diagnose
 from mlir_sched.text import console, table
 
 _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.UNAVAILABLE: "dim", Status.PROBLEM: "red"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlir_sched.database import RecordStore
-from mlir_sched.preflight.drawing import require_pictures
+from mlir_sched.errors import UserError
 from mlir_sched.preflight.room import needs_of, require_room
 from mlir_sched.preflight.scratch import require_scratch
+from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches
 from mlir_sched.tuning.options import TuneOptions
 
 __all__ = ["require_what_is_needed"]
@@ -29,4 +30,17 @@ def require_what_is_needed(model: Path, folder: Path | None, store: RecordStore,
     require_room(needs_of(model, scratch, folder, store.file, options))
     store.require_writable()
     if folder is not None:
-        require_pictures()
+        _require_pictures()
+
+
+def _require_pictures() -> None:
+    """Check that a picture can be drawn, with text and a legend.
+
+    Raises:
+        UserError: The drawing fails, as with a damaged installation of matplotlib.
+    """
+    try:
+        draw_dispatches([Curve("dispatch", (1.0, 2.0))])
+    except Exception as error:  # whatever a damaged installation raises
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError(f"no picture can be drawn ({said}); install matplotlib again with pip") from error

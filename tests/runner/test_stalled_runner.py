@@ -14,8 +14,8 @@ from iree.compiler.tools import compile_str
 from iree_cases import FLAGS
 from measured_programs import CHECKS, SOURCES, SQUARE, failure_of, only
 
-from mlir_sched import doctor
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin
+from mlir_sched.preflight import doctor
 from mlir_sched.runner import (
     BaselineError,
     CheckOptions,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from mlir_sched.doctor import Status, diagnose
 from mlir_sched.errors import UserError
+from mlir_sched.preflight.doctor import Status, diagnose
 from mlir_sched.targets import cuda, detect_target
 from mlir_sched.targets.clock import CALLS
 from mlir_sched.targets.cuda_devices import newest_known

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlir_sched import doctor
+from mlir_sched.preflight import doctor
 
 
 def test_doctor_says_that_one_core_shows_no_races(monkeypatch: pytest.MonkeyPatch) -> None:
