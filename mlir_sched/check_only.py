@@ -24,7 +24,6 @@ from mlir_sched.evaluation.time_model import modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.models.cost_model import CostModelFactory
-from mlir_sched.parameters import parameter_files
 from mlir_sched.pipeline import open_store
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.processes.temporary import temporary_folder
@@ -40,6 +39,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
+from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.estimated_result import EstimatedDispatch, EstimatedResult

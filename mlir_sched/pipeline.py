@@ -22,7 +22,6 @@ from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluators
 from mlir_sched.evaluation.time_model import TimeModel
 from mlir_sched.models.cost_model import CostModelFactory
-from mlir_sched.parameters import parameter_files
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.algorithms import Algorithms
 from mlir_sched.program.building import fastest
@@ -36,6 +35,7 @@ from mlir_sched.space.space import Space
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import require_program
+from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.text import threads
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.module import TransformModule

@@ -18,16 +18,14 @@ PLAIN = (
     "sampling",
     "trace",
     "outcome",
-    "parameters",
     "reasons",
     "text",
-    "values",
     "paths",
 )
 """Modules of plain data, which need neither MLIR nor IREE."""
 LAYERS = (
     PLAIN,
-    ("plugins", "processes"),
+    ("plugins", "processes", "tensors"),
     ("compiler",),
     ("targets", "compiler.worker"),
     ("models",),

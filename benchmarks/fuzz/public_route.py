@@ -12,8 +12,8 @@ from benchmarks.fuzz.draft import Array, Value
 from benchmarks.fuzz.programs import RandomProgram
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.packing import from_words, to_words, word_of
 from mlir_sched.targets.runtime_tools import runtime_tool
+from mlir_sched.tensors.packing import from_words, to_words, word_of
 
 LIMIT_S = 120.0
 """Seconds of a compilation or a call; both take about a second."""

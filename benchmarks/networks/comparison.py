@@ -18,12 +18,12 @@ from benchmarks.peers.client import PeerProcess, PeerSpec, run_module
 from benchmarks.peers.tuning import Tuning
 from mlir_sched import TuneOptions
 from mlir_sched.compiler import ModelCompileError, compile_model
-from mlir_sched.parameters import ParameterFile
 from mlir_sched.runner.statistics import Interval
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract
+from mlir_sched.tensors.parameters import ParameterFile
 
 UNTUNED, OTHER_FLAGS = "IREE", "IREE, best flags"
 """Columns of the untuned programs: plain ``iree-compile``, and the fastest of IREE's other flags."""

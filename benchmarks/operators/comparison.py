@@ -23,13 +23,13 @@ from benchmarks.peers.make_peer import missing
 from benchmarks.peers.tuning import Tuning
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind
-from mlir_sched.runner.checks.element_types import Array, dtype_of
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.runner.worker.comparison import compare
 from mlir_sched.runner.worker.references import telling, why_unverifiable
 from mlir_sched.targets.target import LOCAL, LOCAL_SYNC, Target
+from mlir_sched.tensors.element_types import Array, dtype_of
 from mlir_sched.tuning.options import TuneOptions
 
 _ALLOCATION = {name: value for name, value in ENVIRONMENT.items() if name.startswith("MALLOC_")}

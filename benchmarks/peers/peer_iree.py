@@ -10,11 +10,11 @@ import iree.runtime as rt
 import numpy as np
 
 from benchmarks.peers.peer import Peer, Prepared, Way, serve
-from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.device import LoadedProgram, LocalDevice
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers
+from mlir_sched.tensors.parameters import ParameterFile
 
 
 class IreePeer(Peer):

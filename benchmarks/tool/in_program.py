@@ -21,7 +21,6 @@ from rich.table import Table
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.deployment import compile_tuned
-from mlir_sched.parameters import parameter_files
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.whole_program import profile
 from mlir_sched.runner import Program, Runner, RunnerOptions
@@ -31,6 +30,7 @@ from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.transform_scripts.script_reading import extract_sequence
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
 

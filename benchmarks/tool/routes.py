@@ -23,12 +23,12 @@ from rich.table import Table
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.outcome import Timing
-from mlir_sched.parameters import parameter_files
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks import extract
+from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 

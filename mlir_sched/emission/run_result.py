@@ -19,12 +19,12 @@ from mlir_sched.program.user_values import untuned_wrong_notes
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
+from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuned_folder.result import DispatchResult, TuneResult
 from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult
-from mlir_sched.values import digests_of
 from mlir_sched.version import __version__
 
 

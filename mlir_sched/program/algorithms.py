@@ -15,7 +15,6 @@ from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import build_variant, time_variants
 from mlir_sched.program.plan import Site
 from mlir_sched.program.rewritten import planned_variant
@@ -26,6 +25,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
 from mlir_sched.tasks.model import EXTRACTION_LIMITS
 from mlir_sched.tasks.task import Task
+from mlir_sched.tensors.parameters import ParameterFile
 
 EXTRACTIONS = 2
 """Programs that are taken apart at the same time."""

@@ -11,7 +11,6 @@ from mlir_sched.compiler import ModelCompileError, applied_rewrites, compiling
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.errors import UnusablePathError, UserError
 from mlir_sched.library.library import build_library
-from mlir_sched.parameters import ParameterFile
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
 from mlir_sched.program.state import require_resettable
@@ -24,8 +23,9 @@ from mlir_sched.runner import BaselineError, Runner, UnverifiableError
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.task import Task
+from mlir_sched.tensors.parameters import ParameterFile
+from mlir_sched.tensors.values import FunctionValues
 from mlir_sched.tuned_folder.names import LIBRARY
-from mlir_sched.values import FunctionValues
 
 _FEWEST_CALLS_S = PROFILED_S / CALLS[0]
 """Seconds per call for which a profile makes its fewest calls."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import fastest, first_variant, profiled, profiled_first, time_variants, try_variant
 from mlir_sched.program.choice import CHOSEN_BEFORE, EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.plan import Site
@@ -20,7 +19,8 @@ from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.runner import Runner
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
-from mlir_sched.values import FunctionValues
+from mlir_sched.tensors.parameters import ParameterFile
+from mlir_sched.tensors.values import FunctionValues
 
 SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mlir_sched.parameters import ParameterFile
 from mlir_sched.program.building import build_variant, try_variant
 from mlir_sched.program.choice import NO_TIME_TO_COMPILE, Choice
 from mlir_sched.program.choosing import BuiltVariants, distinct
@@ -14,6 +13,7 @@ from mlir_sched.program.rewritten import flagged_variants, rewriting
 from mlir_sched.program.settling import SETTLED, SETTLING, is_far_faster
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.targets.target import Target
+from mlir_sched.tensors.parameters import ParameterFile
 
 
 def estimate_variants(

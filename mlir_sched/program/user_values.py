@@ -8,9 +8,9 @@ from dataclasses import replace
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.program.whole_program import CompiledModel, checks_of, program_of
 from mlir_sched.runner import BaselineError, Runner, UnverifiableError
-from mlir_sched.runner.checks.given_values import fitted
 from mlir_sched.tasks import EntryPoint, Model
-from mlir_sched.values import FunctionValues
+from mlir_sched.tensors.given_values import fitted
+from mlir_sched.tensors.values import FunctionValues
 
 
 def with_values(model: Model, values: Sequence[FunctionValues]) -> Model:

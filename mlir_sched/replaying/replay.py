@@ -21,7 +21,6 @@ from mlir_sched.emission.final_measurement import (
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import provenance_of, with_provenance
 from mlir_sched.outcome import Timing, Verdict, verdict_of
-from mlir_sched.parameters import ParameterFile, parameter_files
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.usable_functions import with_usable_functions
 from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
@@ -32,7 +31,6 @@ from mlir_sched.replaying.replay_result import NOT_IN_EDITED, ReplayedSequence, 
 from mlir_sched.replaying.replayed_folder import require_output, write_replayed
 from mlir_sched.replaying.script_state import Judgement, ScriptState, judge
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult
-from mlir_sched.runner.checks.given_values import Values, function_values
 from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
@@ -43,6 +41,9 @@ from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tasks.shown import Recipe
 from mlir_sched.tasks.task import Task
+from mlir_sched.tensors.given_values import Values, function_values
+from mlir_sched.tensors.parameters import ParameterFile, parameter_files
+from mlir_sched.tensors.values import digests_of
 from mlir_sched.text import speedup
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_each_trace, replace_sequence
@@ -59,7 +60,6 @@ from mlir_sched.tuned_folder.summary_check import require_usable_fields
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent
-from mlir_sched.values import digests_of
 
 
 def replay(

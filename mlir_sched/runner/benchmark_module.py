@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.element_types import Array, dtype_of
-from mlir_sched.runner.checks.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.targets.runtime_tools import runtime_tool
+from mlir_sched.tensors.element_types import Array, dtype_of
+from mlir_sched.tensors.packing import to_words
 
 _COMPLEX_NAMES = {"complex<f32>": "cf64"}
 """Element types that IREE's tools name in another way than MLIR does: by the bits of both parts together."""

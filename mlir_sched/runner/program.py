@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mlir_sched.compiler.chain import TASK
-from mlir_sched.parameters import ParameterFile
 from mlir_sched.payload import TensorSpec
 from mlir_sched.tasks.task import Task
+from mlir_sched.tensors.parameters import ParameterFile
 
 
 @dataclass(frozen=True)

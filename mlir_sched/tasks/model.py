@@ -10,7 +10,6 @@ from typing import Any
 from mlir_sched.compiler.program_flags import task_flags
 from mlir_sched.compiler.worker_process import WorkerLimits, run_isolated
 from mlir_sched.errors import UserError
-from mlir_sched.parameters import ParameterFile, require_scopes
 from mlir_sched.paths import is_utf8
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.child import ChildCrashError
@@ -21,7 +20,8 @@ from mlir_sched.reasons import reason
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.shown import Inside
 from mlir_sched.tasks.task import Task
-from mlir_sched.values import FunctionValues
+from mlir_sched.tensors.parameters import ParameterFile, require_scopes
+from mlir_sched.tensors.values import FunctionValues
 
 TASK_FLAGS = ("--iree-flow-inline-constants-max-byte-length=0",)
 """Flags under which a program is split into tasks, and compiled once its dispatches have scripts.

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mlir_sched.parameters import ParameterFile
+from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuned_folder.manifest import content_digest
 
 SAMPLES, SAMPLE_BYTES = 64, 1 << 16

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mlir_sched.errors import UserError
-from mlir_sched.runner.checks.given_values import Values, function_values
 from mlir_sched.targets.target import LOCAL_TASK
-from mlir_sched.values import FunctionValues
+from mlir_sched.tensors.given_values import Values, function_values
+from mlir_sched.tensors.values import FunctionValues
 
 DEFAULT_TRIALS_PER_TASK = 64
 """Candidates per tunable task when no budget is given. Source: one round of MetaSchedule (``num_trials_per_iter``)."""

@@ -17,12 +17,12 @@ from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
+from mlir_sched.tensors.values import digests_of
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.budget import Budget
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.run_clock import RunClock
 from mlir_sched.tuning.search_method import SearchMethod
-from mlir_sched.values import digests_of
 
 T = TypeVar("T")
 

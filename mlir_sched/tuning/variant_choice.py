@@ -19,10 +19,10 @@ from mlir_sched.program.choice import Choice
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
+from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuning.budget import EXPLORATION, compiling_s, searching_s
 from mlir_sched.tuning.known_program import known_decisions
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.values import digests_of
 
 COVERING_BUILDS = 10.0
 """Seconds to give every dispatch of a program two candidates, its untuned code included, relative to those that the

@@ -34,10 +34,10 @@ from benchmarks.peers.tuning import Clock, Tuning, kept_tuning
 from mlir_sched import TuneOptions
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import InputKind
-from mlir_sched.runner.checks.element_types import dtype_of
 from mlir_sched.runner.client import ENVIRONMENT
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import EntryPoint, extract
+from mlir_sched.tensors.element_types import dtype_of
 
 TINY = matmul(16, 16, 16).text
 ROOFLINE = Roofline((0,), 100e9, (Level("L1", 1 << 15, 200e9), Level("L2", 1 << 20, 100e9), Level("DRAM", 0, 20e9)))

@@ -22,10 +22,10 @@ from mlir_sched.runner.checks.captured import read_values, write_values
 from mlir_sched.runner.checks.check import Check, InputKind, Integers
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
-from mlir_sched.runner.checks.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets.target import Target
+from mlir_sched.tensors.packing import to_words
 
 SCALE = 1000.0
 NETWORK = f"""

@@ -16,9 +16,9 @@ from mlir_sched.errors import UserError
 from mlir_sched.program.user_values import against_reference, untuned_wrong_notes, with_values
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions, RunResult
-from mlir_sched.runner.checks.given_values import Values, function_values
 from mlir_sched.tasks import Model, extract
-from mlir_sched.values import digests_of
+from mlir_sched.tensors.given_values import Values, function_values
+from mlir_sched.tensors.values import digests_of
 
 pytestmark = pytest.mark.promise
 

@@ -30,7 +30,6 @@ from mlir_sched.runner import (
 )
 from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, find_tools, write_elements
 from mlir_sched.runner.checks.check import Check, InputKind
-from mlir_sched.runner.checks.element_types import DTYPES
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.protocol import EventsSetup
@@ -39,6 +38,7 @@ from mlir_sched.runner.worker.device import LocalDevice, RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import DispatchClock, durations_of
 from mlir_sched.targets.clock import EVENTS
 from mlir_sched.targets.target import Driver
+from mlir_sched.tensors.element_types import DTYPES
 
 pytestmark = pytest.mark.alone
 

@@ -15,10 +15,10 @@ from array_device import ArrayDevice, Function
 from rule_ops import dispatch, epilogue, matmul, operand
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
-from mlir_sched.runner.checks.element_types import DTYPES, Array
 from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.workspace import Workspace
+from mlir_sched.tensors.element_types import DTYPES, Array
 
 M, N, K = 48, 64, 1024
 LANES = 16

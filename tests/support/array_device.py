@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.element_types import Array, dtype_of
 from mlir_sched.runner.program import Program
+from mlir_sched.tensors.element_types import Array, dtype_of
 
 Function: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]
 """Reads the inputs and writes the outputs."""

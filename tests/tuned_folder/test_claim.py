@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlir_sched.errors import UserError
-from mlir_sched.parameters import ParameterFile
+from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuned_folder.claim import WRITTEN, Claim
 from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.installation import EmittedFiles, install

@@ -13,8 +13,8 @@ from mlir_sched.errors import UserError
 from mlir_sched.sampling import DISTRIBUTIONS
 from mlir_sched.search import EvolutionaryOptions
 from mlir_sched.search.mutators import MUTATION_WEIGHTS
+from mlir_sched.tensors.values import digests_of
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.values import digests_of
 
 NAMES = [field.name for field in fields(EvolutionaryOptions)]
 

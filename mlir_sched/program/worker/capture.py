@@ -15,13 +15,13 @@ import numpy as np
 
 from mlir_sched.runner.checks.captured import Wanted, write_values
 from mlir_sched.runner.checks.check import Check
-from mlir_sched.runner.checks.element_types import Array
 from mlir_sched.runner.checks.inputs import alternatives, make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.runner.worker.references import most_usable
 from mlir_sched.targets.target import LOCAL_SYNC
 from mlir_sched.tasks.worker.tracing import traced_program
+from mlir_sched.tensors.element_types import Array
 
 
 def capture_values(

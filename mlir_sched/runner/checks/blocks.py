@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mlir_sched.runner.checks.element_types import Array
+from mlir_sched.tensors.element_types import Array
 
 ELEMENTS = 1 << 13
 """Elements of a block: 64 KiB as f64. Memory of 128 KiB or more is new for every array in the runner's process

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.element_types import Array
-from mlir_sched.runner.checks.packing import from_words, word_of, words_shape
+from mlir_sched.tensors.element_types import Array
+from mlir_sched.tensors.packing import from_words, word_of, words_shape
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.blocks import blocks
-from mlir_sched.runner.checks.element_types import Array, holds_integers, real_numbers
-from mlir_sched.values import FunctionValues
+from mlir_sched.tensors.element_types import Array, holds_integers, real_numbers
+from mlir_sched.tensors.values import FunctionValues
 
 IntegerRange: TypeAlias = tuple[int, int]
 """Lowest and highest value of an integer input, both included."""

@@ -13,7 +13,7 @@ import numpy as np
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.captured import read_values
 from mlir_sched.runner.checks.check import Check, InputKind, IntegerRange, Integers
-from mlir_sched.runner.checks.element_types import Array, dtype_of, integer_limits, is_integer
+from mlir_sched.tensors.element_types import Array, dtype_of, integer_limits, is_integer
 
 EXTREME_RUN = 8
 """Neighbouring elements that hold one extreme value: kernels add products of up to four neighbours before they widen

@@ -16,7 +16,7 @@ from mlir_sched.runner.checks.exactness import ExactInputs, checks_to_cover, exa
 from mlir_sched.runner.checks.narrow_sums import doubtful_sums
 from mlir_sched.runner.checks.rounding import dispatch_tolerances, machine_epsilon, model_tolerance
 from mlir_sched.tasks.task import Task
-from mlir_sched.values import FunctionValues
+from mlir_sched.tensors.values import FunctionValues
 
 _INDIRECT = frozenset({"extract", "load", "gather"})
 _PARTIAL = frozenset(

@@ -6,9 +6,9 @@ import math
 from collections.abc import Collection, Iterable
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.runner.checks.element_types import DTYPES
 from mlir_sched.runner.checks.exactness import SIGNIFICAND_BITS, computing_bits, reduction_length, short
 from mlir_sched.runner.checks.ties import largest_magnitude, layered_share
+from mlir_sched.tensors.element_types import DTYPES
 
 SAFETY = 4.0
 """Factor on the probabilistic bound: about 5.5 sigma (the largest deviation of 10^7 elements), times the square root of

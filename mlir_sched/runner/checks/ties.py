@@ -27,7 +27,7 @@ import numpy as np
 
 from mlir_sched.payload import ELEMENT_BITS, TensorSpec
 from mlir_sched.runner.checks.blocks import blocks
-from mlir_sched.runner.checks.element_types import Array
+from mlir_sched.tensors.element_types import Array
 
 CHANCE = 1e-9
 """Accepted probability that the results of two right programs differ in more elements."""

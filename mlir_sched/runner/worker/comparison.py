@@ -8,8 +8,8 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.blocks import blocks, parts
-from mlir_sched.runner.checks.element_types import DTYPES, Array, dtype_of, holds_integers, is_integer, real_numbers
 from mlir_sched.runner.checks.ties import most_differing
+from mlir_sched.tensors.element_types import DTYPES, Array, dtype_of, holds_integers, is_integer, real_numbers
 
 _POISON = {
     "f64": 0x7FFDA5A57FFDA5A5,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mlir_sched.runner.checks.element_types import Array
 from mlir_sched.runner.checks.inputs import PROBES
 from mlir_sched.runner.worker.comparison import deviations
+from mlir_sched.tensors.element_types import Array
 
 ROUNDINGS = 16.0
 """Multiple of the movement of a result under one rounding of every input that the roundings of all ops may move it.

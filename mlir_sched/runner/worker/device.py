@@ -13,11 +13,11 @@ import numpy as np
 
 from mlir_sched.compiler.chain import ENTRY
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.element_types import Array, dtype_of
-from mlir_sched.runner.checks.packing import from_words, to_words, word_of, words_shape
 from mlir_sched.runner.program import Program, StateFunction
 from mlir_sched.runner.worker.comparison import poison_bits
 from mlir_sched.targets.target import LOCAL_SYNC, LOCAL_TASK
+from mlir_sched.tensors.element_types import Array, dtype_of
+from mlir_sched.tensors.packing import from_words, to_words, word_of, words_shape
 
 _ELEMENT_TYPES = {
     "f64": rt.HalElementType.FLOAT_64,
@@ -115,7 +115,7 @@ class Device(ABC):
 
     @abstractmethod
     def _words(self, view: Any, spec: TensorSpec) -> Array:
-        """Return the words of a buffer view's memory (``packing.py``), which a later call may change."""
+        """Return the words of a buffer view's memory (``tensors/packing.py``), which a later call may change."""
 
     @abstractmethod
     def write(self, view: Any, spec: TensorSpec, array: Array) -> None:

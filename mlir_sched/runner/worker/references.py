@@ -10,8 +10,8 @@ import numpy as np
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check
-from mlir_sched.runner.checks.element_types import Array, holds_integers
 from mlir_sched.runner.worker.comparison import compare
+from mlir_sched.tensors.element_types import Array, holds_integers
 
 WIDE_RANGE = 1 << 16
 """Difference of two integers of an output from which it is taken to be varied."""

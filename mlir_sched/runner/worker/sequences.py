@@ -7,10 +7,10 @@ from typing import Any
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind, Integers
-from mlir_sched.runner.checks.element_types import Array
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.program import ProgramState, StateFunction
 from mlir_sched.runner.worker.device import Device, LoadedProgram
+from mlir_sched.tensors.element_types import Array
 
 MOST_CALLS = 8
 """Calls of a program that changes its state from one fresh context: as the state grows (a cache that every call

@@ -14,9 +14,7 @@ import numpy as np
 from mlir_sched.compiler.chain import stride_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, Checks, InputKind
-from mlir_sched.runner.checks.element_types import Array, is_integer
 from mlir_sched.runner.checks.inputs import alternatives, make_inputs, moved_by_rounding, other_draws
-from mlir_sched.runner.checks.packing import to_words
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
 from mlir_sched.runner.worker.comparison import compare, deviations, holds_poison, poison_bits, poisoned
@@ -24,6 +22,8 @@ from mlir_sched.runner.worker.conditioning import MOST_MOVED, explained_by_round
 from mlir_sched.runner.worker.device import Device, LoadedProgram
 from mlir_sched.runner.worker.references import most_usable, telling, why_unverifiable
 from mlir_sched.runner.worker.sequences import RestartedCalls, Sequences, kept
+from mlir_sched.tensors.element_types import Array, is_integer
+from mlir_sched.tensors.packing import to_words
 
 MOST_COPIES = 1024
 """Most copies of a task's constants. Constants of a few kB stay in the caches then; reading them takes little time."""

@@ -9,12 +9,12 @@ from rule_ops import dispatch, epilogue, matmul, operand
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind, TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind, Integers
-from mlir_sched.runner.checks.element_types import DTYPES
 from mlir_sched.runner.checks.exactness import SIGNIFICAND_BITS, checks_to_cover, exact_inputs
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch, checks_for_model
 from mlir_sched.runner.checks.rounding import LARGEST_TOLERANCE, dispatch_tolerances, model_tolerance
 from mlir_sched.runner.worker.comparison import compare
+from mlir_sched.tensors.element_types import DTYPES
 
 
 def test_contraction_is_checked_exactly_first_and_then_with_floats() -> None:

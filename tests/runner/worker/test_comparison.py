@@ -4,9 +4,9 @@ import pytest
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind, Integers, Tolerance
-from mlir_sched.runner.checks.element_types import DTYPES, Array, dtype_of
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.worker.comparison import compare, holds_poison, poisoned
+from mlir_sched.tensors.element_types import DTYPES, Array, dtype_of
 
 DRAWN = [kind for kind in InputKind if kind is not InputKind.CAPTURED]
 

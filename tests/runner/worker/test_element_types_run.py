@@ -14,7 +14,6 @@ import pytest
 from mlir_sched.compiler.model import compile_to_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind, Integers
-from mlir_sched.runner.checks.element_types import DTYPES, Array
 from mlir_sched.runner.checks.inputs import make_inputs
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.comparison import poison_bits
@@ -22,6 +21,7 @@ from mlir_sched.runner.worker.device import LocalDevice
 from mlir_sched.runner.worker.workspace import Workspace
 from mlir_sched.targets import detect_target
 from mlir_sched.targets.target import LOCAL_SYNC
+from mlir_sched.tensors.element_types import DTYPES, Array
 
 SHAPE = (6, 8)
 WIDENED: dict[str, tuple[str, str, Callable[[Array], Array]]] = {

@@ -8,10 +8,10 @@ import pytest
 from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.element_types import Array
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.workspace import Workspace
+from mlir_sched.tensors.element_types import Array
 
 SPEC = TensorSpec((100,), "f32")
 

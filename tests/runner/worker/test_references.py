@@ -10,12 +10,12 @@ from array_device import ArrayDevice, Function
 
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind
-from mlir_sched.runner.checks.element_types import DTYPES, Array
 from mlir_sched.runner.checks.inputs import fan
 from mlir_sched.runner.checks.numeric_checks import checks_for_model
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.worker.references import telling, why_unverifiable
 from mlir_sched.runner.worker.workspace import Workspace
+from mlir_sched.tensors.element_types import DTYPES, Array
 
 VECTOR, MATRIX = (100,), (64, 64)
 LAYERS = 60

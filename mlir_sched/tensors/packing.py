@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sched.payload import ELEMENT_BITS, TensorSpec
-from mlir_sched.runner.checks.element_types import Array, dtype_of
+from mlir_sched.tensors.element_types import Array, dtype_of
 
 
 def word_of(spec: TensorSpec) -> np.dtype[Any]:

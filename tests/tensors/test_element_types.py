@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_sched.payload import ELEMENT_BYTES
-from mlir_sched.runner.checks.element_types import DTYPES
+from mlir_sched.tensors.element_types import DTYPES
 
 
 def test_numpy_types_have_the_sizes_that_payloads_count_with() -> None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.element_types import DTYPES, Array
-from mlir_sched.values import FunctionValues, TensorValue
+from mlir_sched.tensors.element_types import DTYPES, Array
+from mlir_sched.tensors.values import FunctionValues, TensorValue
 
 Value: TypeAlias = str | Path | Array | np.generic | float | TensorValue
 """A value as users give it: an array, a number, a file, or a text as ``iree-run-module --input`` takes it."""

@@ -11,8 +11,8 @@ import pytest
 
 from mlir_sched.errors import UserError
 from mlir_sched.payload import TensorSpec
-from mlir_sched.runner.checks.given_values import Value, fitted, function_values
-from mlir_sched.values import TensorValue
+from mlir_sched.tensors.given_values import Value, fitted, function_values
+from mlir_sched.tensors.values import TensorValue
 
 F32 = TensorSpec((2, 2), "f32")
 
