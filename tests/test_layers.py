@@ -12,15 +12,12 @@ from folders import ROOT
 
 PLAIN = (
     "attributes",
-    "version",
     "errors",
     "payload",
     "sampling",
     "trace",
     "outcome",
-    "reasons",
     "text",
-    "paths",
 )
 """Modules of plain data, which need neither MLIR nor IREE."""
 LAYERS = (

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlir_sched.errors import UnusablePathError
-from mlir_sched.paths import is_utf8
 
 PROGRAM_ENTRY = "__transform_main"
 """The sequence of a library that rewrites the whole program; the interpreter pass's default entry point."""
@@ -41,6 +40,15 @@ def library_flags(library: Path) -> tuple[str, ...]:
     if "@" in str(library):  # IREE takes the text after an @ for the name of an entry (IREECodegenLibraryManager.cpp)
         raise _unusable(library, "an @")
     return f"{_PROGRAM_FLAG}{_option_value(library)}{_PROGRAM_END}", f"{_DISPATCH_FLAG}{library}"
+
+
+def is_utf8(path: str) -> bool:
+    """Say whether a path can be written in UTF-8, the only encoding that IREE reads paths in."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _option_value(library: Path) -> str:

@@ -14,9 +14,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
+from mlir_sched.compiler.library_flags import is_utf8
 from mlir_sched.database.patience import Patience, Waiting
 from mlir_sched.errors import UserError
-from mlir_sched.paths import is_utf8
 from mlir_sched.processes.held_signals import held_signals
 
 SQLITE_MAGIC = b"SQLite format 3\0"

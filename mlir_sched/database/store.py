@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar, cast
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, Table, func, insert, literal, or_, select
 from sqlalchemy.exc import IntegrityError
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.engine import (
     StoreOutageError,
     check_integrity,
@@ -54,7 +55,6 @@ from mlir_sched.database.statements import Row, insert_missing, replace_row
 from mlir_sched.database.work_cost import WorkCost, WorkKind
 from mlir_sched.errors import LASTING, IllegalTraceError, UserError
 from mlir_sched.outcome import Timing, Verdict
-from mlir_sched.reasons import reason
 from mlir_sched.trace import key_of_json
 
 _RACES = 3

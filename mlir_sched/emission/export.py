@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlir_sched.compiler import ModelCompileError
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import describe
 from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed, loses, plainest_of_fastest
 from mlir_sched.emission.expected_time import expected_s
@@ -29,7 +30,6 @@ from mlir_sched.program.closing import Rivals, call_s, session_s
 from mlir_sched.program.proof import Proven, Prover
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import profile
-from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task

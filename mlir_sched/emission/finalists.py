@@ -15,6 +15,7 @@ from functools import partial
 from typing import TypeAlias
 
 from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import Record
 from mlir_sched.database.work_cost import CostOf, WorkKind, uncounted
 from mlir_sched.emission.acceptance import MIN_GAIN, UNDISPUTED, is_disturbed, why_no_gain
@@ -25,7 +26,6 @@ from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.library.library import sequence_symbol
 from mlir_sched.outcome import Timing, as_untuned
 from mlir_sched.program.closing import BRIEF_S
-from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions
 from mlir_sched.runner.checks.narrow_sums import doubtful_sums
 from mlir_sched.space.design_space import DesignSpace

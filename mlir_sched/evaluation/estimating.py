@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.evaluator import UntunedError, not_compiled
@@ -13,7 +14,6 @@ from mlir_sched.evaluation.time_model import TimeModel
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.reasons import reason
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.evaluation.compiling_ahead import CompilingAhead
@@ -24,7 +25,6 @@ from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.outcome import Outcome, Timing, Verdict
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunnerOptions, RunResult, UnverifiableError
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import Program, program_of_task

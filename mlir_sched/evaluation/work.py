@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.database.record import Record
 from mlir_sched.database.work_cost import WorkKind
@@ -18,7 +19,6 @@ from mlir_sched.evaluation.origin import is_doubtful
 from mlir_sched.evaluation.outage import Outage
 from mlir_sched.evaluation.task_records import Candidate, TaskRecords
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlir_sched.compiler import TunedDispatch
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.library.library import TunedSequence
-from mlir_sched.reasons import reason
 
 _SEQUENCE = re.compile(r"\s*transform\.named_sequence @(?:match_|try_)?(\w+)\(")
 

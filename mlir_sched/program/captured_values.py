@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError, run_isolated
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import build_library
@@ -19,7 +20,6 @@ from mlir_sched.processes.memory import machine_memory_bytes
 from mlir_sched.processes.temporary import session_folder
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import calls_of
-from mlir_sched.reasons import reason
 from mlir_sched.runner.checks.captured import Wanted
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import EXTRACTION_LIMITS

@@ -14,13 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from mlir_sched.compiler.library_flags import library_flags
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import EnvironmentFailureError, Failure, MlirSchedError
 from mlir_sched.outcome import Verdict
 from mlir_sched.payload import Dispatch, TensorSpec
 from mlir_sched.processes.memory import machine_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.reasons import reason
 from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
 from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.checks.rounding import model_tolerance

@@ -21,12 +21,12 @@ from mlir_sched.compiler import (
     compiling,
     tuned_dispatches,
 )
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.library.library import TunedSequence, build_library
 from mlir_sched.program.blame import Fault, faults_in, faults_named
 from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.program.whole_program import CompiledModel
-from mlir_sched.reasons import reason
 from mlir_sched.tasks.shown import Recipe
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.installation import EmittedFiles, name_of_emission

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError, Worker, run_isolated
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.program.plan import Flags, Plan, Site
 from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.variant import Variant
-from mlir_sched.reasons import reason
 from mlir_sched.sampling import Value
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target

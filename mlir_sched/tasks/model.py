@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from mlir_sched.compiler.library_flags import is_utf8
 from mlir_sched.compiler.program_flags import task_flags
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import WorkerLimits, run_isolated
 from mlir_sched.errors import UserError
-from mlir_sched.paths import is_utf8
 from mlir_sched.payload import TensorSpec
 from mlir_sched.processes.child import ChildCrashError
 from mlir_sched.processes.limits import ChildError, ChildMemoryError, ChildTimeoutError
 from mlir_sched.processes.memory import child_memory_bytes
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.reasons import reason
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.shown import Inside
 from mlir_sched.tasks.task import Task

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.payload import OpKind
-from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 
 NOTHING_TO_SCHEDULE = (

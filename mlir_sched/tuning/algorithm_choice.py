@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
-from mlir_sched.reasons import reason
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import seconds
 from mlir_sched.tuning.program_search import ProgramSearch

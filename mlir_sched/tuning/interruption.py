@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.errors import EnvironmentFailureError, EnvironmentStopError, MlirSchedError
 from mlir_sched.processes.shortage import SHORT
-from mlir_sched.reasons import reason
 from mlir_sched.tuning.callbacks import CallbackError
 from mlir_sched.tuning.run_clock import RunClock
 

@@ -13,6 +13,7 @@ from plans import Slow
 from rewriting import rewritten_variants, write
 
 from mlir_sched.compiler import ModelCompileError
+from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program import building, choosing
@@ -21,7 +22,6 @@ from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewritten import ALL, RewrittenVariants
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.reasons import reason
 from mlir_sched.runner import Runner
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model

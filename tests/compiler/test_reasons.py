@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlir_sched.reasons import LENGTH, reason
+from mlir_sched.compiler.reasons import LENGTH, reason
 
 LAYOUT = "#iree_encoding.layout<[#iree_cpu.cpu_encoding_resolver<configuration = {inner = [0], outer = [1]}>]>"
 
