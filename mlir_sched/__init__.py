@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from mlir_sched.tuning.options import TuneOptions
     from mlir_sched.tuning.progress import Progress
 
-from mlir_sched.version import __version__
+__version__ = "0.1.0"
+"""The version of mlir-sched, which records, libraries and summaries name."""
 
 __all__ = [
     "CostModel",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mlir_sched import __version__
 from mlir_sched.compiler import WorkerSet
 from mlir_sched.emission.expected_time import expected_s
 from mlir_sched.emission.export import tuned_sequence
@@ -64,7 +65,6 @@ from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
 from mlir_sched.tuning.variant_search import VariantSearch
-from mlir_sched.version import __version__
 
 
 def tune_without_device(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from folders import ROOT
 
-from mlir_sched.version import __version__
+from mlir_sched import __version__
 
 pytestmark = pytest.mark.promise
 

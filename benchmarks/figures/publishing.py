@@ -12,10 +12,10 @@ from pathlib import Path
 
 from benchmarks.figures.result_file import ResultFileError, add_table, load_results
 from benchmarks.figures.result_table import Machine, ResultTable
+from mlir_sched import __version__
 from mlir_sched.targets.machine import cpu_identity, cpu_model, runtime_version
 from mlir_sched.targets.processor import CPU_FEATURES, flag_values
 from mlir_sched.targets.target import Target
-from mlir_sched.version import __version__
 
 VECTORS = ("avx", "fma", "amx", "neon", "sve")
 """How the names of processor features begin that decide which code is generated."""

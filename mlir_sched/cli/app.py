@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from mlir_sched import __version__
 from mlir_sched.cli.exit import (
     INTERRUPTED,
     USER_FAULT,
@@ -17,7 +18,6 @@ from mlir_sched.cli.exit import (
     ignore_interrupts,
     take_termination_for_interrupt,
 )
-from mlir_sched.version import __version__
 
 app = typer.Typer(
     name="mlir-sched",

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from mlir_sched import __version__
 from mlir_sched.outcome import Outcome
 from mlir_sched.payload import Dispatch
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.version import __version__
 
 
 class Origin(StrEnum):

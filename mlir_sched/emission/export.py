@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mlir_sched import __version__
 from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import describe
@@ -36,7 +37,6 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
 from mlir_sched.tuned_folder.installation import EmittedFiles
 from mlir_sched.tuned_folder.result import ProgramResult
-from mlir_sched.version import __version__
 
 NOT_RUN = "the program does not call it with random inputs, so its results in the program cannot be checked"
 """Why the script of a dispatch is dropped that no run of the program has called."""

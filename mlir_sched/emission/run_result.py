@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mlir_sched import __version__
 from mlir_sched.database.other_machines import others_measured
 from mlir_sched.database.record import describe, measuring_context
 from mlir_sched.emission.ablation import ablation
@@ -25,7 +26,6 @@ from mlir_sched.tuning.program_search import ProgramSearch
 from mlir_sched.tuning.task_search import TaskSearch
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_search import SearchResult
-from mlir_sched.version import __version__
 
 
 def result_of(

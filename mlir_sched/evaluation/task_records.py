@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from mlir_sched import __version__
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import Origin, Record, script_key
 from mlir_sched.outcome import Outcome, Timing, as_untuned
 from mlir_sched.trace import Trace
-from mlir_sched.version import __version__
 
 MOST_KNOWN = 3000
 """Records of earlier runs that a task's search learns from: they are read, and their features found, in two seconds."""

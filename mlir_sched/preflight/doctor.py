@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 
+from mlir_sched import __version__
 from mlir_sched.compiler.version import SUPPORTED, compiler_version
 from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.preflight.scratch import require_scratch
@@ -23,7 +24,6 @@ from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import KINDS, available_cpus, detect_target, target_kind
 from mlir_sched.targets.runtime_tools import local_task_workers
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.version import __version__
 
 OLDEST_PYTHON = (3, 11)
 NOISE_S = 2.0

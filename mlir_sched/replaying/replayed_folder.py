@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mlir_sched import __version__
 from mlir_sched.errors import UserError
 from mlir_sched.library.library import program_decisions, provenance_of
 from mlir_sched.outcome import Timing, Verdict
@@ -21,7 +22,6 @@ from mlir_sched.tuned_folder.installation import EmittedFiles, install
 from mlir_sched.tuned_folder.lock import open_folder
 from mlir_sched.tuned_folder.names import REPORT
 from mlir_sched.tuned_folder.result import SUMMARY_VERSION
-from mlir_sched.version import __version__
 
 _KEPT = ("model", "target", "threads", "parameters")
 """The fields of a summary that a replay does not change."""

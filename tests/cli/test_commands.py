@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import Cli
 
+from mlir_sched import __version__
 from mlir_sched.cli.tune import (
     MOST_ROWS,
     as_in_program,
@@ -16,7 +17,6 @@ from mlir_sched.cli.tune import (
 )
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
-from mlir_sched.version import __version__
 
 
 def test_version_and_help_are_printed(cli: Cli) -> None:

@@ -11,6 +11,7 @@ import pytest
 from replayed_run import TARGET, matmul_dispatch, program_search, task_of
 from replayed_run import searched as whole
 
+from mlir_sched import __version__
 from mlir_sched.database import RecordStore
 from mlir_sched.database.other_machines import others_measured
 from mlir_sched.database.record import Record, measuring_context, script_key
@@ -22,7 +23,6 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.task_history import TaskHistory
-from mlir_sched.version import __version__
 
 TASK = task_of("matmul", matmul_dispatch(64, 96, 32))
 SPACE = Space.default(TARGET)

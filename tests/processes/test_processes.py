@@ -100,7 +100,6 @@ def test_a_child_finds_this_very_package_and_the_standard_library(tmp_path: Path
     copy.mkdir(parents=True)
     shutil.copy(source / "__init__.py", copy)
     shutil.copy(source / "errors.py", copy)
-    shutil.copy(source / "version.py", copy)
     shutil.copytree(source / "processes", copy / "processes")
     (copy / "sees.py").write_text(WHAT_IT_SEES)
     program = f"""
