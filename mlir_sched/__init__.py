@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mlir_sched.transform_scripts import matchers, patterns, structures
     from mlir_sched.transform_scripts.module import ScheduleModule, Sketch, Stage, Step, TransformModule
     from mlir_sched.transform_scripts.schedule import Schedule
-    from mlir_sched.transform_scripts.script_reading import parse_traces
+    from mlir_sched.transform_scripts.script.reading import parse_traces
     from mlir_sched.transform_scripts.structures import Loop
     from mlir_sched.tuned_folder.result import DispatchResult, ProgramResult, TuneResult
     from mlir_sched.tuning.callbacks import Trial
@@ -110,7 +110,7 @@ _EXPORTS = {
     "trace": ("Decision", "Trace"),
     "transform_scripts.module": ("ScheduleModule", "Sketch", "Stage", "Step", "TransformModule"),
     "transform_scripts.schedule": ("Schedule",),
-    "transform_scripts.script_reading": ("parse_traces",),
+    "transform_scripts.script.reading": ("parse_traces",),
     "transform_scripts.structures": ("Loop",),
     "tuned_folder.result": ("DispatchResult", "ProgramResult", "TuneResult"),
     "tuning.callbacks": ("Trial",),

@@ -1,6 +1,6 @@
 """The trace: the ordered decisions of one candidate, and the recorder that draws them or takes given ones.
 
-Plain data: nothing here knows MLIR or IREE. The script form of a trace is in ``transform_scripts/script.py``.
+Plain data: nothing here knows MLIR or IREE. The script form of a trace is in ``transform_scripts/script/building.py``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The emitter of a schedule program, with one method per verb of the transform dialect that modules use.
 
 Two emitters exist. :class:`Emitter` itself builds nothing, so that a program can be sampled, checked and featurised
-thousands of times per second; :class:`~mlir_sched.transform_scripts.script.ScriptEmitter` builds the transform ops.
-Both run the same program, so a trace and its script cannot disagree.
+thousands of times per second; :class:`~mlir_sched.transform_scripts.script.building.ScriptEmitter` builds the transform
+ops. Both run the same program, so a trace and its script cannot disagree.
 """
 
 from __future__ import annotations

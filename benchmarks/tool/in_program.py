@@ -31,7 +31,7 @@ from mlir_sched.targets.target import LOCAL, Target
 from mlir_sched.tasks import Model, extract
 from mlir_sched.tasks.task import Task
 from mlir_sched.tensors.parameters import parameter_files
-from mlir_sched.transform_scripts.script_reading import extract_sequence
+from mlir_sched.transform_scripts.script.reading import extract_sequence
 from mlir_sched.tuned_folder.folder import TunedFolder, read_tuned_folder
 
 SESSIONS = 3

@@ -24,9 +24,15 @@ from mlir_sched.library.matcher import append_matcher
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.transform_scripts.script import append_choice, append_sequence, new_library, print_module, propagate
-from mlir_sched.transform_scripts.script_form import SKETCH, script_context
-from mlir_sched.transform_scripts.script_reading import parse_module, read_decisions, sequence_text, symbol_of
+from mlir_sched.transform_scripts.script.building import (
+    append_choice,
+    append_sequence,
+    new_library,
+    print_module,
+    propagate,
+)
+from mlir_sched.transform_scripts.script.form import SKETCH, script_context
+from mlir_sched.transform_scripts.script.reading import parse_module, read_decisions, sequence_text, symbol_of
 
 REWRITE = "mlir_sched.rewrite"
 """Attribute of the library's program entry that names the rewrite."""

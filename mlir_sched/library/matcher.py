@@ -22,8 +22,8 @@ from iree.compiler.dialects.transform import structured
 from mlir_sched.compiler.operations import first_function, named_attributes, producer
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.transform_scripts.script import append_dag
-from mlir_sched.transform_scripts.script_form import to_attribute
+from mlir_sched.transform_scripts.script.building import append_dag
+from mlir_sched.transform_scripts.script.form import to_attribute
 
 STORE, STORE_TO_BUFFER = "iree_tensor_ext.dispatch.tensor.store", "iree_codegen.store_to_buffer"
 """How a dispatch writes a result; the second on CUDA."""

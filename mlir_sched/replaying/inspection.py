@@ -16,7 +16,7 @@ from mlir_sched.library.library import program_decisions, provenance_of, scripts
 from mlir_sched.program.program_space import PROGRAM
 from mlir_sched.sampling import Distribution
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.transform_scripts.script_reading import parse_each_trace
+from mlir_sched.transform_scripts.script.reading import parse_each_trace
 from mlir_sched.tuned_folder.folder import TunedFolder, read_text, read_tuned_folder
 
 

@@ -46,7 +46,7 @@ from mlir_sched.tensors.parameters import ParameterFile, parameter_files
 from mlir_sched.tensors.values import digests_of
 from mlir_sched.text import speedup
 from mlir_sched.transform_scripts.module import TransformModule
-from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_each_trace, replace_sequence
+from mlir_sched.transform_scripts.script.reading import extract_sequence, parse_each_trace, replace_sequence
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import (
     TunedFolder,

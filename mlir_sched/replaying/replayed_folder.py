@@ -15,7 +15,7 @@ from mlir_sched.library.library import program_decisions, provenance_of
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script_reading import parse_each_trace
+from mlir_sched.transform_scripts.script.reading import parse_each_trace
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import TunedFolder
 from mlir_sched.tuned_folder.installation import EmittedFiles, install

@@ -12,7 +12,7 @@ from mlir_sched.sampling import Value
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.text import changed_decisions
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script_reading import sequence_text
+from mlir_sched.transform_scripts.script.reading import sequence_text
 
 
 class ScriptState(StrEnum):

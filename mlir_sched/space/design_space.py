@@ -133,7 +133,7 @@ class DesignSpace:
             trace: A legal trace of this space.
             applied: Value of the annotation that proves application; the trace's key by default.
         """
-        from mlir_sched.transform_scripts.script import build_script
+        from mlir_sched.transform_scripts.script.building import build_script
 
         return build_script(trace.sketch, lambda emitter: self.emit(trace, emitter), applied or trace.key)
 
@@ -152,7 +152,7 @@ class DesignSpace:
             IllegalTraceError: An edited decision is refused; the message names the rule.
         """
         from mlir_sched.attributes import SEQUENCE
-        from mlir_sched.transform_scripts.script_reading import parse_traces
+        from mlir_sched.transform_scripts.script.reading import parse_traces
 
         traces = parse_traces(script)
         if SEQUENCE not in traces:

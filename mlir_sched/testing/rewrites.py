@@ -34,7 +34,7 @@ from mlir_sched.program.rewritten import planned_variant
 from mlir_sched.program.variant import Variant
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import detect_target
-from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script.form import script_context
 
 
 class RewriteTests(ABC):

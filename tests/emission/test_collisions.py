@@ -28,7 +28,7 @@ from mlir_sched.tasks.model import TASK_FLAGS
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.script import ScriptEmitter
+from mlir_sched.transform_scripts.script.building import ScriptEmitter
 
 ID = "affine_map<(i, j) -> (i, j)>"
 TURNED = "affine_map<(i, j) -> (j, i)>"

@@ -11,7 +11,7 @@ from mlir_sched.replaying.script_state import ScriptState, judge
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
-from mlir_sched.transform_scripts.script_reading import extract_sequence, parse_traces, replace_sequence, sequence_text
+from mlir_sched.transform_scripts.script.reading import extract_sequence, parse_traces, replace_sequence, sequence_text
 
 SpaceFor = Callable[[str], DesignSpace]
 TaskFor = Callable[[str], Task]

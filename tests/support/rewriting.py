@@ -19,7 +19,7 @@ from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewritten import RewrittenVariants, rewriting
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script.form import script_context
 
 
 def write(folder: Path, text: str) -> Path:

@@ -22,7 +22,7 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import OnIllegal, Recorder
 from mlir_sched.transform_scripts.llvm_cpu import ContractionTiling, DotProduct, Lowering, ParallelDistribution
-from mlir_sched.transform_scripts.script_reading import extract_sequence, replace_sequence, sequence_text
+from mlir_sched.transform_scripts.script.reading import extract_sequence, replace_sequence, sequence_text
 
 TaskFor = Callable[[str | Payload], Task]
 MATMUL, TRANSPOSED_B = ("mk", "kn", "mn"), ("mk", "nk", "mn")

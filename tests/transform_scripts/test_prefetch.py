@@ -28,7 +28,7 @@ from mlir_sched.tasks.task import Task
 from mlir_sched.testing import check_candidates
 from mlir_sched.trace import OnIllegal, Recorder, Trace
 from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel
-from mlir_sched.transform_scripts.script_reading import extract_sequence, replace_sequence, sequence_text
+from mlir_sched.transform_scripts.script.reading import extract_sequence, replace_sequence, sequence_text
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]

@@ -13,7 +13,7 @@ from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.replaying.script_state import ScriptState, judge
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Recorder, Trace
-from mlir_sched.transform_scripts.script_reading import parse_traces, sequence_text
+from mlir_sched.transform_scripts.script.reading import parse_traces, sequence_text
 
 SpaceFor = Callable[[str], DesignSpace]
 

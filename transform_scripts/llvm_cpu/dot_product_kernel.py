@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mlir_sched.transform_scripts.llvm_cpu.unique_names import with_unique_name
 from mlir_sched.transform_scripts.structures import Contraction
-from mlir_sched.transform_scripts.unique_names import with_unique_name
 
 LANES = 16
 """Results of one instruction: 32-bit lanes of a 512-bit register."""

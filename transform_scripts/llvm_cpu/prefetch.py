@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from mlir_sched.payload import Operand
+from mlir_sched.transform_scripts.llvm_cpu.unique_names import with_unique_name
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
-from mlir_sched.transform_scripts.unique_names import with_unique_name
 
 LINE_BYTES = 64
 """Size of a cache line on x86-64 and most 64-bit Arm cores."""

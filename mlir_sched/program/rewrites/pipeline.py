@@ -11,7 +11,7 @@ from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.rewrites.replacement import append_in_turn
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.tasks.worker.extraction import apply_to_program
-from mlir_sched.transform_scripts.script import new_library, print_module
+from mlir_sched.transform_scripts.script.building import new_library, print_module
 
 Stage = tuple[ProgramRewrite, ir.Module]
 """A rewrite, and the program that it sees."""

@@ -10,7 +10,7 @@ from iree.compiler.dialects import transform
 
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.program.rewrites.linalg_ops import copied
-from mlir_sched.transform_scripts.script import append_dag, append_inlined_call, propagate
+from mlir_sched.transform_scripts.script.building import append_dag, append_inlined_call, propagate
 
 
 def append_sequence(library: ir.Module, symbol: str, body: Callable[[Any], Any], *, consumes: bool = False) -> None:

@@ -27,7 +27,7 @@ from mlir_sched.program.settling import ATTENTION
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract
-from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script.form import script_context
 
 pytestmark = pytest.mark.promise
 

@@ -21,7 +21,7 @@ from mlir_sched.program.rewrites.padding.fused import FusedPadding
 from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.settling import LAYOUT
 from mlir_sched.targets.target import Target
-from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script.form import script_context
 
 pytestmark = pytest.mark.promise
 

@@ -18,7 +18,7 @@ from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.program.rewrites.convolution.axis import Axis, Block
 from mlir_sched.program.rewrites.convolution.input_dilation import find_sites
 from mlir_sched.program.rewrites.convolution.transposed import TransposedConvolution
-from mlir_sched.transform_scripts.script_form import script_context
+from mlir_sched.transform_scripts.script.form import script_context
 
 NAMES = {1: "conv_1d_nwc_wcf", 2: "conv_2d_nhwc_hwcf", 3: "conv_3d_ndhwc_dhwcf"}
 

@@ -11,8 +11,8 @@ from mlir_sched.attributes import SEQUENCE
 from mlir_sched.errors import IllegalTraceError, ScriptError
 from mlir_sched.sampling import Value, distribution_from_json
 from mlir_sched.trace import Decision, Trace
-from mlir_sched.transform_scripts.script import new_library, print_module
-from mlir_sched.transform_scripts.script_form import (
+from mlir_sched.transform_scripts.script.building import new_library, print_module
+from mlir_sched.transform_scripts.script.form import (
     DISTRIBUTION,
     ELEMENT,
     LOOKUP,

@@ -18,7 +18,7 @@ from iree.compiler.dialects.transform import structured
 from mlir_sched.attributes import APPLIED, SEQUENCE
 from mlir_sched.trace import Decision
 from mlir_sched.transform_scripts.emitter import Emitter, Handle, Place, Sampled
-from mlir_sched.transform_scripts.script_form import (
+from mlir_sched.transform_scripts.script.form import (
     DISTRIBUTION,
     ELEMENT,
     LOOKUP,

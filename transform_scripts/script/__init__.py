@@ -1,0 +1,1 @@
+"""Scripts: the MLIR that a trace produces, built, and read back."""
