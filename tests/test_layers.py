@@ -42,7 +42,7 @@ LAYERS = (
     ("cli",),
 )
 """Packages and files of ``mlir_sched``, the lowest first: what imports another is further down in this list."""
-LANGUAGE = ("script",)
+LANGUAGE = ("script", "tracking", "verbs")
 """Folders of ``transform_scripts`` that are parts of the language; the others hold modules."""
 LEVEL = {f"mlir_sched.{name}": number for number, names in enumerate(LAYERS) for name in names}
 

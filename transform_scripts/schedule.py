@@ -1,8 +1,8 @@
 """The schedule, whose methods a transform module's program calls: it draws decisions, emits ops and checks legality.
 
 Programs name ops of the payload and loops of a structure (``structures.py``), never handles. Beside emitting, the
-schedule records the loop nest of every tiled op as plain data (``tracked_ops.py``); static legality and cost-model
-features are read from this record. Handles that a verb ends are found again before their next use (``handles.py``).
+schedule records the loop nest of every tiled op as plain data (``tracking/``); static legality and cost-model features
+are read from this record. Handles that a verb ends are found again before their next use.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.nest import nest_of
 from mlir_sched.transform_scripts.structures import Loop
-from mlir_sched.transform_scripts.tile_loops import TileLoop
-from mlir_sched.transform_scripts.vectorization import Vectorization
+from mlir_sched.transform_scripts.tracking.nest import nest_of
+from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop
+from mlir_sched.transform_scripts.verbs.vectorization import Vectorization
 
 
 class Schedule(Vectorization):
-    """One run of a schedule program; each file of the language adds the methods of a topic to those of the file before:
+    """One run of a schedule program; each file of ``verbs/`` adds the methods of a topic to those of the file before:
 
     - ``draws.py``: the decisions, ``sample_tile`` to ``sample_order``;
     - ``facts.py``: what the code is like so far, ``extent`` and others, and the static rules, ``require`` and others;

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from mlir_sched.transform_scripts.extents import vector_elements
-from mlir_sched.transform_scripts.nest import TiledOp
 from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.tracking.nest import TiledOp
 
 LEVELS = 8
 """Tiling levels of the main nest that are kept, counted from the innermost."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import rule_ops
 from recorded_schedules import DISPATCH, started
 
-from mlir_sched.transform_scripts.nest import SharedTile, Sharing
+from mlir_sched.transform_scripts.tracking.nest import SharedTile, Sharing
 
 
 def test_a_promoted_input_has_the_dimension_of_a_loop_last_and_is_copied_tile_by_tile() -> None:

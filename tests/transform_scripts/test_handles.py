@@ -7,8 +7,8 @@ from recorded_schedules import DISPATCH, started
 from recording_emitter import RecordingEmitter
 
 from mlir_sched.errors import ScheduleError
-from mlir_sched.transform_scripts.handles import Handles
-from mlir_sched.transform_scripts.tracked_ops import TrackedOps
+from mlir_sched.transform_scripts.tracking.handles import Handles
+from mlir_sched.transform_scripts.tracking.tracked_ops import TrackedOps
 
 CLEAN_UP = ["patterns", "cse"]
 

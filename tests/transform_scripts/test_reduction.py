@@ -21,10 +21,10 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.testing import check_candidates
 from mlir_sched.trace import OnIllegal, Recorder, Trace
-from mlir_sched.transform_scripts.draws import MASK
 from mlir_sched.transform_scripts.llvm_cpu import ReductionTiling
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import parallel_loops
+from mlir_sched.transform_scripts.verbs.draws import MASK
 
 SpaceFor = Callable[[str | Payload], DesignSpace]
 TaskFor = Callable[[str | Payload], Task]

@@ -8,8 +8,8 @@ from mlir_sched.transform_scripts import llvm_gpu
 from mlir_sched.transform_scripts.gpu.lowering import distribute_copies, forward_accumulators, hoist_accumulators
 from mlir_sched.transform_scripts.gpu.shared_memory import fits
 from mlir_sched.transform_scripts.llvm_gpu.lowering import pad_rows, sample_padding
-from mlir_sched.transform_scripts.nest import Sharing, points
 from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.tracking.nest import Sharing, points
 
 REGISTER_FILE = 65536
 """Registers of 4 bytes that the threads of a workgroup share. Source: CUDA C++ Programming Guide, compute

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.module import LoweringModule
-from mlir_sched.transform_scripts.nest import Sharing
 from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.tracking.nest import Sharing
 
 
 class ThreadLowering(LoweringModule):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops
-from mlir_sched.transform_scripts.nest import SharedTile, Sharing, shared_tiles
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
+from mlir_sched.transform_scripts.tracking.nest import SharedTile, Sharing, shared_tiles
 
 COPY_BYTES = 16
 """Bytes that a thread copies at once. Source: IREE ``GPUDistributeSharedMemoryCopy.cpp`` (``copyVectorNumBits``)."""

@@ -24,12 +24,12 @@ from mlir_sched.transform_scripts.common.contraction import (
     by_one,
     tile_reduction,
 )
-from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.extents import floor_power_of_two, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.prefetch import next_panel, sequence
 from mlir_sched.transform_scripts.module import ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, Loops
+from mlir_sched.transform_scripts.verbs.draws import DIVIDE, MASK, PEEL
 
 MAX_ROWS = 24
 MAX_VECTORS_PER_ROW, MAX_UNEVEN_VECTORS = 16, 4

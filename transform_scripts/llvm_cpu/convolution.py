@@ -27,13 +27,13 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
 from mlir_sched.transform_scripts.common.convolution import sharing_loops, vector_loops
-from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import is_uneven, vector_elements, vector_multiple
-from mlir_sched.transform_scripts.facts import MAX_UNROLLED_VECTORS
 from mlir_sched.transform_scripts.module import ScheduleModule, ScheduleProgram
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Convolution, Loop, Loops, contiguous_loop
-from mlir_sched.transform_scripts.tile_loops import TileLoop
+from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop
+from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
+from mlir_sched.transform_scripts.verbs.facts import MAX_UNROLLED_VECTORS
 
 MAX_ROWS = 16
 MAX_VECTORS_PER_ROW = 4

@@ -14,9 +14,9 @@ from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.extents import floor_power_of_two, powers_of_two
 from mlir_sched.transform_scripts.module import DelegatingModule, ScheduleProgram
-from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop, parallel_loops, reduction_loops
+from mlir_sched.transform_scripts.tracking.nest import size_list
 
 MAX_REGISTER_ROWS = 16
 MAX_VECTORS = 256

@@ -22,10 +22,8 @@ from typing import ClassVar
 from mlir_sched.payload import LinalgOp, OpKind
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.common.reduction import ReductionModule
-from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.extents import instructions, is_uneven
 from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import require_lanes, takes_f16_maxima
-from mlir_sched.transform_scripts.nest import points
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import (
     Loop,
@@ -34,6 +32,8 @@ from mlir_sched.transform_scripts.structures import (
     parallel_loops,
     reduction_loops,
 )
+from mlir_sched.transform_scripts.tracking.nest import points
+from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
 
 MAX_ROWS = 16
 MAX_LANES_IN_VECTORS = 8

@@ -15,7 +15,6 @@ from typing import ClassVar
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts import matchers
-from mlir_sched.transform_scripts.draws import DIVIDE, PEEL
 from mlir_sched.transform_scripts.emitter import Sampled
 from mlir_sched.transform_scripts.extents import is_uneven, vector_multiple
 from mlir_sched.transform_scripts.llvm_cpu.f16_maxima import require_lanes, takes_f16_maxima
@@ -29,6 +28,7 @@ from mlir_sched.transform_scripts.structures import (
     parallel_loops,
     reduction_loops,
 )
+from mlir_sched.transform_scripts.verbs.draws import DIVIDE, PEEL
 
 MAX_ROWS, MAX_VECTORS = 8, 8
 MAX_FILLED_VECTORS = 256

@@ -14,8 +14,8 @@ from mlir_sched.transform_scripts.gpu.lowering import (
     hoist_accumulators,
 )
 from mlir_sched.transform_scripts.gpu.shared_memory import COPY_BYTES, fits
-from mlir_sched.transform_scripts.nest import Sharing
 from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.tracking.nest import Sharing
 
 ROW_PADDING = COPY_BYTES
 """Bytes behind each row of a shared tile that keep a column out of a single memory bank, and copies aligned."""

@@ -19,9 +19,9 @@ from mlir_sched.transform_scripts.gpu.shared_memory import fits
 from mlir_sched.transform_scripts.gpu.thread_distribution import DIMENSIONS, distributed_loops, draw_threads
 from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
 from mlir_sched.transform_scripts.module import DelegatingModule
-from mlir_sched.transform_scripts.nest import Sharing, nest_of, shared_tiles, size_list
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction, Loop, loop_of
+from mlir_sched.transform_scripts.tracking.nest import Sharing, nest_of, shared_tiles, size_list
 
 PROMOTE = "promote_operands = [0, 1]"
 

@@ -19,9 +19,9 @@ from mlir_sched.transform_scripts.extents import powers_of_two
 from mlir_sched.transform_scripts.gpu.on_threads import OnThreads
 from mlir_sched.transform_scripts.llvm_gpu.pipeline import translation_info
 from mlir_sched.transform_scripts.module import DelegatingModule
-from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, Loops, loop_of
+from mlir_sched.transform_scripts.tracking.nest import size_list
 
 MAX_VECTOR_BYTES = 16
 """Widest load of a thread."""

@@ -10,8 +10,8 @@ from mlir_sched.transform_scripts.gpu.lowering import (
     forward_accumulators,
     hoist_accumulators,
 )
-from mlir_sched.transform_scripts.nest import Sharing
 from mlir_sched.transform_scripts.schedule import Schedule
+from mlir_sched.transform_scripts.tracking.nest import Sharing
 
 
 class Lowering(ThreadLowering):

@@ -21,9 +21,9 @@ from mlir_sched.transform_scripts.gpu.thread_distribution import (
     draw_threads,
 )
 from mlir_sched.transform_scripts.module import DelegatingModule
-from mlir_sched.transform_scripts.nest import size_list
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Loop, reduction_loops
+from mlir_sched.transform_scripts.tracking.nest import size_list
 
 
 class LoweringConfig(DelegatingModule):

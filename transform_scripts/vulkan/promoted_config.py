@@ -18,9 +18,9 @@ from mlir_sched.transform_scripts.gpu.shared_contraction import MAX_SHARED_STEP
 from mlir_sched.transform_scripts.gpu.shared_memory import fits, sample_step, shared_loops
 from mlir_sched.transform_scripts.gpu.thread_distribution import draw_threads
 from mlir_sched.transform_scripts.module import DelegatingModule
-from mlir_sched.transform_scripts.nest import Sharing, numbers_of, shared_tiles, size_list
 from mlir_sched.transform_scripts.schedule import Schedule
 from mlir_sched.transform_scripts.structures import Contraction
+from mlir_sched.transform_scripts.tracking.nest import Sharing, numbers_of, shared_tiles, size_list
 from mlir_sched.transform_scripts.vulkan.steps_ahead import (
     MAX_DEPTH,
     PADDING_BYTES,

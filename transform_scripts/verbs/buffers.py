@@ -11,10 +11,10 @@ from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.nest import Sharing, TiledOp, numbers_of, shared_tiles
 from mlir_sched.transform_scripts.structures import Loop
-from mlir_sched.transform_scripts.tiling import Tiling
-from mlir_sched.transform_scripts.tracked_ops import Code
+from mlir_sched.transform_scripts.tracking.nest import Sharing, TiledOp, numbers_of, shared_tiles
+from mlir_sched.transform_scripts.tracking.tracked_ops import Code
+from mlir_sched.transform_scripts.verbs.tiling import Tiling
 
 
 class Buffers(Tiling):

@@ -9,7 +9,7 @@ from mlir_sched.errors import ScheduleError
 from mlir_sched.payload import Dispatch, LinalgOp, producer_tiles
 from mlir_sched.transform_scripts import patterns
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.nest import Level, TiledOp
+from mlir_sched.transform_scripts.tracking.nest import Level, TiledOp
 
 
 class Code(Enum):

@@ -9,12 +9,12 @@ from mlir_sched.errors import IllegalTraceError
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
-from mlir_sched.transform_scripts.draws import Draws
 from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.extents import instructions, vector_elements
-from mlir_sched.transform_scripts.nest import Level, TiledOp, points
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
-from mlir_sched.transform_scripts.tracked_ops import TrackedOps
+from mlir_sched.transform_scripts.tracking.nest import Level, TiledOp, points
+from mlir_sched.transform_scripts.tracking.tracked_ops import TrackedOps
+from mlir_sched.transform_scripts.verbs.draws import Draws
 
 ACCUMULATOR_SHARE = 0.75
 """Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""

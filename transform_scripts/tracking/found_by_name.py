@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
-from mlir_sched.transform_scripts.found_by_mark import mark_of
+from mlir_sched.transform_scripts.tracking.found_by_mark import mark_of
 
 
 class FoundByName:

@@ -9,10 +9,10 @@ from mlir_sched.payload import Dispatch, LinalgOp, OpKind
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.draws import DIVIDE, MASK, PEEL
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.peeling import Peeling
-from mlir_sched.transform_scripts.tracked_ops import Code
+from mlir_sched.transform_scripts.tracking.tracked_ops import Code
+from mlir_sched.transform_scripts.verbs.draws import DIVIDE, MASK, PEEL
+from mlir_sched.transform_scripts.verbs.peeling import Peeling
 
 _PARTS_OF_REDUCTIONS = ("linalg.fill", "linalg.generic", "linalg.reduce")
 """Names of the ops that a dispatch consists of once its reductions keep partial results."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, product
 
 from mlir_sched.payload import LinalgOp
-from mlir_sched.transform_scripts.buffers import Buffers
-from mlir_sched.transform_scripts.nest import TiledOp
-from mlir_sched.transform_scripts.tile_loops import TileLoop
-from mlir_sched.transform_scripts.tracked_ops import Code
+from mlir_sched.transform_scripts.tracking.nest import TiledOp
+from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop
+from mlir_sched.transform_scripts.tracking.tracked_ops import Code
+from mlir_sched.transform_scripts.verbs.buffers import Buffers
 
 
 class Peeling(Buffers):

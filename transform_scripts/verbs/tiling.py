@@ -8,12 +8,12 @@ from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.targets.target import Target
 from mlir_sched.trace import Recorder
 from mlir_sched.transform_scripts.emitter import Emitter
-from mlir_sched.transform_scripts.facts import Facts
-from mlir_sched.transform_scripts.handles import Handles
-from mlir_sched.transform_scripts.nest import numbers_of
 from mlir_sched.transform_scripts.structures import Loop
-from mlir_sched.transform_scripts.tile_loops import TileLoop, TileLoops, made_loops
-from mlir_sched.transform_scripts.tracked_ops import Code
+from mlir_sched.transform_scripts.tracking.handles import Handles
+from mlir_sched.transform_scripts.tracking.nest import numbers_of
+from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop, TileLoops, made_loops
+from mlir_sched.transform_scripts.tracking.tracked_ops import Code
+from mlir_sched.transform_scripts.verbs.facts import Facts
 
 _REMATERIALIZE = "iree-codegen-rematerialize-parallel-ops"
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mlir_sched.payload import Dispatch, LinalgOp
 from mlir_sched.transform_scripts.emitter import Emitter, Handle
-from mlir_sched.transform_scripts.found_by_mark import FoundByMark
-from mlir_sched.transform_scripts.found_by_name import FoundByName
-from mlir_sched.transform_scripts.tracked_ops import TrackedOps
+from mlir_sched.transform_scripts.tracking.found_by_mark import FoundByMark
+from mlir_sched.transform_scripts.tracking.found_by_name import FoundByName
+from mlir_sched.transform_scripts.tracking.tracked_ops import TrackedOps
 
 
 class Handles:

@@ -1,0 +1,1 @@
+"""What a schedule knows of the code that its verbs have made: the ops, their loop nests and their handles."""
