@@ -13,7 +13,7 @@ from mlir_sched.tasks.model import EntryPoint
 from mlir_sched.tasks.worker.analysis import dynamic_dim
 from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
 from mlir_sched.tasks.worker.declared_types import declared_tensors
-from mlir_sched.tasks.worker.integer_ranges import IntegerRanges, Integers
+from mlir_sched.tasks.worker.integers.integer_ranges import IntegerRanges, Integers
 from mlir_sched.tasks.worker.state import state_uses
 
 _UNUSED = TensorSpec((), "f32")

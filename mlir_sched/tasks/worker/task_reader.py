@@ -18,7 +18,7 @@ from mlir_sched.payload import Dispatch
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.worker.analysis import NotTunableError, analyse
 from mlir_sched.tasks.worker.call_counts import DispatchCall
-from mlir_sched.tasks.worker.integer_ranges import IntegerRanges
+from mlir_sched.tasks.worker.integers.integer_ranges import IntegerRanges
 from mlir_sched.tasks.worker.passed_numbers import dispatches_by_entry, passed_numbers
 from mlir_sched.tasks.worker.task_program import TaskProgram, build_task_program
 from mlir_sched.tasks.worker.task_sources import compiled_alone, compiled_together

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from index_programs import BINARY, WIDTH, Index, indices
 from iree.compiler import ir
 
-from mlir_sched.tasks.worker.integer_ranges import USUAL, IntegerRanges, Integers, Range
+from mlir_sched.tasks.worker.integers.integer_ranges import USUAL, IntegerRanges, Integers, Range
 
 ROWS = 50
 WIDE = (-USUAL, USUAL)

@@ -15,11 +15,11 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.tasks.worker.call_counts import tensor_operands, workload_size
-from mlir_sched.tasks.worker.index_expressions import Computed, Constant, Expression, Unknown, leaves
-from mlir_sched.tasks.worker.index_reader import Frame, IndexReader, bits_of
-from mlir_sched.tasks.worker.intervals import INDEX_BITS, Interval, type_range
-from mlir_sched.tasks.worker.range_solver import Limit, solve
-from mlir_sched.tasks.worker.table_accesses import HOW_OFTEN, Access, accesses_of, holds_integers
+from mlir_sched.tasks.worker.integers.index_expressions import Computed, Constant, Expression, Unknown, leaves
+from mlir_sched.tasks.worker.integers.index_reader import Frame, IndexReader, bits_of
+from mlir_sched.tasks.worker.integers.intervals import INDEX_BITS, Interval, type_range
+from mlir_sched.tasks.worker.integers.range_solver import Limit, solve
+from mlir_sched.tasks.worker.integers.table_accesses import HOW_OFTEN, Access, accesses_of, holds_integers
 
 Range: TypeAlias = Interval
 """Smallest and largest integer, both included."""

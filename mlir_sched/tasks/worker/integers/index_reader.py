@@ -2,7 +2,7 @@
 
 A value is read backwards from where it is used, through casts, bodies of structured ops, loads and stores, and out of a
 dispatch into its caller; a dispatch that is called twice is read once per call. What is not followed becomes
-:class:`~mlir_sched.tasks.worker.index_expressions.Unknown`.
+:class:`~mlir_sched.tasks.worker.integers.index_expressions.Unknown`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import producer, symbol_of, walk
-from mlir_sched.tasks.worker.affine_expressions import affine_results
 from mlir_sched.tasks.worker.call_counts import callee_of, functions_of
-from mlir_sched.tasks.worker.index_expressions import (
+from mlir_sched.tasks.worker.integers.affine_expressions import affine_results
+from mlir_sched.tasks.worker.integers.index_expressions import (
     NOTHING,
     Argument,
     Carried,
@@ -32,7 +32,7 @@ from mlir_sched.tasks.worker.index_expressions import (
     Selected,
     Unknown,
 )
-from mlir_sched.tasks.worker.intervals import INDEX_BITS, RULES
+from mlir_sched.tasks.worker.integers.intervals import INDEX_BITS, RULES
 
 DEEPEST = 120
 """Most operations, one after the other, through which a value is followed; more would exceed Python's stack."""

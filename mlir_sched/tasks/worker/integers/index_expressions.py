@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mlir_sched.tasks.worker.intervals import (
+from mlir_sched.tasks.worker.integers.intervals import (
     EMPTY,
     NEGATED,
     Interval,
@@ -74,7 +74,7 @@ class OneOf(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Computed(Expression):
-    """The result of an operation (:func:`~mlir_sched.tasks.worker.intervals.computed`)."""
+    """The result of an operation (:func:`~mlir_sched.tasks.worker.integers.intervals.computed`)."""
 
     name: str
     operands: tuple[Expression, ...]

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mlir_sched.tasks.worker.index_expressions import Argument, Expression, Intervals, leaves
-from mlir_sched.tasks.worker.intervals import Interval, intersection, is_empty, is_inside, type_range
+from mlir_sched.tasks.worker.integers.index_expressions import Argument, Expression, Intervals, leaves
+from mlir_sched.tasks.worker.integers.intervals import Interval, intersection, is_empty, is_inside, type_range
 
 Box = Mapping[int, Interval]
 """Ranges of arguments, by position."""

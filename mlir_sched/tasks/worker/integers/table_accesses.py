@@ -9,8 +9,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.tasks.worker.index_reader import LOAD, STORE, bits_of
-from mlir_sched.tasks.worker.intervals import EMPTY, Interval
+from mlir_sched.tasks.worker.integers.index_reader import LOAD, STORE, bits_of
+from mlir_sched.tasks.worker.integers.intervals import EMPTY, Interval
 
 _DYNAMIC = -(2**63)
 """What a static offset or size is where an operand gives it (``ShapedType::kDynamic``)."""

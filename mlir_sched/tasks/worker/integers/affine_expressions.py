@@ -7,8 +7,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from mlir_sched.tasks.worker.index_expressions import Computed, Constant, Expression
-from mlir_sched.tasks.worker.intervals import INDEX_BITS
+from mlir_sched.tasks.worker.integers.index_expressions import Computed, Constant, Expression
+from mlir_sched.tasks.worker.integers.intervals import INDEX_BITS
 
 _OPERATIONS = (
     (ir.AffineAddExpr, "arith.addi"),
