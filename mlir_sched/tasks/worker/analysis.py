@@ -21,7 +21,6 @@ from mlir_sched.tasks.worker.linalg_body import (
     is_pooling,
     reads_loop_index,
 )
-from mlir_sched.tasks.worker.linear_maps import linear_results
 
 _PLUMBING = ("linalg.", "hal.", "util.", "affine.", "iree_tensor_ext.", "iree_codegen.", "flow.")
 _STORES = ("iree_tensor_ext.dispatch.tensor.store", "iree_codegen.store_to_buffer")
@@ -106,7 +105,7 @@ def _linalg_op(index: int, op: Any, position: dict[Any, int]) -> LinalgOp:
         raise NotTunableError(f"{op.name} has no indexing maps")
     maps = [ir.AffineMapAttr(attribute).value for attribute in attributes]
     loops = maps[0].n_dims
-    results = [linear_results(map_) for map_ in maps]
+    results = [_linear_results(map_) for map_ in maps]
     operands = [_operand(value, exprs, loops, position) for value, exprs in zip(op.operands, results, strict=True)]
     inputs, outputs = operands[: -len(op.results)], operands[-len(op.results) :]
     extents = _extents(operands, loops)
@@ -226,3 +225,37 @@ def _without_linalg(operations: list[Any]) -> str:
     if not known:
         return f"no linalg op makes its result, only {', '.join(others)}"
     return f"{known[0]} ({', '.join(others)}), for which there is no transform module"
+
+
+def _linear_results(affine_map: Any) -> list[LinearExpr | None]:
+    """Return each result of an affine map as coefficients over the map's dims; None for a result that is not linear."""
+    return [_linear(expr, affine_map.n_dims) for expr in affine_map.results]
+
+
+def _linear(expr: Any, dims: int) -> LinearExpr | None:
+    if isinstance(expr, ir.AffineConstantExpr):
+        return LinearExpr((0,) * dims, expr.value)
+    if isinstance(expr, ir.AffineDimExpr):
+        return LinearExpr(tuple(int(dim == expr.position) for dim in range(dims)))
+    if isinstance(expr, ir.AffineAddExpr):
+        return _add(_linear(expr.lhs, dims), _linear(expr.rhs, dims))
+    if isinstance(expr, ir.AffineMulExpr):
+        return _multiply(_linear(expr.lhs, dims), _linear(expr.rhs, dims))
+    return None
+
+
+def _add(lhs: LinearExpr | None, rhs: LinearExpr | None) -> LinearExpr | None:
+    if lhs is None or rhs is None:
+        return None
+    coefficients = tuple(a + b for a, b in zip(lhs.coefficients, rhs.coefficients, strict=True))
+    return LinearExpr(coefficients, lhs.constant + rhs.constant)
+
+
+def _multiply(lhs: LinearExpr | None, rhs: LinearExpr | None) -> LinearExpr | None:
+    if lhs is None or rhs is None:
+        return None
+    if rhs.dims:
+        lhs, rhs = rhs, lhs
+    if rhs.dims:
+        return None
+    return LinearExpr(tuple(c * rhs.constant for c in lhs.coefficients), lhs.constant * rhs.constant)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,6 @@ from mlir_sched.payload import ELEMENT_BYTES, TensorSpec
 from mlir_sched.tasks.model import EntryPoint
 from mlir_sched.tasks.worker.analysis import dynamic_dim
 from mlir_sched.tasks.worker.call_counts import callee_of, functions_of, is_public, operations_below, uncalled
-from mlir_sched.tasks.worker.declared_types import declared_tensors
 from mlir_sched.tasks.worker.integers.integer_ranges import IntegerRanges, Integers
 from mlir_sched.tasks.worker.state import state_uses
 
@@ -20,6 +20,13 @@ _UNUSED = TensorSpec((), "f32")
 """The tensor passed for an argument that its function does not use, and whose type cannot be made: any will do."""
 _PASSED_AS = {"index": "i64"}
 """Scalar types in a signature that IREE's virtual machine replaces, with the replacement."""
+_REFLECTION, _DECLARATION = "iree.reflection", "iree.abi.declaration"
+"""Where IREE keeps the types of the function that the user wrote, as text::
+
+    sync func @main(%input0: tensor<64x96xf32>, %input1: i32) -> (%output0: tensor<64x96xf32>)
+"""
+_SIGNED = re.compile(r"[su](i\d+)>$")
+_TENSOR = re.compile(r"%(input|output)(\d+): (tensor<(?:[^<>]|<[^<>]*>)*>)")
 
 
 def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
@@ -37,7 +44,7 @@ def entry_points(path: str, module: Any) -> tuple[EntryPoint, ...]:
         function = functions[name]
         if is_public(function):
             arguments = [argument for argument in function.regions[0].blocks[0].arguments if _is_data(argument)]
-            declared = declared_tensors(function)
+            declared = _declared_tensors(function)
             inputs = _specs(path, name, "argument", _inputs(arguments, functions, declared))
             returned = enumerate(_outputs(function, functions))
             results = [declared.get(("output", i), type_) if _is_untyped(type_) else type_ for i, type_ in returned]
@@ -173,3 +180,24 @@ def _exported_from(value: Any, functions: dict[str, Any]) -> Any:
         return value.type
     index = next(i for i, result in enumerate(owner.results) if result == value)
     return _outputs(callee, functions)[index]
+
+
+def _declared_tensors(function: Any) -> dict[tuple[str, int], Any]:
+    """Return the declared tensor types by role, ``input`` or ``output``, and position; empty without a declaration.
+
+    An argument is a buffer view without a type until it is imported as a tensor, and an argument that its function only
+    returns is never imported. Integers have no sign, as in the rest of the program at this phase.
+
+    Args:
+        function: A ``util.func`` of a program at the flow phase.
+    """
+    if _REFLECTION not in function.attributes:
+        return {}
+    reflection = ir.DictAttr(function.attributes[_REFLECTION])
+    if _DECLARATION not in reflection:
+        return {}
+    text = ir.StringAttr(reflection[_DECLARATION]).value
+    return {
+        (role, int(position)): ir.Type.parse(_SIGNED.sub(r"\1>", type_))
+        for role, position, type_ in _TENSOR.findall(text)
+    }
