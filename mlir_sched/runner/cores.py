@@ -1,13 +1,20 @@
-"""The cores on which programs are timed."""
+"""The cores on which programs are timed, and work on cores beside them, to see whether it disturbs the times.
+
+What look like two cores of a virtual machine may be two hardware threads of one core, and nothing says so.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import psutil
+
+from mlir_sched.runner.calibration_kernel import CalibrationKernel
 
 _CPU_SYSFS = Path("/sys/devices/system/cpu")
 
@@ -51,3 +58,25 @@ def _siblings(core: int, sysfs: Path) -> str:
         return (sysfs / f"cpu{core}" / "topology" / "thread_siblings_list").read_text().strip()
     except OSError:
         return str(core)
+
+
+@contextmanager
+def busy(cores: Sequence[int]) -> Iterator[None]:
+    """Keep cores busy with the calibration kernel during a block, each by a thread of its own."""
+    ended = Event()
+    threads = [Thread(target=_occupy, args=(core, ended), daemon=True) for core in cores]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def _occupy(core: int, ended: Event) -> None:
+    os.sched_setaffinity(0, {core})  # of this thread alone
+    kernel = CalibrationKernel()
+    while not ended.is_set():
+        kernel.run()

@@ -12,11 +12,10 @@ from types import TracebackType
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin, MlirSchedError
 from mlir_sched.outcome import Judged, Timing, Verdict
 from mlir_sched.runner import protocol
-from mlir_sched.runner.busy_cores import busy
 from mlir_sched.runner.checks.check import Checks
 from mlir_sched.runner.checks.inputs import PROBES
 from mlir_sched.runner.client import RunnerClient
-from mlir_sched.runner.cores import choose_cores, other_cores
+from mlir_sched.runner.cores import busy, choose_cores, other_cores
 from mlir_sched.runner.options import RunnerOptions
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S, RequestFailed
