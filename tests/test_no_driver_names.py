@@ -11,7 +11,7 @@ import pytest
 from folders import ROOT
 
 from mlir_sched.runner.protocol import Setup
-from mlir_sched.runner.worker.bench import Bench
+from mlir_sched.runner.worker.benches.bench import Bench
 from mlir_sched.runner.worker.server import bench_for
 
 PRODUCT = ("mlir_sched", "search", "models", "transform_scripts")

@@ -18,7 +18,7 @@ from mlir_sched.runner import Program, Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_dispatch
 from mlir_sched.runner.program import program_of_task
 from mlir_sched.runner.protocol import BASELINE, CallsSetup, Prepare
-from mlir_sched.runner.worker.calls_bench import CHAINED_S, CallsBench
+from mlir_sched.runner.worker.benches.calls_bench import CHAINED_S, CallsBench
 from mlir_sched.targets import TARGETS, TargetKind, llvm_cpu
 from mlir_sched.targets.clock import CALLS
 from mlir_sched.targets.kind import DEFAULT

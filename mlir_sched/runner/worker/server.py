@@ -21,10 +21,10 @@ from typing import Any, NoReturn
 from mlir_sched.errors import Failure, FailureClass, FailureOrigin
 from mlir_sched.processes.frames import read_frame, write_frame
 from mlir_sched.runner import protocol
-from mlir_sched.runner.worker.bench import Bench
-from mlir_sched.runner.worker.calls_bench import CallsBench
-from mlir_sched.runner.worker.device_bench import DeviceBench
-from mlir_sched.runner.worker.local_bench import LocalBench
+from mlir_sched.runner.worker.benches.bench import Bench
+from mlir_sched.runner.worker.benches.calls_bench import CallsBench
+from mlir_sched.runner.worker.benches.device_bench import DeviceBench
+from mlir_sched.runner.worker.benches.local_bench import LocalBench
 
 MISTAKES = (TypeError, AttributeError, NameError, LookupError, AssertionError, ArithmeticError)
 """Exceptions that no program causes: IREE raises RuntimeError and ValueError, and full memory raises MemoryError."""

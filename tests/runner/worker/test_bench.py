@@ -12,7 +12,8 @@ from mlir_sched.payload import TensorSpec
 from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.worker import bench, workspace
+from mlir_sched.runner.worker import workspace
+from mlir_sched.runner.worker.benches import bench
 from mlir_sched.runner.worker.workspace import Workspace
 
 VECTOR = TensorSpec((1000,), "f32")

@@ -10,7 +10,7 @@ import iree.runtime as rt
 from mlir_sched.runner import protocol
 from mlir_sched.runner.benchmark_module import ProgramFiles, arguments_of, write_elements
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.bench import Bench
+from mlir_sched.runner.worker.benches.bench import Bench
 from mlir_sched.runner.worker.comparison import poisoned
 from mlir_sched.runner.worker.device import Device, RemoteDevice
 from mlir_sched.runner.worker.dispatch_events import ROUGH_CALLS, DispatchClock

@@ -10,8 +10,8 @@ from typing import ParamSpec, TypeVar
 import iree.runtime as rt
 
 from mlir_sched.runner import protocol
+from mlir_sched.runner.worker.benches.chained_bench import ChainedBench
 from mlir_sched.runner.worker.calibration import Calibration
-from mlir_sched.runner.worker.chained_bench import ChainedBench
 from mlir_sched.runner.worker.device import Device, LocalDevice
 from mlir_sched.runner.worker.sequences import MOST_CALLS, RestartedCalls
 from mlir_sched.runner.worker.spinning_threads import yield_to_workers

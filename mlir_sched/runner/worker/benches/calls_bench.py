@@ -8,7 +8,7 @@ import iree.runtime as rt
 
 from mlir_sched.runner import protocol
 from mlir_sched.runner.protocol import LONG_CALL_S
-from mlir_sched.runner.worker.chained_bench import ChainedBench
+from mlir_sched.runner.worker.benches.chained_bench import ChainedBench
 from mlir_sched.runner.worker.device import Device, RemoteDevice
 from mlir_sched.runner.worker.device_calls import DeviceCallClock, DeviceCalls, run_s
 from mlir_sched.runner.worker.wall_clock import warm_call_s

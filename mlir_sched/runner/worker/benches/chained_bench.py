@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from mlir_sched.runner import protocol
 from mlir_sched.runner.program import Program
-from mlir_sched.runner.worker.bench import Bench
+from mlir_sched.runner.worker.benches.bench import Bench
 from mlir_sched.runner.worker.paired_sampling import Clock, PairSampler
 from mlir_sched.runner.worker.wall_clock import longest_chained_s
 
