@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 from mlir_sched.compiler.worker_process import Worker
-from mlir_sched.processes.affinity import pin_threads
 
 
 class WorkerSet:
@@ -61,7 +62,7 @@ class WorkerSet:
     def pin(self, cores: Sequence[int]) -> None:
         """Keep all workers on some cores."""
         for worker in (*self._idle, *self._lent):
-            pin_threads(worker.pid, cores)
+            _pin_threads(worker.pid, cores)
 
     def renew(self) -> None:
         """End the workers that have nothing to do, so that what follows has new ones."""
@@ -82,3 +83,14 @@ class WorkerSet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _pin_threads(process: int, cores: Sequence[int]) -> None:
+    """Let all threads of a process run on these cores only; harmless when the process or a thread has ended.
+
+    Linux keeps the cores of every thread apart: those of the process are those of its first thread.
+    """
+    with suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with suppress(OSError):
+                os.sched_setaffinity(int(thread.name), cores)

@@ -7,6 +7,7 @@ configuration to check that IREE kept the script's choices.
 
 from __future__ import annotations
 
+import re
 import time
 from functools import lru_cache
 from typing import Any
@@ -18,11 +19,10 @@ from mlir_sched.attributes import SEQUENCE
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.code_digest import code_digest
-from mlir_sched.compiler.operations import first_function, symbol_of
+from mlir_sched.compiler.operations import first_function, symbol_of, walk
 from mlir_sched.compiler.result import CompileResult, Launch, failed
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.worker.chaining import add_chain
-from mlir_sched.compiler.worker.launch import launch_of
 from mlir_sched.compiler.worker.preconfiguration import prepared_module
 from mlir_sched.compiler.worker.script_promises import why_copies_overtake, why_threads_differ
 from mlir_sched.compiler.worker.session import (
@@ -39,6 +39,7 @@ from mlir_sched.compiler.worker.shared_results import why_threads_mix_results
 from mlir_sched.compiler.worker.shared_writes import why_threads_collide
 from mlir_sched.errors import FailureClass, MlirSchedError
 
+_EXPORT, _RETURN = "hal.executable.export", "hal.return"
 MESSAGE_CHARACTERS = 600
 """Length that a diagnostic is cut to."""
 
@@ -89,7 +90,7 @@ def _compile(source: str, script: str | None, chain: Chain | None) -> tuple[byte
                 _require(why_not_honoured(wanted, first_function(module)))
             code = code_digest(first_function(module))
             compilation.run(CONFIGURATIONS, TARGETS)
-            launch = launch_of(module)
+            launch = _launch_of(module)
             compilation.run(TARGETS, END)
             return compilation.bytecode(), code, launch
         except CompilerError as error:
@@ -141,3 +142,29 @@ def _strip_locations(module: Any) -> None:
 
 def _short(text: str) -> str:
     return text if len(text) <= MESSAGE_CHARACTERS else text[:MESSAGE_CHARACTERS] + " ..."
+
+
+def _launch_of(module: Any) -> Launch | None:
+    """Return the launch of a program's only dispatch after translation (``executable-targets``).
+
+    Returns:
+        None if the target has no threads, or if the number of workgroups depends on values of the program.
+    """
+    for op in walk(module):
+        if op.name == _EXPORT and "workgroup_size" in op.attributes:
+            counts = [count for each in walk(op) if each.name == _RETURN for count in map(_constant, each.operands)]
+            known = [count for count in counts if count is not None]
+            if len(known) < len(counts):
+                return None
+            columns, rows, layers = known
+            x, y, z = (int(ir.IntegerAttr(size).value) for size in ir.ArrayAttr(op.attributes["workgroup_size"]))
+            shared = re.search(r"workgroup_local_memory = (\d+)", str(op).rpartition("<")[2])
+            return Launch((columns, rows, layers), (x, y, z), int(shared.group(1)) if shared else 0)
+    return None
+
+
+def _constant(value: Any) -> int | None:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(owner.attributes["value"]).value)
