@@ -53,10 +53,10 @@ from mlir_sched.tuned_folder.folder import (
     on_processor_of,
     read_tuned_folder,
     require_target,
+    require_usable_fields,
     target_name,
 )
 from mlir_sched.tuned_folder.names import LIBRARY
-from mlir_sched.tuned_folder.summary_check import require_usable_fields
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.options import TuneOptions
 from mlir_sched.tuning.progress import Progress, ProgressCallback, silent

@@ -16,6 +16,21 @@ from mlir_sched.targets.target import Target
 from mlir_sched.tuned_folder.installation import emission_of
 from mlir_sched.tuned_folder.names import LIBRARY, SUMMARY
 
+_FIELDS: Mapping[tuple[str, ...], type | tuple[type, ...]] = {
+    ("target",): str,
+    ("threads",): int,
+    ("parameters",): list,
+    ("flags",): list,
+    ("dispatches",): list,
+    ("program",): dict,
+    ("program", "decisions"): dict,
+    ("program", "gained"): bool,
+    ("program", "device"): str,
+    ("program", "tuned"): dict,
+    ("program", "tuned", "ratio"): (int, float),
+}
+"""The fields of a summary that are read, each with the type it must have when it is present."""
+
 
 @dataclass(frozen=True)
 class TunedFolder:
@@ -102,6 +117,25 @@ def read_tuned_folder(path: Path) -> TunedFolder:
         library_in_flags=library_in(flags),
         summary={} if of_another else summary,
     )
+
+
+def require_usable_fields(summary: Mapping[str, Any]) -> None:
+    """Refuse a summary, which anybody may have edited, with a field of another type than ``tune`` writes.
+
+    Fields may be missing.
+
+    Raises:
+        UserError: The summary has such a field.
+    """
+    for path, kind in _FIELDS.items():
+        value: Any = summary
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value is not None and not isinstance(value, kind):
+            raise _damaged(path, value)
+    for text in summary.get("parameters") or ():
+        if not isinstance(text, str):
+            raise _damaged(("parameters",), text)
 
 
 def target_name(origin: Mapping[str, str]) -> str:
@@ -191,3 +225,7 @@ def _summary(path: Path) -> Mapping[str, Any]:
 
 def _same(first: Path, second: Path) -> bool:
     return first.exists() and second.exists() and first.samefile(second)
+
+
+def _damaged(path: tuple[str, ...], value: object) -> UserError:
+    return UserError(f"summary.json is damaged: {'.'.join(path)} is {value!r}; restore it, or remove it")

@@ -10,13 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from mlir_sched.errors import UserError
+from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuned_folder.names import MANIFEST
 from mlir_sched.tuned_folder.replaced_file import replace_file
+
+SAMPLES, SAMPLE_BYTES = 64, 1 << 16
+"""Parts of a file with weights that are looked at, evenly spaced with both ends: 4 MiB, read within milliseconds
+however large the file is. Weights of another training differ in nearly every part. Files that differ only between the
+parts count as the same, so that the result of one may replace that of the other."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Source:
     """What a result was made from.
 
     Attributes:
-        model: Digest of the model (``model_digest.py``), equal wherever the model's files lie.
+        model: Digest of the model (:func:`model_digest`), equal wherever the model's files lie.
         model_file: Name of the model's file, for people.
         target: The target that the result is for.
     """
@@ -62,6 +68,16 @@ def manifest_of(folder: Path, source: Source, names: Iterable[str]) -> Manifest:
     return Manifest(source, {path.name: (content_digest(path),) for path in present if path.is_file()})
 
 
+def model_digest(model: Path, parameters: Sequence[ParameterFile]) -> str:
+    """Return a SHA-256 of a model's file and of the scopes, sizes and samples of its weights, in hexadecimal."""
+    digest = hashlib.sha256(content_digest(model).encode())
+    for file in sorted(parameters, key=lambda file: file.scope):
+        digest.update(f"\0{file.scope}\0{Path(file.path).stat().st_size}\0".encode())
+        for part in _samples(Path(file.path)):
+            digest.update(part)
+    return digest.hexdigest()
+
+
 def content_digest(path: Path) -> str:
     """Return a SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
@@ -88,3 +104,16 @@ def read_manifest(folder: Path) -> Manifest | None:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a folder."""
     replace_file(folder / MANIFEST, (json.dumps(asdict(manifest), indent=2) + "\n").encode())
+
+
+def _samples(path: Path) -> Iterator[bytes]:
+    """Yield the parts of a file that are looked at; a file of at most their size is read whole."""
+    size = path.stat().st_size
+    last = max(0, size - SAMPLE_BYTES)
+    with path.open("rb") as file:
+        if size <= SAMPLES * SAMPLE_BYTES:
+            yield file.read()
+            return
+        for number in range(SAMPLES):
+            file.seek(last * number // (SAMPLES - 1))
+            yield file.read(SAMPLE_BYTES)

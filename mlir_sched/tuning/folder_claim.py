@@ -11,8 +11,7 @@ from mlir_sched.targets.description_file import FILE
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.claim import Claim
-from mlir_sched.tuned_folder.manifest import Source
-from mlir_sched.tuned_folder.model_digest import model_digest
+from mlir_sched.tuned_folder.manifest import Source, model_digest
 from mlir_sched.tuning.options import TuneOptions
 
 

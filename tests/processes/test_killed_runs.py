@@ -22,8 +22,7 @@ from mlir_sched.processes.temporary import PREFIX
 from mlir_sched.tuned_folder.claim import Claim
 from mlir_sched.tuned_folder.folder import read_tuned_folder
 from mlir_sched.tuned_folder.installation import EmittedFiles, emission_of, install
-from mlir_sched.tuned_folder.manifest import Source
-from mlir_sched.tuned_folder.model_digest import model_digest
+from mlir_sched.tuned_folder.manifest import Source, model_digest
 from mlir_sched.tuned_folder.names import FLAGS
 
 pytestmark = [pytest.mark.landing, pytest.mark.long]

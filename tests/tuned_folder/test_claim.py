@@ -14,8 +14,7 @@ from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.tuned_folder.claim import WRITTEN, Claim
 from mlir_sched.tuned_folder.error_log import ErrorLog
 from mlir_sched.tuned_folder.installation import EmittedFiles, install
-from mlir_sched.tuned_folder.manifest import Source
-from mlir_sched.tuned_folder.model_digest import SAMPLE_BYTES, SAMPLES, model_digest
+from mlir_sched.tuned_folder.manifest import SAMPLE_BYTES, SAMPLES, Source, model_digest
 from mlir_sched.tuned_folder.names import FLAGS, INTERNAL_ERRORS, LIBRARY, MANIFEST, RESULT
 from mlir_sched.tuned_folder.own_files import OwnFiles
 
