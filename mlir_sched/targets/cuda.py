@@ -14,9 +14,9 @@ from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.targets.clock import CALLS
-from mlir_sched.targets.cuda_devices import ARCHITECTURES, CUDA, CudaDevice, architecture, read_description
-from mlir_sched.targets.description_file import FILE
-from mlir_sched.targets.driver import ask_driver
+from mlir_sched.targets.devices.cuda_devices import ARCHITECTURES, CUDA, CudaDevice, architecture, read_description
+from mlir_sched.targets.devices.description_file import FILE
+from mlir_sched.targets.devices.driver import ask_driver
 from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
@@ -95,7 +95,7 @@ def devices() -> list[CudaDevice]:
         UserError: There is no driver, or it cannot be used; the message says why.
     """
     try:
-        done = ask_driver("mlir_sched.targets.cuda_driver")
+        done = ask_driver("mlir_sched.targets.devices.cuda_driver")
     except ChildError as error:
         raise UserError(f"NVIDIA's driver gives no answer: {error}; {WITHOUT}") from None
     if done.code != 0:

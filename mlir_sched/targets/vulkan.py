@@ -11,13 +11,13 @@ from mlir_sched.compiler.version import compiler_version
 from mlir_sched.errors import UserError
 from mlir_sched.processes.limits import ChildError
 from mlir_sched.targets.clock import EVENTS
-from mlir_sched.targets.description_file import FILE
-from mlir_sched.targets.driver import ask_driver
+from mlir_sched.targets.devices.description_file import FILE
+from mlir_sched.targets.devices.driver import ask_driver
+from mlir_sched.targets.devices.vulkan_devices import Description, VulkanDevice, iree_target, read_description
 from mlir_sched.targets.kind import DEFAULT, TargetKind, refuse_threads
 from mlir_sched.targets.machine import cpu_identity, runtime_version
 from mlir_sched.targets.resolved import gpu_limits, resolve, smaller_limits
 from mlir_sched.targets.target import Driver, GpuLimits, MatrixUnit, Target
-from mlir_sched.targets.vulkan_devices import Description, VulkanDevice, iree_target, read_description
 
 NAME = "vulkan"
 DEVICE_FLAG = "--iree-hal-target-device=vulkan"
@@ -151,7 +151,7 @@ def facts(target: Target) -> tuple[tuple[str, str], ...]:
 def devices() -> list[VulkanDevice]:
     """Return the Vulkan devices of this machine; empty when there is no loader, driver or device."""
     try:
-        done = ask_driver("mlir_sched.targets.vulkan_driver")
+        done = ask_driver("mlir_sched.targets.devices.vulkan_driver")
     except ChildError:
         return []
     return [VulkanDevice.from_json(data) for data in json.loads(done.output)] if done.code == 0 else []

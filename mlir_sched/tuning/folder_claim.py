@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mlir_sched.database.engine import is_file, parse_url
-from mlir_sched.targets.description_file import FILE
+from mlir_sched.targets.devices.description_file import FILE
 from mlir_sched.tensors.parameters import ParameterFile
 from mlir_sched.transform_scripts.module import TransformModule
 from mlir_sched.tuned_folder.claim import Claim

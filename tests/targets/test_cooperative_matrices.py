@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mlir_sched.targets import absent_target, vulkan
+from mlir_sched.targets.devices.vulkan_devices import VulkanDevice
+from mlir_sched.targets.devices.vulkan_driver import cooperative_matrices
 from mlir_sched.targets.target import GpuLimits, MatrixUnit
-from mlir_sched.targets.vulkan_devices import VulkanDevice
-from mlir_sched.targets.vulkan_driver import cooperative_matrices
 
 pytestmark = pytest.mark.promise
 

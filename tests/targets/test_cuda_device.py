@@ -14,7 +14,7 @@ from mlir_sched.errors import UserError
 from mlir_sched.preflight.doctor import Status, diagnose
 from mlir_sched.targets import cuda, detect_target
 from mlir_sched.targets.clock import CALLS
-from mlir_sched.targets.cuda_devices import newest_known
+from mlir_sched.targets.devices.cuda_devices import newest_known
 from mlir_sched.targets.target import Driver
 
 SOURCE = Path(__file__).with_name("cuda_stand_in.c")

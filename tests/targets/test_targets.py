@@ -18,9 +18,9 @@ from mlir_sched import RecordStore, TuneOptions, tune
 from mlir_sched.errors import UserError
 from mlir_sched.space.user_modules import load_modules
 from mlir_sched.targets import TARGETS, TargetKind, absent_target, described_by, detect_target, llvm_cpu, vulkan
+from mlir_sched.targets.devices.vulkan_devices import AMD, FEATURES, NVIDIA, VulkanDevice
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import GpuLimits, Target
-from mlir_sched.targets.vulkan_devices import AMD, FEATURES, NVIDIA, VulkanDevice
 from mlir_sched.transform_scripts.llvm_cpu import ElementwiseTiling, Lowering, ParallelDistribution
 from mlir_sched.transform_scripts.module import TransformModule
 

@@ -9,8 +9,8 @@ from payloads import PAYLOADS
 
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.targets import absent_target
+from mlir_sched.targets.devices.vulkan_devices import KNOWN_TARGETS
 from mlir_sched.targets.target import Target
-from mlir_sched.targets.vulkan_devices import KNOWN_TARGETS
 from mlir_sched.testing import tasks_of
 
 NAMES = ("matmul", "matmul_uneven", "vecmat", "softmax", "row_sum", "elementwise_chain", "transpose")
