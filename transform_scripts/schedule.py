@@ -16,11 +16,15 @@ from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.structures import Loop
 from mlir_sched.transform_scripts.tracking.nest import nest_of
 from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop
-from mlir_sched.transform_scripts.verbs.vectorization import Vectorization
+from mlir_sched.transform_scripts.verbs.buffers import BuffersMixin
+from mlir_sched.transform_scripts.verbs.draws import DrawsMixin
+from mlir_sched.transform_scripts.verbs.peeling import PeelingMixin
+from mlir_sched.transform_scripts.verbs.tiling import TilingMixin
+from mlir_sched.transform_scripts.verbs.vectorization import VectorizationMixin
 
 
-class Schedule(Vectorization):
-    """One run of a schedule program; each file of ``verbs/`` adds the methods of a topic to those of the file before:
+class Schedule(DrawsMixin, TilingMixin, BuffersMixin, PeelingMixin, VectorizationMixin):
+    """One run of a schedule program: its state (``verbs/state.py``), and the methods of these topics:
 
     - ``draws.py``: the decisions, ``sample_tile`` to ``sample_order``;
     - ``facts.py``: what the code is like so far, ``extent`` and others, and the static rules, ``require`` and others;
@@ -35,7 +39,8 @@ class Schedule(Vectorization):
         target: The target to compile for.
         recorder: Draws the decisions, or takes given ones.
         emitter: Receives the transform ops; by default no ops are built.
-        passes: The compiler's passes that run on the function before any of its ops become vectors.
+        passes: The compiler's passes that run on the function before any of its ops become vectors, but for those that
+            combine partial results.
     """
 
     def __init__(

@@ -60,8 +60,7 @@ def _longer(loops: Loops) -> Loops:
 def draw_threads(s: Schedule, op: LinalgOp, loops: Sequence[Loop]) -> tuple[dict[Loop, int], dict[Loop, int]]:
     """Draw the tiles of a workgroup and of a thread, both by loop, and check them against the device's limits.
 
-    The schedule gets the size of the workgroup
-    (:attr:`~mlir_sched.transform_scripts.verbs.facts.Facts.workgroup_size`).
+    The schedule gets the size of the workgroup (:attr:`Schedule.workgroup_size`).
 
     Args:
         s: The schedule.

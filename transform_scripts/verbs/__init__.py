@@ -1,1 +1,1 @@
-"""The verbs of schedules by topic; each topic is a base class of the next, and the last of the schedule."""
+"""The verbs of schedules: the state that all share, and a mixin per topic."""

@@ -6,28 +6,16 @@ import math
 from collections.abc import Mapping
 from itertools import pairwise
 
-from mlir_sched.payload import Dispatch, LinalgOp, Operand
-from mlir_sched.targets.target import Target
-from mlir_sched.trace import Recorder
+from mlir_sched.payload import LinalgOp, Operand
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.structures import Loop
 from mlir_sched.transform_scripts.tracking.nest import Sharing, TiledOp, numbers_of, shared_tiles
 from mlir_sched.transform_scripts.tracking.tracked_ops import Code
-from mlir_sched.transform_scripts.verbs.tiling import Tiling
+from mlir_sched.transform_scripts.verbs.state import ScheduleState
 
 
-class Buffers(Tiling):
-    """Copies of what ops read, beside tiling; the arguments are those of :class:`Tiling`.
-
-    Attributes:
-        sharing: What :meth:`share` copies into shared memory; the lowering of a target distributes these copies.
-    """
-
-    def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter) -> None:
-        super().__init__(dispatch, target, recorder, emitter)
-        self.sharing: Sharing | None = None
-        self._promoted: list[tuple[int, ...]] = []  # tiles that are copied at once
+class BuffersMixin(ScheduleState):
+    """Copies of what ops read."""
 
     def promote(
         self, op: LinalgOp, operand: Operand, *, innermost: Loop, tile: Mapping[Loop, int], around: int

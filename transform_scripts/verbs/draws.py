@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import cast
 
-from mlir_sched.payload import LinalgOp
 from mlir_sched.sampling import (
     Categorical,
     Distribution,
@@ -16,38 +14,18 @@ from mlir_sched.sampling import (
     PowerOfTwo,
     shared,
 )
-from mlir_sched.trace import Decision, Recorder
-from mlir_sched.transform_scripts.emitter import Emitter, Sampled
+from mlir_sched.trace import Decision
+from mlir_sched.transform_scripts.emitter import Sampled
 from mlir_sched.transform_scripts.extents import is_uneven, powers_of_two, vector_multiple
 from mlir_sched.transform_scripts.structures import Loop, Loops
+from mlir_sched.transform_scripts.verbs.facts import FactsMixin
 
 DIVIDE, PEEL, MASK = "divisor", "peel", "mask"
 """Tail strategies, as traces call them: sizes that divide; the last iterations peeled off; masked vectors."""
 
 
-class Draws(ABC):
-    """The draws of a schedule program: each draws a decision and emits it.
-
-    Args:
-        recorder: Draws the decisions, or takes given ones.
-        emitter: Receives the decisions as parameters of the script.
-
-    Attributes:
-        notes: Named numbers for the cost model that the loop nest does not show.
-    """
-
-    def __init__(self, recorder: Recorder, emitter: Emitter) -> None:
-        self._recorder = recorder
-        self._emit = emitter
-        self.notes: dict[str, float] = {}
-
-    @abstractmethod
-    def _settle(self) -> None:
-        """Do what verbs have left to do, so that their ops stand in the script in front of the next decision."""
-
-    @abstractmethod
-    def extent(self, loop: Loop, op: LinalgOp | None = None) -> int:
-        """Return the number of iterations of a loop in the current tile."""
+class DrawsMixin(FactsMixin):
+    """The draws of a schedule program: each draws a decision and emits it."""
 
     def sample_tiles(
         self,
@@ -174,6 +152,6 @@ class Draws(ABC):
         return decision
 
     def _decide(self, name: str, distribution: Distribution) -> Decision:
-        self._settle()
+        self._handles.settle()  # so that the ops of earlier verbs stand in the script in front of the decision
         self._recorder.decide(name, distribution)
         return self._recorder.decision(name)

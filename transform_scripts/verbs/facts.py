@@ -6,15 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mlir_sched.errors import IllegalTraceError
-from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.targets.target import Target
-from mlir_sched.trace import Recorder
-from mlir_sched.transform_scripts.emitter import Emitter
+from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.extents import instructions, vector_elements
 from mlir_sched.transform_scripts.structures import Loop, contiguous_loop
 from mlir_sched.transform_scripts.tracking.nest import Level, TiledOp, points
-from mlir_sched.transform_scripts.tracking.tracked_ops import TrackedOps
-from mlir_sched.transform_scripts.verbs.draws import Draws
+from mlir_sched.transform_scripts.verbs.state import ScheduleState
 
 ACCUMULATOR_SHARE = 0.75
 """Share of the vector registers for accumulators; above it LLVM spills (16x32 on 32 registers: 1.8x slower)."""
@@ -24,28 +20,8 @@ MAX_INSTRUCTIONS = 512
 """Most vector instructions in one straight-line tile; above it LLVM takes seconds per candidate and code leaves L1."""
 
 
-class Facts(Draws):
-    """The facts and rules of a schedule program, beside its draws.
-
-    Args:
-        dispatch: The payload.
-        target: The target to compile for.
-        recorder: Draws the decisions, or takes given ones.
-        emitter: Receives the transform ops.
-
-    Attributes:
-        workgroup_size: Threads of a workgroup along x, y and z.
-        linear_threads: Whether the iterations of loops over threads are numbered along all dimensions together, and
-            threads take them in turns; else each thread has one iteration.
-    """
-
-    def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter) -> None:
-        super().__init__(recorder, emitter)
-        self.dispatch = dispatch
-        self.target = target
-        self.workgroup_size = (1, 1, 1)
-        self.linear_threads = False
-        self._ops = TrackedOps(dispatch, emitter)
+class FactsMixin(ScheduleState):
+    """The facts of a schedule, and the rules that refuse a trace."""
 
     @property
     def nests(self) -> list[TiledOp]:

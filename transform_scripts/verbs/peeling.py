@@ -9,17 +9,17 @@ from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.tracking.nest import TiledOp
 from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop
 from mlir_sched.transform_scripts.tracking.tracked_ops import Code
-from mlir_sched.transform_scripts.verbs.buffers import Buffers
+from mlir_sched.transform_scripts.verbs.state import ScheduleState
 
 
-class Peeling(Buffers):
-    """Peeling and unrolling, beside tiling and buffers; the arguments are those of :class:`Buffers`."""
+class PeelingMixin(ScheduleState):
+    """Peeling and unrolling."""
 
     def peel(self) -> None:
         """Peel the last iterations off every loop whose step does not divide its extent, inner loops first.
 
-        The code is then cleaned up, as after a :meth:`tile` that fuses. From here on verbs act on all copies of an op
-        at once, and :meth:`extent` and :meth:`tile_of` say what full tiles have; :meth:`copies` tells the copies apart.
+        The code is then cleaned up, as after a ``tile`` that fuses. From here on verbs act on all copies of an op
+        at once, and ``extent`` and ``tile_of`` say what full tiles have; :meth:`copies` tells the copies apart.
         """
         self._ops.check_code()
         if self._loops.uneven:
@@ -56,17 +56,6 @@ class Peeling(Buffers):
         for loop in reversed(loops):
             self._emit.unroll(loop.handle, loop.extent // loop.size)
         self._loops.drop(loops)
-
-    def _peel(self) -> None:
-        uneven = self._loops.uneven
-        if not uneven:
-            return
-        self._handles.mark()
-        self._handles.multiply()
-        for loop in reversed(uneven):  # peeling an outer loop invalidates the handles of the loops inside
-            self._emit.peel(loop.handle)
-        self._loops.drop(uneven)
-        self._loops.peeled = uneven
 
     def _copy(self, op: LinalgOp, sizes: Sequence[int]) -> TiledOp:
         """Return an op as it is in one copy of the tile: with the given sizes of the peeled loops."""

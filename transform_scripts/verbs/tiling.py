@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlir_sched.payload import Dispatch, LinalgOp
-from mlir_sched.targets.target import Target
-from mlir_sched.trace import Recorder
-from mlir_sched.transform_scripts.emitter import Emitter
+from mlir_sched.payload import LinalgOp
 from mlir_sched.transform_scripts.structures import Loop
-from mlir_sched.transform_scripts.tracking.handles import Handles
 from mlir_sched.transform_scripts.tracking.nest import numbers_of
-from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop, TileLoops, made_loops
+from mlir_sched.transform_scripts.tracking.tile_loops import TileLoop, made_loops
 from mlir_sched.transform_scripts.tracking.tracked_ops import Code
-from mlir_sched.transform_scripts.verbs.facts import Facts
+from mlir_sched.transform_scripts.verbs.facts import FactsMixin
 
 _REMATERIALIZE = "iree-codegen-rematerialize-parallel-ops"
 
 
-class Tiling(Facts):
-    """Tiling and fusion, beside the draws and facts; the arguments are those of :class:`Facts`."""
-
-    def __init__(self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter) -> None:
-        super().__init__(dispatch, target, recorder, emitter)
-        self._handles = Handles(dispatch, self._ops, emitter)
-        self._loops = TileLoops()
+class TilingMixin(FactsMixin):
+    """Tiling and fusion."""
 
     def distribute(
         self, op: LinalgOp, sizes: Mapping[Loop, int], mapping: Sequence[str], *, over: str = "workgroup"
@@ -161,11 +152,3 @@ class Tiling(Facts):
         """Return one size per loop of an op that was found; none of them is a parameter where the op has copies."""
         numbers = numbers_of(op, sizes)
         return [*map(int, numbers)] if self._handles.is_copied(op) else numbers
-
-    def _check_loops(self, *loops: TileLoop) -> None:
-        """Refuse loops that are not there any more, or all where the code has no loops that can be changed."""
-        self._ops.check_code()
-        self._loops.check(*loops)
-
-    def _settle(self) -> None:
-        self._handles.settle()

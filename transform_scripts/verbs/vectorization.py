@@ -5,32 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sched.errors import ScheduleError
-from mlir_sched.payload import Dispatch, LinalgOp, OpKind
-from mlir_sched.targets.target import Target
-from mlir_sched.trace import Recorder
+from mlir_sched.payload import LinalgOp, OpKind
 from mlir_sched.transform_scripts import patterns
-from mlir_sched.transform_scripts.emitter import Emitter
 from mlir_sched.transform_scripts.tracking.tracked_ops import Code
 from mlir_sched.transform_scripts.verbs.draws import DIVIDE, MASK, PEEL
-from mlir_sched.transform_scripts.verbs.peeling import Peeling
+from mlir_sched.transform_scripts.verbs.facts import FactsMixin
 
 _PARTS_OF_REDUCTIONS = ("linalg.fill", "linalg.generic", "linalg.reduce")
 """Names of the ops that a dispatch consists of once its reductions keep partial results."""
 
 
-class Vectorization(Peeling):
-    """Final code, beside tiling, buffers and peeling; the further arguments are those of :class:`Peeling`.
-
-    Args:
-        passes: The compiler's passes that run on the function before any of its ops become vectors, but for those that
-            combine partial results.
-    """
-
-    def __init__(
-        self, dispatch: Dispatch, target: Target, recorder: Recorder, emitter: Emitter, passes: Sequence[str]
-    ) -> None:
-        super().__init__(dispatch, target, recorder, emitter)
-        self._passes = tuple(passes)  # that have not run yet
+class VectorizationMixin(FactsMixin):
+    """Final code."""
 
     def run_pass(self, name: str) -> None:
         """Run one of the compiler's passes on the function; ops are found again at their next use."""
