@@ -27,7 +27,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         tuned, again = Path(scratch) / "tuned", Path(scratch) / "again"
         first = tune(arguments.model, tuned, options=TuneOptions(trials=arguments.trials, threads=1))
-        print(f"first run: {first.speedup:.2f}x after {first.measured} measurements")
+        print(f"first run: {first.speedup:.2f}x after {first.evaluated} measurements")
 
         library = tuned / "library.mlir"
         if not library.exists():
@@ -50,7 +50,7 @@ def main() -> None:
             store=tuned / "records.sqlite",
             start_from=edited,
         )
-        print(f"second run: {second.speedup:.2f}x, {second.measured} of {second.trials} candidates measured anew")
+        print(f"second run: {second.speedup:.2f}x, {second.evaluated} of {second.trials} candidates measured anew")
 
 
 if __name__ == "__main__":

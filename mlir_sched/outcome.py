@@ -70,6 +70,12 @@ class Timing:
     ratio_high: float
     disturbed: int = 0
 
+    @staticmethod
+    def estimated(seconds: float, untuned_s: float) -> Timing:
+        """Return an estimated time as a timing without samples, relative to an estimate of the baseline's time."""
+        ratio = untuned_s / seconds
+        return Timing(seconds, seconds, seconds, 0, ratio, ratio, ratio)
+
     @property
     def is_estimated(self) -> bool:
         """Whether the times are estimated and not measured."""

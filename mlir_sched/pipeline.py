@@ -8,32 +8,24 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from mlir_sched.compiler import WorkerSet
 from mlir_sched.database import RecordStore
 from mlir_sched.database.engine import StoreOutageError
 from mlir_sched.database.work_cost import WorkKind
-from mlir_sched.emission.export import emit
-from mlir_sched.emission.finalists import FINALISTS, choose_finalists
 from mlir_sched.emission.run_result import result_of
 from mlir_sched.emission.time_left import TimeLeft
-from mlir_sched.evaluation.compiled_code import CompiledCode
-from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluators
-from mlir_sched.evaluation.time_model import TimeModel
+from mlir_sched.evaluation.evaluator import Evaluators
+from mlir_sched.meter import Meter, meter_of
 from mlir_sched.models.cost_model import CostModelFactory
 from mlir_sched.preflight import require_what_is_needed
 from mlir_sched.program.algorithms import Algorithms
 from mlir_sched.program.building import fastest
 from mlir_sched.program.captured_values import ValueRecorder
 from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.search import StrategyFactory, TaskScheduler
-from mlir_sched.search.preselection import DRAWN
 from mlir_sched.space.space import Space
-from mlir_sched.targets import detect_target
-from mlir_sched.targets.target import Target
 from mlir_sched.tasks.model import require_program
 from mlir_sched.tensors.parameters import parameter_files
 from mlir_sched.text import threads
@@ -49,12 +41,10 @@ from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.callbacks import Callback, told
 from mlir_sched.tuning.folder_claim import claim_of
 from mlir_sched.tuning.generation import generation_of
-from mlir_sched.tuning.interim import interim_times
 from mlir_sched.tuning.interruption import Interruption
 from mlir_sched.tuning.known_program import keep_decisions
 from mlir_sched.tuning.options import TuneOptions
-from mlir_sched.tuning.program_search import ProgramSearch
-from mlir_sched.tuning.progress import STAGES, Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
+from mlir_sched.tuning.progress import Monitor, Phase, PhaseClock, Progress, ProgressCallback, silent
 from mlir_sched.tuning.search_method import SearchMethod
 from mlir_sched.tuning.tuning_run import TuningRun
 from mlir_sched.tuning.variant_choice import VariantChoice
@@ -103,7 +93,8 @@ def tune(
 
     Returns:
         What was found. Every emitted script is proven applied, its numbers are checked, and the emitted program is
-        no slower than the untuned one.
+        no slower than the untuned one. With ``TuneOptions.check_only`` nothing is run: scripts are proven applied, and
+        what is faster follows from estimates; ``TuneResult.measured`` is False.
 
     Raises:
         UserError: The input is at fault, another run writes into the output folder, or the result would replace what is
@@ -117,76 +108,68 @@ def tune(
     path = require_program(model)
     weights = parameter_files(parameters)
     start = time.monotonic()
-    claim = claim_of(path, weights, options, options.target.partition(":")[0], store=store, modules=modules)
+    claim = claim_of(path, weights, options, options.result_target, store=store, modules=modules)
     with nullcontext() if output is None else open_folder(Path(output), claim) as folder:
         progress(Progress("detecting the target"))
-        target = detect_target(options.target, options.threads)
-        stage = first_stage(target, options)
+        meter = meter_of(path, options)
+        target = meter.target
+        stage = first_stage(meter, options)
         options = replace(options, threads=target.cores)
         space = (space or Space.default(target)).led_by(modules, target)
-        measuring = RunnerOptions.for_device(target.driver, threads=target.cores, seed=options.seed)
-        final = RunnerOptions.final(target.driver, threads=target.cores)
         errors = ErrorLog(folder)
-
-        time_model, code, workers = TimeModel.of(target), CompiledCode(FINALISTS), WorkerSet()
-
-        def open_evaluator(built: BuiltVariant) -> CompileAndRun:
-            on_cores = replace(measuring, threads=built.on(target).cores)
-            return CompileAndRun(built.model.task_flags, on_cores, model=time_model, code=code, shared=workers)
-
-        def time_programs(programs: Sequence[ProgramSearch]) -> dict[str, float]:
-            return interim_times(path, [(program.built, program.searches) for program in programs], measuring)
-
         with open_store(store, folder, progress) as records:
             require_what_is_needed(path, folder, records, options)
             progress(Progress(stage))
             generation = generation_of(records, fresh=options.fresh)
             choice = VariantChoice.of(path, target, options, records, start, generation=generation)
-            with Runner(measuring.roughly) as runner:
+            with meter.workers, Evaluators(meter.evaluator) as evaluators:
                 local_sync = options.device is None
-                values = options.values
-                variants = build_variants(path, target, runner, weights, choice, local_sync=local_sync, values=values)
-            choice.keep()
-            for text in variants.tracebacks:
-                errors.add(text)
-            run = TuningRun.of(
-                options,
-                target,
-                space,
-                records,
-                variants.built,
-                start=start,
-                method=method,
-                generation=generation,
-                start_from=start_from,
-                drawn=1 if time_model is None else DRAWN,
-            )
-            phases = PhaseClock(start)
-            monitor = Monitor(run, phases, progress, errors.add)
-            algorithms = AlgorithmChoice(
-                run, Algorithms(path, target, fastest(variants.built), measuring.roughly, variants.space.sites, weights)
-            )
-            recorder = ValueRecorder.of(target, run.budget.whole_s)
-            search = VariantSearch.of(
-                run, variants.built, monitor, time_programs, algorithms, variants.settled, recorder.with_values
-            )
-            with workers, Evaluators(open_evaluator) as evaluators, Interruption(run.clock) as interruption:
-                for program, work in told(search.work(), callbacks):
-                    with run.costs.of(work.kind, work.task.key, work.count):
-                        work.run(evaluators.of(program.built))
+                with meter.programs(evaluators) as programs:
+                    variants = build_variants(path, target, programs, weights, choice, local_sync=local_sync)
+                choice.keep()
+                for text in variants.tracebacks:
+                    errors.add(text)
+                run = TuningRun.of(
+                    options,
+                    target,
+                    space,
+                    records,
+                    variants.built,
+                    start=start,
+                    method=method,
+                    generation=generation,
+                    start_from=start_from,
+                    drawn=meter.drawn,
+                )
+                phases = PhaseClock(start)
+                monitor = Monitor(run, phases, progress, errors.add, meter.stages)
+                times, sites = partial(meter.programs, evaluators), variants.space.sites
+                algorithms = Algorithms(path, target, fastest(variants.built), times, sites, weights)
+                search = VariantSearch.of(
+                    run,
+                    variants.built,
+                    monitor,
+                    meter.interim,
+                    AlgorithmChoice(run, algorithms),
+                    variants.settled,
+                    ValueRecorder.of(target, run.budget.whole_s).with_values,
+                )
+                with Interruption(run.clock) as interruption:
+                    for program, work in told(search.work(), callbacks):
+                        with run.costs.of(work.kind, work.task.key, work.count):
+                            work.run(evaluators.of(program.built))
             found = search.result(interrupted=interruption.happened, stopped=interruption.stopped)
             best, variants = found.best, variants.with_variant(found.best.built, found.left_out)
             monitor.on_phase(Phase.FINALISTS, best.state())
-            alone = replace(final, threads=best.target.cores)
             emission_s = run.emission_s(variants.built, best.built, best.expected_s())
             seconds = run.budget.finalists_s(run.clock.spent_s(), emission_s)
             searches = [search for search in best.searches if search.history.records]
             with interruption.emitting():
-                finalists = choose_finalists(searches, alone, seconds, code, run.costs.of)
+                finalists = meter.finalists(searches, best.built, seconds, run.costs.of)
                 monitor.on_phase(Phase.EMISSION, best.state())
                 end = math.inf if interruption.early else time.monotonic() + run.budget.whole_s - run.clock.spent_s()
                 with run.costs.of(WorkKind.EMISSION, best.name, 1):
-                    emission = emit(path, variants, best.built, finalists, final, target, TimeLeft(end))
+                    emission = meter.emission(variants, best.built, finalists, TimeLeft(end))
                 variants = variants.profiled(best.built, target)
                 result = result_of(run, found, path, emission, folder, variants, phases.seconds())
                 try:
@@ -202,10 +185,11 @@ def tune(
             return result
 
 
-def first_stage(target: Target, options: TuneOptions) -> str:
+def first_stage(meter: Meter, options: TuneOptions) -> str:
     """Return what a run does first, and on how many threads programs run on the CPU."""
+    target = meter.target
     place = f" on {threads(target.cores, chosen=options.threads is not None)}" if target.driver.on_host else ""
-    return STAGES[Phase.VARIANTS] + place
+    return meter.stages[Phase.VARIANTS] + place
 
 
 def open_store(store: str | Path | None, folder: Path | None, progress: ProgressCallback) -> RecordStore:

@@ -37,8 +37,8 @@ LAYERS = (
     ("tuning",),
     ("preflight",),
     ("emission", "testing"),
+    ("meter",),
     ("pipeline", "replaying", "deployment"),
-    ("check_only",),
     ("cli",),
 )
 """Packages and files of ``mlir_sched``, the lowest first: what imports another is further down in this list."""

@@ -81,7 +81,7 @@ def test_a_store_keeps_targets_apart(tuned: Path) -> None:
     options = ("--store", "tuned/records.sqlite", "--trials", "2", "--threads", "1", "--json")
     ended = run(tuned, "tune", "model.mlir", "-o", "cpu", *options)
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout)["measured"] == 2
+    assert json.loads(ended.stdout)["evaluated"] == 2
     with RecordStore.open(tuned / "tuned" / "records.sqlite") as store:
         tasks = {task.key: task for task in store.tasks()}
         assert len({task.target_key for task in tasks.values()}) == 2

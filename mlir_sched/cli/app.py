@@ -202,7 +202,6 @@ def tune(
     Searches for fast schedules, proves that they apply and are right, and writes a folder for iree-compile.
     """
     with command(as_json=as_json, log_folder=output) as out:
-        from mlir_sched.cli.check_only import run_check_only
         from mlir_sched.cli.tune import run_tune
         from mlir_sched.targets import described_by
         from mlir_sched.tuning.options import TuneOptions
@@ -211,11 +210,10 @@ def tune(
         options = TuneOptions(
             target=described_by(target, target_description),
             trials=trials, minutes=minutes, seed=seed, threads=threads, device=device,
-            fresh=fresh, replace=replace, inputs=inputs or (), reference=reference or (),
+            fresh=fresh, replace=replace, check_only=check_only, inputs=inputs or (), reference=reference or (),
         )  # fmt: skip
         method = SearchMethod.of(strategy, cost_model, scheduler)
-        run = run_check_only if check_only else run_tune
-        code = run(model, output, options, method, store, module or (), parameters or (), out)
+        code = run_tune(model, output, options, method, store, module or (), parameters or (), out)
     raise typer.Exit(code)
 
 

@@ -73,8 +73,9 @@ def print_result(result: TuneResult, *, threads_chosen: bool) -> None:
     """
     out = console()
     shown, rest = rows_that_matter(result.dispatches)
-    out.print(dispatch_table(shown))
-    for line in [*rest_lines(shown, rest), *summary_lines(result, threads_chosen=threads_chosen)]:
+    out.print(dispatch_table(shown, measured=result.measured))
+    below = rest_lines(shown, rest, measured=result.measured)
+    for line in [*below, *summary_lines(result, threads_chosen=threads_chosen)]:
         out.print(line, soft_wrap=True)
 
 
@@ -88,28 +89,38 @@ def rows_that_matter(
     return ordered[:MOST_ROWS], ordered[MOST_ROWS:]
 
 
-def rest_lines(shown: Sequence[DispatchResult], rest: Sequence[DispatchResult]) -> list[str]:
-    """Return the line that counts the dispatches below the table."""
+def rest_lines(shown: Sequence[DispatchResult], rest: Sequence[DispatchResult], *, measured: bool = True) -> list[str]:
+    """Return the line that counts the dispatches below the table; their times are measured, or of a model."""
     if not rest:
         return []
     rest_s = sum(dispatch.seconds_per_run for dispatch in rest)
     all_s = rest_s + sum(dispatch.seconds_per_run for dispatch in shown)
     tuned = sum(dispatch.tuned is not None for dispatch in rest)
+    by_model = "" if measured else "by the model "
     return [
-        f"and {len(rest)} dispatches that take {seconds(rest_s)} of {seconds(all_s)} per run, {tuned} of them with a "
-        "script; report.html shows all"
+        f"and {len(rest)} dispatches that take {by_model}{seconds(rest_s)} of {seconds(all_s)} per run, {tuned} of "
+        "them with a script; report.html shows all"
     ]
 
 
-def dispatch_table(dispatches: Sequence[DispatchResult]) -> Table:
-    """Return the table with one row per dispatch."""
-    made = table("dispatch", ">calls", ">share", ">untuned", ">tuned", "speed-up (95 %)", "what changed, or why not")
+def dispatch_table(dispatches: Sequence[DispatchResult], *, measured: bool = True) -> Table:
+    """Return the table with one row per dispatch.
+
+    Args:
+        dispatches: The dispatches.
+        measured: Whether times are measured; estimates are called estimates, and there is one for all untuned code.
+    """
+    figures = (">share", ">untuned", ">tuned", "speed-up (95 %)" if measured else "speed-up")
+    made = table(
+        "dispatch", ">calls", *(name if measured else f"{name}, est." for name in figures), "what changed, or why not"
+    )
     for dispatch in dispatches:
+        known_s = None if measured else dispatch.in_program_s
         made.add_row(
             dispatch.name,
             str(dispatch.weight),
             "-" if dispatch.share is None else f"{dispatch.share:.1%}",
-            median(dispatch.untuned),
+            seconds(known_s) if dispatch.untuned is None and known_s else median(dispatch.untuned),
             median(dispatch.tuned),
             speedup(dispatch.tuned),
             dispatch.what_changed,
@@ -137,13 +148,14 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
     early = "interrupted" if result.interrupted else "stopped" if result.stopped else ""
     what = f"{early}; best so far" if early else "done"
     took = durations(result.seconds, result.run_seconds)
-    lines = [f"{what}: {result.trials} trials ({result.measured} measured now) in {took}"]
+    how, est = ("measured", "") if result.measured else ("estimated", ", est.,")
+    lines = [f"{what}: {result.trials} trials ({result.evaluated} {how} now) in {took}"]
     lines += [f"the search stopped: {result.stopped}"] if result.stopped else []
     lines.append(f"where the time went: {phases(result.phases)}")
     lines += failure_lines(result.failures)
     place = _place(result, threads_chosen=threads_chosen)
     lines.append(
-        f"whole program on {place}: untuned {seconds(program.untuned.median_s)}, "
+        f"whole program{est} on {place}: untuned {seconds(program.untuned.median_s)}, "
         f"tuned {seconds(program.tuned.median_s)}, {speedup(program.tuned)}; flags: {program.variant}; "
         f"{numbers(program.verdict, program.inside)}"
     )
@@ -163,7 +175,10 @@ def summary_lines(result: TuneResult, *, threads_chosen: bool = True) -> list[st
         than = f"{result.threads}" if threads_chosen else f"{result.threads} (all cores)"
         lines.append(f"run it with --device={LOCAL_SYNC}: one thread is faster than {than}; no worker has to wake up")
     if not program.gained:
-        lines.append("no gain: what was emitted is as fast as plain iree-compile")
+        model = "" if result.measured else "by the model, "
+        lines.append(f"no gain: {model}what was emitted is as fast as plain iree-compile")
+    if result.not_measured:
+        lines.append(f"NOT MEASURED: {result.not_measured}")
     if result.output is not None:
         lines.append(f"written: {result.output} (report.html shows the run)")
         flags, model = shlex.quote(f"@{result.output}/flags.txt"), shlex.quote(result.model)

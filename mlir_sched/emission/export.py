@@ -19,8 +19,9 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.database.record import describe
 from mlir_sched.emission.acceptance import NO_LOSS, is_disturbed, is_undisputed, loses, plainest_of_fastest
 from mlir_sched.emission.expected_time import expected_s
-from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants, undisturbed
+from mlir_sched.emission.final_measurement import ProgramTimings, undisturbed
 from mlir_sched.emission.finalists import Finalists, Winner
+from mlir_sched.emission.sessions import MeasuredSessions, Sessions
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
@@ -30,8 +31,7 @@ from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import Rivals, call_s, session_s
 from mlir_sched.program.proof import Proven, Prover
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.program.whole_program import profile
-from mlir_sched.runner import BaselineError, Runner, RunnerOptions
+from mlir_sched.runner import BaselineError, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.text import speedup
@@ -72,6 +72,7 @@ def emit(
     options: RunnerOptions,
     target: Target,
     time_left: TimeLeft | None = None,
+    sessions: Sessions | None = None,
 ) -> Emission:
     """Prove a program with the winners; fall back to flags, or to no change, where it is not shown to be faster.
 
@@ -83,11 +84,13 @@ def emit(
         options: How programs are run and timed.
         target: What was tuned for.
         time_left: The time that emission should take; no limit by default.
+        sessions: Says what programs take; by default, they are run.
     """
+    sessions = sessions or MeasuredSessions()
     with temporary_folder() as scratch:
         prover = Prover(model, Path(scratch), variants.space)
         timed = [built for built in variants.built if built.timing is not None]
-        return _Emitter(prover, timed, tuned, finalists, options, target, time_left or TimeLeft()).run()
+        return _Emitter(prover, timed, tuned, finalists, options, target, time_left or TimeLeft(), sessions).run()
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ class _Emitter:
     options: RunnerOptions
     target: Target
     time_left: TimeLeft
+    sessions: Sessions
 
     def run(self) -> Emission:
         """Decide what is emitted, and measure the figures to report."""
@@ -176,9 +180,8 @@ class _Emitter:
         doubtful = {key: winner.task.name for key, winner in winners.items() if winner.task.may_not_run}
         if not doubtful:
             return []
-        variant = proven.variant
-        found = profile(variant.model, proven.vmfb, variant.on(self.target), call_s(self.variants[0]))
-        return [key for key, name in doubtful.items() if found is None or name not in found.calls]
+        called = self.sessions.called(proven, self.target, call_s(self.variants[0]))
+        return [key for key, name in doubtful.items() if name not in called]
 
     def _decide(self, proven: Proven, winners: Mapping[str, Winner]) -> tuple[ProgramTimings, Mapping[str, Timing]]:
         """Return the timings of a program and of all variants by name, from a session that was not disturbed."""
@@ -210,9 +213,8 @@ class _Emitter:
         most = self.time_left.most_rivals(self.options, call_s(reference), list(map(call_s, rivals.others)))
         rivals = rivals.at_most(most)
         calls_s = [call_s(reference), tuned_s, *map(call_s, rivals.others)]
-        with Runner(self.time_left.deciding(self.options, calls_s, call_s(default))) as runner:
-            programs = {built.variant.name: built.compiled() for built in rivals.others}
-            found = measure_program(runner, default.model, reference.compiled(), programs, proven.compiled())
+        options = self.time_left.deciding(self.options, calls_s, call_s(default))
+        found = self.sessions.program(options, default, reference, rivals.others, proven)
         again = found.others.get(default.variant.name)
         if again is None and default in rivals.others:
             raise BaselineError(f"the default program fails beside the variant {reference.variant.name}")
@@ -235,7 +237,8 @@ class _Emitter:
         chosen = next(built for built in self.variants if built.variant.name == name)
         if chosen is not default:
             proven = self.prover.prove(chosen, {})
-            decided = ProgramTimings(default.measured, ratios[chosen.variant.name], {}, Verdict.RIGHT, lost=lost)
+            own, verdict = ratios[chosen.variant.name], self.sessions.verdict
+            decided = ProgramTimings(default.measured, own, {}, verdict, lost=lost)
             reported = self._report(proven, decided)
             if not isinstance(reported, str):
                 return self._emission(reported, ratios, proven, {}, reasons)
@@ -250,7 +253,7 @@ class _Emitter:
         default = self.variants[0]
         if default.model.untuned_wrong:
             return ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.WRONG)
-        known = ProgramTimings(default.measured, as_untuned(default.measured), {}, Verdict.RIGHT)
+        known = ProgramTimings(default.measured, as_untuned(default.measured), {}, self.sessions.verdict)
         if not self.time_left.affords(session_s(self.options, call_s(default), [call_s(default)])):
             return known
         try:
@@ -273,10 +276,9 @@ class _Emitter:
 
     def _timed_variants(self) -> Mapping[str, Timing]:
         default, *others = self.variants
-        programs = {built.variant.name: built.compiled() for built in others}
         calls_s = list(map(call_s, self.variants))
-        with Runner(self.time_left.deciding(self.options, calls_s, calls_s[0])) as runner:
-            untuned, timings = measure_variants(runner, default.model, default.compiled(), programs)
+        options = self.time_left.deciding(self.options, calls_s, calls_s[0])
+        untuned, timings = self.sessions.variants(options, default, others)
         return {default.variant.name: as_untuned(untuned), **timings}
 
     def _report(self, proven: Proven, known: ProgramTimings | None = None) -> ProgramTimings | str:
@@ -301,8 +303,8 @@ class _Emitter:
         default = self.variants[0]
 
         def session() -> ProgramTimings:
-            with Runner(self.time_left.reporting(self.options, call_s(default))) as runner:
-                return measure_program(runner, default.model, default.compiled(), {}, proven.compiled())
+            options = self.time_left.reporting(self.options, call_s(default))
+            return self.sessions.program(options, default, default, (), proven)
 
         return undisturbed(
             session, lambda found: is_disturbed(found.emitted, {default.variant.name: as_untuned(found.untuned)})
@@ -326,7 +328,7 @@ class _Emitter:
             reported.emitted,
             medians,
             variant.name,
-            self.options.driver.device(variant.plan.threads(self.options.threads)),
+            self.sessions.device(self.options, variant.plan.threads(self.options.threads)),
             reported.verdict,
             reported.constant_outputs,
             proven.program.values if proven.program else {},

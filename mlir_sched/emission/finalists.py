@@ -87,7 +87,7 @@ class Finalists:
 
 def choose_finalists(
     searches: Sequence[TaskSearch],
-    options: RunnerOptions,
+    options: RunnerOptions | None,
     seconds: float = math.inf,
     code: CompiledCode | None = None,
     cost_of: CostOf = uncounted,
@@ -101,62 +101,27 @@ def choose_finalists(
 
     Args:
         searches: The tasks' searches.
-        options: How programs are run and timed.
+        options: How programs are run and timed; None where none is run. Every task then has its best candidate, with
+            the times of the search.
         seconds: Seconds that this should take.
         code: Code that the search compiled; only what is missing there is compiled.
         cost_of: Counts what the choice and the report of each task cost.
     """
     if not searches:
         return Finalists()
-    start = time.monotonic()
     entries = [_Entry(sequence_symbol(i, search.task.name), search) for i, search in enumerate(searches)]
     entries.sort(key=lambda entry: entry.search.seconds_per_run(), reverse=True)
-    least_s = LIGHT_SHARE * sum(search.seconds_per_run() for search in searches)
-    heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
-    light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
-    brief = options.within(BRIEF_S)
-    with CompilerPool(searches[0].task.flags, chain_length=options.chain_length) as pool:
+    with CompilerPool(searches[0].task.flags, chain_length=options.chain_length if options else 0) as pool:
         compiled = partial(compile_scripts, pool=pool, code=code or CompiledCode())
-        reported = partial(_reported, code=compiled, cost_of=cost_of)
-        found = reported(_take_all(light, compiled), brief)
-        pace = Pace.after(len(light), start, seconds, [entry.calls_s for entry in heavy], options)
-        with Runner(options) as runner:
-            for entry in heavy:
-                if not pace.has_time(len(decided), _doubtful(decided)):
-                    break
-                key = entry.search.task.key
-                with cost_of(WorkKind.CHOICE, key, 1):
-                    decided[key] = _decide(entry, compiled, runner)
-        doubtful = decided if seconds == math.inf else _doubtful(decided)
-        sure = {key: choice for key, choice in decided.items() if key not in doubtful}
-        taken = _take_all(heavy[len(decided) :], compiled)
-        found |= reported(doubtful, options) | reported({**sure, **taken}, brief)
+        if options is None:
+            found = _as_searched(_take_all(entries, compiled))
+        else:
+            found = _measured(entries, options, seconds, compiled, cost_of)
     results = {search.task.key: found[search.task.key] for search in searches}
     return Finalists(
         {key: result for key, result in results.items() if isinstance(result, Winner)},
         {key: result for key, result in results.items() if isinstance(result, str)},
     )
-
-
-def take_finalists(searches: Sequence[TaskSearch], code: CompiledCode | None = None) -> Finalists:
-    """Return the best candidate of every task as the search judged it, for searches whose candidates were not run.
-
-    Args:
-        searches: The tasks' searches.
-        code: Code that the search compiled; only what is missing there is compiled.
-    """
-    winners, reasons = dict[str, Winner](), dict[str, str]()
-    if not searches:
-        return Finalists()
-    with CompilerPool(searches[0].task.flags) as pool:
-        compiled = partial(compile_scripts, pool=pool, code=code or CompiledCode())
-        entries = [_Entry(sequence_symbol(number, search.task.name), search) for number, search in enumerate(searches)]
-        for key, choice in _take_all(entries, compiled).items():
-            if isinstance(choice, str):
-                reasons[key] = choice
-            else:
-                winners[key] = _winner(choice, _timing(choice.record), choice.entry.search.history.untuned)
-    return Finalists(winners, reasons)
 
 
 @dataclass(frozen=True)
@@ -189,6 +154,44 @@ class _Choice:
     record: Record
     compiled: Sequence[CompileResult]
     next: int = FINALISTS
+
+
+def _measured(
+    entries: Sequence[_Entry], options: RunnerOptions, seconds: float, code: _Code, cost_of: CostOf
+) -> dict[str, Winner | str]:
+    """Return the script of every task, or why it has none, by key: chosen and reported in sessions of a runner.
+
+    Args:
+        entries: The tasks, the heaviest first.
+        options, seconds, cost_of: As in :func:`choose_finalists`.
+        code: Returns compiled code.
+    """
+    start, brief = time.monotonic(), options.within(BRIEF_S)
+    least_s = LIGHT_SHARE * sum(entry.search.seconds_per_run() for entry in entries)
+    heavy = [entry for entry in entries if entry.search.seconds_per_run() >= least_s]
+    light, decided = entries[len(heavy) :], dict[str, _Choice | str]()
+    reported = partial(_reported, code=code, cost_of=cost_of)
+    found = reported(_take_all(light, code), brief)
+    pace = Pace.after(len(light), start, seconds, [entry.calls_s for entry in heavy], options)
+    with Runner(options) as runner:
+        for entry in heavy:
+            if not pace.has_time(len(decided), _doubtful(decided)):
+                break
+            key = entry.search.task.key
+            with cost_of(WorkKind.CHOICE, key, 1):
+                decided[key] = _decide(entry, code, runner)
+    doubtful = decided if seconds == math.inf else _doubtful(decided)
+    sure = {key: choice for key, choice in decided.items() if key not in doubtful}
+    taken = _take_all(heavy[len(decided) :], code)
+    return found | reported(doubtful, options) | reported({**sure, **taken}, brief)
+
+
+def _as_searched(chosen: Mapping[str, _Choice | str]) -> dict[str, Winner | str]:
+    """Return the chosen scripts with the times of the search. A reason in place of a script is kept."""
+    return {
+        key: each if isinstance(each, str) else _winner(each, _timing(each.record), each.entry.search.history.untuned)
+        for key, each in chosen.items()
+    }
 
 
 def why_none_valid(task: Task) -> str:

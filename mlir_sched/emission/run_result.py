@@ -48,11 +48,11 @@ def result_of(
     widest, widest_share = _widest(run, [emitted, *(program.built for program in found.others)])
     return TuneResult(
         model=str(path),
-        target=run.target.name,
+        target=run.options.result_target,
         threads=run.target.cores,
         seed=run.options.seed,
         trials=found.tried,
-        measured=found.measured,
+        evaluated=found.measured,
         seconds=run.clock.here_s(),
         run_seconds=run.clock.spent_s(),
         phases=phases,
@@ -83,6 +83,8 @@ def result_of(
         widest_variant=widest,
         widest_share=widest_share,
         values=digests_of(best.built.model.values),
+        processor=run.target.processor,
+        measured=emitted.was_run,
     )
 
 

@@ -1,24 +1,33 @@
-"""Evaluates candidates without a device: compile, prove applied, assemble, and estimate the time by a model."""
+"""What code takes by a model of the device: candidates that are compiled and assembled, and whole programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
-from mlir_sched.evaluation.evaluator import UntunedError, not_compiled
+from mlir_sched.evaluation.evaluator import Compiling, Evaluator, Evaluators, UntunedError
 from mlir_sched.evaluation.time_model import TimeModel
 from mlir_sched.gpu_model.ptx import PtxError
 from mlir_sched.gpu_model.ptxas import AssemblyError
 from mlir_sched.outcome import Outcome, Timing
-from mlir_sched.targets.target import Target
+from mlir_sched.program.building import build_variant
+from mlir_sched.program.profile import ProgramProfile
+from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.targets.target import GpuResources, Target
 from mlir_sched.tasks.task import Task
+from mlir_sched.tensors.parameters import ParameterFile
+
+LAUNCH_S = 3e-6
+"""Seconds that a dispatch takes at least, as the device waits for the next launch. Source: measured on an NVIDIA H200
+(``docs/measurement.md``, "Devices without timestamps")."""
 
 
-class CompileAndAssemble:
+class CompileAndAssemble(Compiling):
     """The evaluator that runs nothing; a context manager.
 
     Its outcomes have estimated times. Code for which registers do not suffice is a failure, and so is code without the
@@ -45,8 +54,7 @@ class CompileAndAssemble:
         shared: WorkerSet | None = None,
     ) -> None:
         self._model = TimeModel(target)
-        self._pool = CompilerPool(flags, workers=workers, shared=shared)
-        self._code = code or CompiledCode()
+        super().__init__(CompilerPool(flags, workers=workers, shared=shared), code)
         self._untuned: dict[str, Outcome] = {}
 
     def untuned(self, task: Task, following: Sequence[Task] = ()) -> Outcome:
@@ -55,17 +63,14 @@ class CompileAndAssemble:
         Raises:
             UntunedError: It does not compile alone, or there is no estimate of its time.
         """
-        if task.key in self._untuned:
-            return self._untuned[task.key]
-        result = self._code.untuned(self._pool, task, following)
-        if result.failure is not None:
-            raise not_compiled(result.failure)
-        try:
-            seconds = self._model.seconds(task, result)
-        except (AssemblyError, PtxError) as error:
-            raise UntunedError(f"the time of its untuned code cannot be estimated: {reason(str(error))}") from error
-        self._code.keep(self._pool, task, None, 1.0)
-        self._untuned[task.key] = Outcome(estimated(seconds, seconds), None, result.binary_hash)
+        if task.key not in self._untuned:
+            result = self._untuned_code(task, following)
+            try:
+                seconds = self._model.seconds(task, result)
+            except (AssemblyError, PtxError) as error:
+                raise UntunedError(f"the time of its untuned code cannot be estimated: {reason(str(error))}") from error
+            self._code.keep(self._pool, task, None, 1.0)
+            self._untuned[task.key] = Outcome(Timing.estimated(seconds, seconds), None, result.binary_hash)
         return self._untuned[task.key]
 
     def evaluate(
@@ -80,38 +85,67 @@ class CompileAndAssemble:
             else:
                 yield index, known.get(result.binary_hash) or self._outcome(task, result, scripts[index], untuned)
 
-    def canary(self, task: Task) -> Failure | None:
-        """Return how the untuned code of a task fails to be compiled."""
-        ((_, result),) = self._pool.compile(task.source, [None])
-        return result.failure
-
-    def renew(self) -> None:
-        """End all processes and forget code that was not measured; what follows has new processes."""
-        self._code.forget()
-        self._pool.renew()
-
-    def close(self) -> None:
-        """End all processes."""
-        self._pool.close()
-
-    def __enter__(self) -> CompileAndAssemble:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _outcome(self, task: Task, result: CompileResult, script: str, untuned: Timing) -> Outcome:
         try:
-            timing = estimated(self._model.seconds(task, result, script), untuned.median_s)
+            timing = Timing.estimated(self._model.seconds(task, result, script), untuned.median_s)
         except (AssemblyError, PtxError) as error:
             return Outcome(None, Failure(FailureClass.ASSEMBLY_ERROR, str(error)), result.binary_hash)
         self._code.keep(self._pool, task, script, timing.ratio)
         return Outcome(timing, None, result.binary_hash)
 
 
-def estimated(seconds: float, untuned_s: float) -> Timing:
-    """Return an estimated time as a timing without samples."""
-    ratio = untuned_s / seconds
-    return Timing(seconds, seconds, seconds, 0, ratio, ratio, ratio)
+@dataclass(frozen=True)
+class EstimatedPrograms:
+    """The times of programs by what a model says of all their dispatches; a ``ProgramTimes``.
+
+    Attributes:
+        evaluators: Estimate dispatches.
+        device: What the model knows of the device.
+    """
+
+    evaluators: Evaluators
+    device: GpuResources
+
+    def first(
+        self, path: Path, target: Target, variant: Variant, parameters: tuple[ParameterFile, ...]
+    ) -> BuiltVariant:
+        """Return the default variant with its estimated time; what cannot be run is not left out."""
+        return self._estimated(build_variant(path, target, variant, parameters), None)
+
+    def time(self, built: Sequence[BuiltVariant]) -> tuple[tuple[BuiltVariant, ...], dict[str, str]]:
+        """Return the variants with their estimated times; all have one."""
+        first, *others = built
+        return (first, *(self._estimated(each, first) for each in others)), {}
+
+    def _estimated(self, built: BuiltVariant, reference: BuiltVariant | None) -> BuiltVariant:
+        return with_estimate(built, reference, self.evaluators.of(built), self.device)
+
+
+def with_estimate(
+    built: BuiltVariant, reference: BuiltVariant | None, evaluator: Evaluator, device: GpuResources
+) -> BuiltVariant:
+    """Return a variant with its estimated time and profile, without scripts.
+
+    A dispatch without an estimate counts with the time that the device's memory needs for its inputs and outputs. What
+    is no dispatch, such as a copy, counts nothing.
+
+    Args:
+        built: The variant.
+        reference: The default variant, or another one with its ratio to that; None for the default itself.
+        evaluator: Estimates dispatches.
+        device: What the model knows of the device.
+    """
+    tasks, seconds = built.model.tasks, dict[str, float]()
+    for number, task in enumerate(tasks, 1):
+        try:
+            outcome = evaluator.untuned(task, tasks[number:])
+            assert outcome.timing is not None
+            seconds[task.name] = outcome.timing.median_s
+        except UntunedError:
+            seconds[task.name] = task.footprint_bytes / device.memory_bytes_per_s
+    profile = ProgramProfile(
+        {task.name: task.weight * seconds[task.name] for task in tasks}, {task.name: task.weight for task in tasks}
+    )
+    program_s = max(LAUNCH_S, sum(task.weight * max(LAUNCH_S, seconds[task.name]) for task in tasks))
+    default_s = reference.measured.median_s * reference.measured.ratio if reference else program_s
+    return replace(built, timing=Timing.estimated(program_s, default_s), profile=profile)

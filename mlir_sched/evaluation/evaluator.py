@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from mlir_sched.compiler import CompileResult, CompilerPool, WorkerSet
 from mlir_sched.compiler.reasons import reason
@@ -110,13 +110,63 @@ class Evaluators(ExitStack):
         return self._opened[setting]
 
 
+class Compiling:
+    """What evaluators share that compile code: the compiler's processes, and the code so far; a context manager.
+
+    Args:
+        pool: The compiler's processes.
+        code: The code that was compiled so far, of other evaluators, too.
+    """
+
+    def __init__(self, pool: CompilerPool, code: CompiledCode | None) -> None:
+        self._pool = pool
+        self._code = code or CompiledCode()
+
+    def canary(self, task: Task) -> Failure | None:
+        """Return how the untuned code of a task fails to be compiled."""
+        return self._compiled_untuned(task).failure
+
+    def renew(self) -> None:
+        """End all processes and forget code that was not measured; what follows has new processes."""
+        self._code.forget()
+        self._pool.renew()
+
+    def close(self) -> None:
+        """End all processes."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _compiled_untuned(self, task: Task) -> CompileResult:
+        """Compile the untuned code now, even where it is there: that shows whether the machine serves."""
+        ((_, result),) = self._pool.compile(task.source, [None], task.constants)
+        return result
+
+    def _untuned_code(self, task: Task, following: Sequence[Task]) -> CompileResult:
+        """Return the untuned code of a task; that of the following tasks is compiled beside it.
+
+        Raises:
+            UntunedError, EnvironmentFailureError: It cannot be compiled alone.
+        """
+        result = self._code.untuned(self._pool, task, following)
+        if result.failure is not None:
+            raise not_compiled(result.failure)
+        return result
+
+
 @dataclass
 class _Baseline:
     program: Program
     outcome: Outcome
 
 
-class CompileAndRun:
+class CompileAndRun(Compiling):
     """The evaluator that measures on this machine; a context manager.
 
     While programs are measured, what follows is chosen and compiled on the cores that they leave free. Where they leave
@@ -143,10 +193,9 @@ class CompileAndRun:
         shared: WorkerSet | None = None,
     ) -> None:
         self._model = model
-        self._code = code or CompiledCode()
         self._runner = Runner(options)
         chain_length = self._runner.options.chain_length
-        self._pool = CompilerPool(flags, workers=workers, chain_length=chain_length, shared=shared)
+        super().__init__(CompilerPool(flags, workers=workers, chain_length=chain_length, shared=shared), code)
         self._baselines: dict[str, _Baseline] = {}
         self._yardsticks = Yardsticks()
         self._compiling_ahead = CompilingAhead(self._pool, self._runner.spare_cores)
@@ -222,8 +271,7 @@ class CompileAndRun:
 
     def renew(self) -> None:
         """End all processes and forget code that was not measured; what follows has new processes."""
-        self._code.forget()
-        self._pool.renew()
+        super().renew()
         self._runner.close()
 
     def anticipate(self, lookahead: Lookahead) -> None:
@@ -233,16 +281,8 @@ class CompileAndRun:
     def close(self) -> None:
         """End all processes."""
         self._compiling_ahead.close()
-        self._pool.close()
+        super().close()
         self._runner.close()
-
-    def __enter__(self) -> CompileAndRun:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _compiled(self, task: Task, scripts: Sequence[str]) -> Iterator[tuple[int, CompileResult]]:
         """Yield (index in ``scripts``, result) per script; the untuned code is compiled, too, if it is not there."""
@@ -289,11 +329,6 @@ class CompileAndRun:
                 if stopped():
                     return
 
-    def _compiled_untuned(self, task: Task) -> CompileResult:
-        """Compile the untuned code now, even where it is there: that shows whether the machine serves."""
-        ((_, result),) = self._pool.compile(task.source, [None], task.constants)
-        return result
-
     def _estimated_s(self, task: Task, result: CompileResult, script: str) -> float | None:
         assert self._model is not None
         try:
@@ -308,9 +343,7 @@ class CompileAndRun:
 
     def _make_baseline(self, task: Task, following: Sequence[Task]) -> _Baseline:
         assert task.dispatch is not None
-        result = self._code.untuned(self._pool, task, following)
-        if result.failure is not None:
-            raise not_compiled(result.failure)
+        result = self._untuned_code(task, following)
         assert result.vmfb is not None
         program = program_of_task(task, result.vmfb)
         ahead = self._compiling_ahead

@@ -6,8 +6,9 @@ each with its best script. A part that is cut out of the program may be compiled
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,11 +16,10 @@ from mlir_sched.compiler.worker_process import run_isolated
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program.building import build_variant, time_variants
+from mlir_sched.program.building import ProgramTimes, build_variant
 from mlir_sched.program.plan import Site
 from mlir_sched.program.rewritten import planned_variant
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract
@@ -77,7 +77,7 @@ class Algorithms:
         path: The model.
         target: What to compile for.
         reference: A variant that was timed, which composed programs are checked against and timed with.
-        options: How programs are run and timed.
+        times: Opens what says how long programs take.
         sites: The sites of the model that another algorithm can compute in some variants.
         parameters: Files with the model's weights.
     """
@@ -85,7 +85,7 @@ class Algorithms:
     path: Path
     target: Target
     reference: BuiltVariant
-    options: RunnerOptions
+    times: Callable[[], AbstractContextManager[ProgramTimes]]
     sites: tuple[Site, ...] = ()
     parameters: tuple[ParameterFile, ...] = ()
 
@@ -123,8 +123,8 @@ class Algorithms:
         reference, known = self.reference.model, built.model.tasks
         composed = build_variant(self.path, self.target, variant, self.parameters, reference.not_run, known)
         composed = replace(composed, model=composed.model.judged_as(reference))
-        with Runner(self.options) as runner:
-            (_, timed), _ = time_variants([self.reference, composed], runner)
+        with self.times() as times:
+            (_, timed), _ = times.time([self.reference, composed])
         return timed
 
     def _alternative(self, built: BuiltVariant, site: Site, script: RewriteScript) -> OtherAlgorithm | None:

@@ -9,18 +9,16 @@ from pathlib import Path
 
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.building import fastest, first_variant, profiled, profiled_first, time_variants, try_variant
+from mlir_sched.program.building import ProgramTimes, fastest, profiled, profiled_first, try_variant
 from mlir_sched.program.choice import CHOSEN_BEFORE, EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
 from mlir_sched.program.rewritten import RewrittenVariants, flagged_variants, planned_variant, rewriting
 from mlir_sched.program.settling import SETTLED, SETTLING, expected_of, is_far_faster
 from mlir_sched.program.variant import BuiltVariant, Variant
-from mlir_sched.runner import Runner
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.parameters import ParameterFile
-from mlir_sched.tensors.values import FunctionValues
 
 SHORT_S = 5e-3
 """Seconds per call above which a program is not tried on ``local-sync``: waking the workers is little of that time."""
@@ -75,14 +73,13 @@ class BuiltVariants:
 def build_variants(
     path: Path,
     target: Target,
-    runner: Runner,
+    times: ProgramTimes,
     parameters: tuple[ParameterFile, ...] = (),
     choice: Choice | None = None,
     *,
     local_sync: bool = True,
-    values: Sequence[FunctionValues] = (),
 ) -> BuiltVariants:
-    """Compile the model under every variant of the target and time all of them, interleaved with the default.
+    """Compile the model under every variant of the target and find out what all of them take, relative to the default.
 
     The variants of :data:`SETTLING` come first: where one of them makes the program far faster, only variants that
     refine it follow. In a hurry, a refinement may be compiled at once, without the variant itself, where the profile of
@@ -92,11 +89,10 @@ def build_variants(
     Args:
         path: The model.
         target: What to compile for.
-        runner: Times the programs.
+        times: Says what the programs take.
         parameters: Files with the model's weights.
         choice: Says which variants are compiled; all of them by default, unless one of them settles it.
         local_sync: Whether programs may run in the calling thread when the target has several threads.
-        values: What the user gives for the inputs and outputs of the program's functions.
 
     Raises:
         ModelCompileError: IREE does not compile the default variant.
@@ -105,9 +101,9 @@ def build_variants(
     choice = choice or Choice()
     default, *flagged = flagged_variants(target)
     with rewriting(path, target) as found:
-        first = first_variant(path, target, default, parameters, runner, values)
+        first = times.first(path, target, default, parameters)
         rewritten = found()
-    choosing = _Choosing(path, target, runner, parameters, choice, (*flagged, *rewritten.variants), (first,))
+    choosing = _Choosing(path, target, times, parameters, choice, (*flagged, *rewritten.variants), (first,))
     choosing.run(rewritten)
     if local_sync and target.cores > 1:
         choosing.time_in_calling_thread()
@@ -126,7 +122,7 @@ class _Choosing:
     """The variants of one model while they are compiled and timed.
 
     Attributes:
-        path, target, runner, parameters, choice: As the arguments of :func:`build_variants`.
+        path, target, times, parameters, choice: As the arguments of :func:`build_variants`.
         variants: All variants but the default.
         timed: The variants that were compiled so far, the default first; all were timed once the run is over.
         left_out: Why variants are left out so far, by name.
@@ -136,7 +132,7 @@ class _Choosing:
 
     path: Path
     target: Target
-    runner: Runner
+    times: ProgramTimes
     parameters: tuple[ParameterFile, ...]
     choice: Choice
     variants: Sequence[Variant]
@@ -174,14 +170,14 @@ class _Choosing:
         short = [b for b in self.timed if b.variant.name in names]
         if self.default in short:
             there = [replace(built, variant=built.variant.in_calling_thread()) for built in short]
-            (_, *timed), failed = time_variants([self.default, *there], self.runner)
+            (_, *timed), failed = self.times.time([self.default, *there])
             self.timed, self.left_out = (*self.timed, *timed), self.left_out | failed
 
     def _learn_how_long_calls_take(self) -> None:
         """Profile the default, or time it where IREE records nothing, and tell the choice how long a call takes."""
         first = profiled_first(self.default, self.target)
         if first.profile is None:
-            (first,), _ = time_variants([first], self.runner)
+            (first,), _ = self.times.time([first])
         self.timed = (first,)
         call_s = first.profile.total_s if first.profile else first.measured.median_s
         self.choice.expects(call_s=call_s, build_s=first.build_s)
@@ -256,7 +252,7 @@ class _Choosing:
 
     def _time(self, reference: BuiltVariant, built: Sequence[BuiltVariant]) -> None:
         """Time variants in turns with one that is among those timed so far."""
-        (again, *timed), failed = time_variants([reference, *built], self.runner)
+        (again, *timed), failed = self.times.time([reference, *built])
         kept = [again if b is reference and b is self.default else b for b in self.timed]
         self.timed, self.left_out = (*kept, *timed), self.left_out | failed
 

@@ -106,7 +106,7 @@ def replay(
     progress(Progress("compiling the model"))
     threads = int(folder.summary.get("threads", 1))
     provenance = provenance_of(folder.library) if folder.library else {}
-    if folder.summary.get("measured") is False:  # a number of candidates where something was run
+    if folder.summary.get("measured") is False:
         raise UserError(f"{folder.path}: nothing to replay: its scripts were chosen by estimates and never run")
     if threads > available_cpus():
         raise UserError(

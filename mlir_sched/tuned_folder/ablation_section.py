@@ -30,9 +30,11 @@ def _block(dispatch: DispatchResult, ablation: Ablation) -> str:
         ("decision", "fastest with another value", "fastest with nothing else changed"),
         [_decision_row(worth) for worth in ablation.decisions],
     )
+    again = f"; measured again for the table above,\n{dispatch.speedup:.2f}x"
+    if dispatch.tuned is not None and dispatch.tuned.is_estimated:
+        again = " by the estimates"
     return f"""<details><summary><code>{escape(dispatch.name)}</code>: {escape(dispatch.sketch)}</summary>
-<p>In the search the script was {ablation.ratio:.2f}x as fast as the untuned code; measured again for the table above,
-{dispatch.speedup:.2f}x.</p>
+<p>In the search the script was {ablation.ratio:.2f}x as fast as the untuned code{again}.</p>
 {decided}
 {_sketches(ablation.sketches)}</details>"""
 

@@ -57,7 +57,7 @@ def draw_dispatches(curves: Sequence[Curve]) -> bytes:
 
 @default_style
 def draw_program(result: TuneResult) -> bytes:
-    """Return a PNG: the estimated time of every program that was tuned against minutes, and the measured times.
+    """Return a PNG: the estimated time of every program that was tuned against minutes, and the times at the end.
 
     The line of the program that the search ended with goes on, dotted, to the end of the run, where the emitted program
     was measured.
@@ -73,7 +73,8 @@ def draw_program(result: TuneResult) -> bytes:
     axes.plot(minutes, times_ms, ".", color=line.get_color())
     axes.plot([minutes[-1], end_min], [times_ms[-1]] * 2, ":", color=line.get_color())
     axes.axhline(1e3 * untuned.median_s, color="gray", linewidth=0.8, linestyle="--")
-    for timing, style, label in ((untuned, "ks", "plain iree-compile, measured"), (tuned, "C2D", "emitted, measured")):
+    how = "measured" if result.measured else "estimated"
+    for timing, style, label in ((untuned, "ks", f"plain iree-compile, {how}"), (tuned, "C2D", f"emitted, {how}")):
         axes.plot([end_min], [1e3 * timing.median_s], style, label=label, clip_on=False, zorder=3)
     slower_s = max(untuned.median_s, tuned.median_s)
     highest_s = max(slower_s, *(estimate.program_s for curve in result.curves for estimate in curve.estimates))

@@ -63,25 +63,29 @@ def page(result: TuneResult, picture: bytes) -> str:
     took = durations(result.seconds, result.run_seconds)
     failed = f"<p>Failed candidates: {_escape(failures(result.failures))}.</p>" if result.failures else ""
     left_out = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
+    how, est, interval = ("measured", "", " (95 %)") if result.measured else ("estimated", ", est.", ", est.")
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{_escape(Path(result.model).name)}</title>
 <style>{_STYLE}</style></head><body>
 <h1>{_escape(result.model)}</h1>
-<p>Whole program: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}:
+{f"<p><b>NOT MEASURED</b>: {_escape(result.not_measured)}.</p>" if result.not_measured else ""}
+<p>Whole program{est}: untuned {seconds(program.untuned.median_s)}, tuned {seconds(program.tuned.median_s)}:
 <b>{speedup(program.tuned)}</b>{"" if program.gained else " (no gain)"}, flags of the variant
 {_escape(program.variant)}, {_escape(numbers(program.verdict, program.inside))}.{_coverage(result)}</p>
 <div class="bars">{_bars(result)}</div>
-<p>{result.trials} trials in {took}, {result.measured} measured now, seed {result.seed},
-{result.threads} thread(s), {_escape(result.target)} on {_escape(program.device)}, {_escape(versions)}.{interrupted}
+<p>{result.trials} trials in {took}, {result.evaluated} {how} now, seed {result.seed},
+{result.threads} thread(s), {_escape(result.target)} on {_escape(program.device or "no device")},
+{_escape(versions)}.{interrupted}
 {_model_accuracy(result)}</p>
 <p>Where the time of this process went: {_escape(phases(result.phases))}.</p>
 {failed}{f"<p>Program variants left out: {_escape(left_out)}.</p>" if left_out else ""}{_notes(result)}
 {_program_curve(result)}<h2>Best so far against trials</h2>
 {_image("Best speed-up so far against trials", picture)}
 <h2>Dispatches, those that take most time first</h2>
-<div class="wide"><table><tr><th>dispatch</th><th>calls</th><th>share before</th><th>untuned</th><th>tuned</th>
-<th>per run now</th><th>speed-up (95 %)</th><th>decisions, or why not</th><th>trials</th><th>failed</th></tr>
+<div class="wide"><table><tr><th>dispatch</th><th>calls</th><th>share before{est}</th><th>untuned{est}</th>
+<th>tuned{est}</th><th>per run now{est}</th><th>speed-up{interval}</th>
+<th>decisions, or why not</th><th>trials</th><th>failed</th></tr>
 {rows}
 </table></div>
 {ablation_section(ordered)}
@@ -101,6 +105,8 @@ def _program_curve(result: TuneResult) -> str:
 
 def estimate_text(result: TuneResult) -> str:
     """Return what the line of the picture of the program is, and how far its end is from the measured time."""
+    if result.not_measured:
+        return "The line and the marks at the end of the run are estimates of the model of the device."
     what = (
         "The line is an estimate: the times of the dispatches with the best scripts so far, each measured alone, and "
         "what the untuned program takes outside of them. The marks at the end of the run are measured."
@@ -140,9 +146,9 @@ def _bars(result: TuneResult) -> str:
     program = result.program
     times = {name: program.untuned.median_s / ratio for name, ratio in program.variants.items() if ratio > 0}
     times["tuned"] = program.tuned.median_s
-    longest = max(times.values())
+    longest, est = max(times.values()), "" if result.measured else ", est."
     return "".join(
-        f"<span>{_escape(name)}, {seconds(time_s)}</span>"
+        f"<span>{_escape(name)}, {seconds(time_s)}{est}</span>"
         f'<div class="bar{" best" if name == "tuned" else ""}" style="width: {100 * time_s / longest:.1f}%"></div>'
         for name, time_s in times.items()
     )

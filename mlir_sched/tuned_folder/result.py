@@ -93,7 +93,7 @@ class ProgramResult:
             by name; a variant that is wrong or fails is missing.
         variant: Name of the variant that was emitted.
         device: IREE's device that it was timed on and is to run on (``iree-run-module --device``): ``local-sync`` where
-            the calling thread is faster than several threads.
+            the calling thread is faster than several threads; empty where nothing was run.
         verdict: What the numeric checks against the untuned program say of the emitted one.
         constant_outputs: One sentence for each output that is the same in every check, so that its check says little.
         decisions: The decisions about the program by name, which the library states, too, if there is one.
@@ -123,11 +123,11 @@ class TuneResult:
 
     Attributes:
         model: Path of the model.
-        target: Backend.
+        target: Backend; with the device where none of this machine was used.
         threads: Threads it was tuned for.
         seed: Seed of the search.
         trials: Candidates tried in this run, known ones included.
-        measured: Candidates measured now, and not found in the store.
+        evaluated: Candidates evaluated now, and not found in the store.
         seconds: Wall-clock seconds of this process.
         run_seconds: Wall-clock seconds of all processes that worked on the run: all seconds of this process, and those
             of each earlier process up to the end of its searches, or up to its last round if it was killed.
@@ -156,6 +156,8 @@ class TuneResult:
         not_run: Why public functions are neither run nor timed, by name.
         flags: Compiler flags of the emitted program, as it was measured, without those that name the library.
         values: Digests of the inputs that the user gave and of the reference for them, by function.
+        processor: What the program was timed on, or is for.
+        measured: Whether programs were run. If not, all times are estimates of a model, and no numbers were checked.
     """
 
     model: str
@@ -163,7 +165,7 @@ class TuneResult:
     threads: int
     seed: int
     trials: int
-    measured: int
+    evaluated: int
     seconds: float
     run_seconds: float
     phases: Mapping[str, float]
@@ -187,6 +189,8 @@ class TuneResult:
     values: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     stopped: str = ""
     lost_figures: str = ""
+    processor: str = ""
+    measured: bool = True
 
     @property
     def is_whole(self) -> bool:
@@ -198,7 +202,8 @@ class TuneResult:
         """How much of the program's time can have scripts, in words; empty when IREE recorded no profile."""
         if self.tunable_share is None:
             return ""
-        text = f"{self.tunable_share:.1%} of the untuned program's time is in dispatches that can have scripts"
+        what = "time" if self.measured else "estimated time"
+        text = f"{self.tunable_share:.1%} of the untuned program's {what} is in dispatches that can have scripts"
         if self.widest_share is None or self.widest_share <= self.tunable_share:
             return text
         return f"{text}, and {self.widest_share:.1%} as {self.widest_variant}"
@@ -207,6 +212,13 @@ class TuneResult:
     def speedup(self) -> float:
         """Untuned time / tuned time of the whole program."""
         return self.program.tuned.ratio
+
+    @property
+    def not_measured(self) -> str:
+        """What is not known of a run without a device, in one sentence; empty where programs were run."""
+        if self.measured:
+            return ""
+        return f"nothing was run. Times are estimates for {self.processor}; numbers were not checked"
 
     @property
     def failures(self) -> dict[str, int]:

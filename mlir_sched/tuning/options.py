@@ -34,6 +34,8 @@ class TuneOptions:
         fresh: Start anew: no record of an earlier run is used.
         replace: Replace whatever has the name of a file of a result in the output folder, and keep the records there.
             By default only an earlier result of the same model is replaced.
+        check_only: Run nothing: candidates for a device that need not be there (``cuda:sm_90``) are assembled, and a
+            model estimates their times.
         inputs: Inputs that the whole program is checked and timed with beside drawn ones: a list of arrays, numbers,
             paths of ``.npy`` files or texts as ``iree-run-module --input`` takes them, one per input; with several
             public functions a list per function's name. Files are read at once.
@@ -50,6 +52,7 @@ class TuneOptions:
     round_size: int = 8
     fresh: bool = False
     replace: bool = False
+    check_only: bool = False
     inputs: Values = field(default=(), compare=False, repr=False)
     reference: Values = field(default=(), compare=False, repr=False)
     values: tuple[FunctionValues, ...] = field(init=False)
@@ -68,9 +71,16 @@ class TuneOptions:
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
             raise UserError(f"the seed must be a whole number from 0 to {2**63 - 1}, but got {self.seed}")
         values = function_values(self.inputs, self.reference)
+        if values and self.check_only:
+            raise UserError("without a device nothing is run: --input and --reference have no use with --check-only")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "inputs", {each.function: each.inputs for each in values})  # not read again
         object.__setattr__(self, "reference", {each.function: each.reference for each in values if each.reference})
+
+    @property
+    def result_target(self) -> str:
+        """What the result is for: a kind of target, and the device, too, where no device of this machine decides it."""
+        return self.target if self.check_only else self.target.partition(":")[0]
 
     def search_key(self) -> tuple[int, int]:
         """Return what tells ways to search apart: a part of the keys of runs and searches, which stores hold."""

@@ -122,7 +122,9 @@ STAGES = {
 }
 """What a phase is called while it lasts."""
 STAGES_WITHOUT_DEVICE = STAGES | {
+    Phase.VARIANTS: "compiling the untuned program and estimating its time",
     Phase.UNTUNED: "estimating the untuned dispatches",
+    Phase.FINALISTS: "choosing the finalists",
     Phase.EMISSION: "emitting and proving the program",
 }
 """The same where nothing is run."""

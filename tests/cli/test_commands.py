@@ -1,6 +1,8 @@
 """What every command does: help, errors, exit codes."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from mlir_sched import __version__
 from mlir_sched.cli.tune import (
     MOST_ROWS,
     as_in_program,
+    dispatch_table,
     failure_lines,
     rest_lines,
     rows_that_matter,
@@ -106,6 +109,29 @@ def test_the_table_has_the_dispatches_that_take_most_time_and_counts_the_rest() 
     assert rest_lines(shown, rest) == [
         "and 3 dispatches that take 1 ms of 157 ms per run, 0 of them with a script; report.html shows all"
     ]
+
+
+def test_estimates_are_called_estimates_in_every_line_that_is_printed() -> None:
+    untuned, tuned = Timing.estimated(2e-3, 2e-3), Timing.estimated(1e-3, 2e-3)
+    dispatches = DispatchResult("d0", "", "", 3, untuned, tuned, share=0.5), DispatchResult("d1", "", "", 1, None)
+    program = ProgramResult(untuned, tuned, {"default": 1.0}, "default", "", verdict=Verdict.NOT_CHECKED)
+    result = TuneResult(
+        *("model.mlir", "cuda:sm_90", 1, 0, 8, 8, 1.0, 1.0, {}, False, program, {}, (), dispatches),
+        *("tuned", "store", (), 0.5, None, {}),
+        processor="NVIDIA H100 (sm_90)",
+        measured=False,
+    )
+    lines = [*rest_lines(dispatches[:1], dispatches[1:], measured=False), *summary_lines(result)]
+    figures = [line for line in lines if re.search(r"\d (ms|us|s per)|\d%|\dx", line)]
+    assert len(figures) == 3
+    assert all(re.search(r"est\.|estimated|by the model", line) for line in figures)
+    assert any("(8 estimated now)" in line for line in lines)
+    assert "numbers were not checked" in next(line for line in lines if line.startswith("NOT MEASURED: "))
+    table = dispatch_table([replace(dispatches[0], untuned=None, in_program_s=2e-3)], measured=False)
+    heads = [str(column.header) for column in table.columns]
+    assert heads[2:6] == ["share, est.", "untuned, est.", "tuned, est.", "speed-up, est."]
+    assert list(table.columns[3].cells) == ["2 ms"], "untuned code that was not searched has an estimate, too"
+    assert "est." not in "".join(str(column.header) for column in dispatch_table(dispatches).columns)
 
 
 def test_numbers_that_were_not_checked_and_dispatches_of_other_times_alone_are_named() -> None:

@@ -60,10 +60,10 @@ def test_ctrl_c_keeps_everything_and_emits_the_best_so_far(tuned: tuple[Path, En
     assert "Traceback" not in ended.err
     summary = json.loads((folder / "tuned" / "summary.json").read_text())
     assert summary["interrupted"]
-    assert summary["trials"] - summary["measured"] >= TRIALS  # those of the first run were not measured again
+    assert summary["trials"] - summary["evaluated"] >= TRIALS  # those of the first run were not measured again
     assert summary["run_seconds"] > summary["seconds"] + 1, "the first run's seconds count"
-    assert records_in(folder) == records_in(tuned[0]) + summary["measured"]
-    assert f"interrupted; best so far: {summary['trials']} trials ({summary['measured']} measured now)" in ended.out
+    assert records_in(folder) == records_in(tuned[0]) + summary["evaluated"]
+    assert f"interrupted; best so far: {summary['trials']} trials ({summary['evaluated']} measured now)" in ended.out
     assert "main_dispatch_0_softmax_128x256xf32" in ended.out
     assert f"iree-compile @{folder.resolve() / 'tuned'}/flags.txt model.mlir" in ended.out
 

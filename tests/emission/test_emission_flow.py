@@ -15,7 +15,7 @@ from plans import flagged
 from replayed_run import TARGET, task_of
 
 from mlir_sched.compiler.result import CompileResult, failed
-from mlir_sched.emission import export
+from mlir_sched.emission import export, sessions
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings, compile_scripts
 from mlir_sched.emission.finalists import Finalists, Winner
@@ -104,9 +104,9 @@ class Program:
 def emitted(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(program: Program, winners: Mapping[str, Winner], variants: Sequence[BuiltVariant] = VARIANTS) -> Emission:
         monkeypatch.setattr(export, "Prover", lambda *_: program)
-        monkeypatch.setattr(export, "Runner", Nothing)
-        monkeypatch.setattr(export, "measure_program", program.measure)
-        monkeypatch.setattr(export, "measure_variants", program.measure_all)
+        monkeypatch.setattr(sessions, "Runner", Nothing)
+        monkeypatch.setattr(sessions, "measure_program", program.measure)
+        monkeypatch.setattr(sessions, "measure_variants", program.measure_all)
         tuned = min((v for v in variants if v.timing is not None), key=call_s)
         emission = emit(Path("m.mlir"), BuiltVariants(tuple(variants), {}), tuned, Finalists(winners), OPTIONS, TARGET)
         assert not program.sessions, "every session is used"
@@ -284,7 +284,7 @@ def test_scripts_that_no_run_of_the_program_has_called_are_not_emitted(
     winners = {
         key: replace(w, task=replace(w.task, may_not_run=key in "bc")) for key, w in WINNERS.items() if key != "d"
     }
-    monkeypatch.setattr(export, "profile", lambda *_: found)
+    monkeypatch.setattr(sessions, "profile", lambda *_: found)
     name = "+".join(kept)
     emission = emitted(Program([{name: timing(1.6), "O3": timing(1.0)}, {name: timing(1.6)}]), winners)
     assert list(emission.winners) == kept

@@ -16,7 +16,7 @@ from mlir_sched.compiler import CompileResult, CompilerPool
 from mlir_sched.compiler.pool import Candidate
 from mlir_sched.database.record import Origin, Record
 from mlir_sched.emission import finalists
-from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists, take_finalists
+from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
 from mlir_sched.errors import Failure, FailureClass
 from mlir_sched.evaluation.compiled_code import CompiledCode
 from mlir_sched.outcome import Outcome, Timing, Verdict
@@ -157,7 +157,7 @@ def test_what_the_search_compiled_is_not_compiled_again(traces: list[Trace], mon
     (winner,) = choose_finalists([searched], OPTIONS, code=code).winners.values()
     assert (winner.trace, winner.code) == (traces[1], "code 1")
     assert (sessions.compiled, sessions.untuned) == ([first], 0)
-    assert take_finalists([searched], code).winners[task.key].code == "code 0"
+    assert choose_finalists([searched], None, code=code).winners[task.key].code == "code 0"
     assert (sessions.compiled, sessions.untuned) == ([first], 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,10 +11,9 @@ import iree_cases as cases
 import pytest
 from plans import flagged
 
-from mlir_sched.evaluation.estimated_program import LAUNCH_S, with_estimate
-from mlir_sched.evaluation.estimating import estimated
-from mlir_sched.evaluation.evaluator import UntunedError
-from mlir_sched.outcome import Outcome
+from mlir_sched.evaluation.estimating import LAUNCH_S, EstimatedPrograms, with_estimate
+from mlir_sched.evaluation.evaluator import Evaluators, UntunedError
+from mlir_sched.outcome import Outcome, Timing
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.targets.target import GpuResources
 from mlir_sched.tasks import Model
@@ -34,7 +34,7 @@ class Estimates:
         assert all(other.name > task.name for other in following)
         if task.name not in self.seconds:
             raise UntunedError("no estimate")
-        return Outcome(estimated(self.seconds[task.name], self.seconds[task.name]), None, "hash")
+        return Outcome(Timing.estimated(self.seconds[task.name], self.seconds[task.name]), None, "hash")
 
     def evaluate(
         self, task: Task, scripts: Sequence[str], known: Mapping[str, Outcome]
@@ -68,6 +68,15 @@ def test_variants_are_compared_with_the_default(built: BuiltVariant) -> None:
     default = with_estimate(built, None, Estimates(dict.fromkeys("abc", 0.5)), DEVICE)
     found = with_estimate(built, default, Estimates(dict.fromkeys("abc", 0.125)), DEVICE)
     assert found.measured.ratio == 4.0
+
+
+def test_the_ratio_is_to_the_default_whichever_variant_stands_for_it(built: BuiltVariant) -> None:
+    default = with_estimate(built, None, Estimates(dict.fromkeys("abc", 0.5)), DEVICE)
+    fast = with_estimate(built, default, Estimates(dict.fromkeys("abc", 0.125)), DEVICE)
+    with Evaluators(lambda _: nullcontext(Estimates(dict.fromkeys("abc", 0.0625)))) as evaluators:
+        (again, faster), failed = EstimatedPrograms(evaluators, DEVICE).time([fast, replace(built, timing=None)])
+    assert (again, failed) == (fast, {})
+    assert faster.measured.ratio == 8.0
 
 
 def test_a_program_without_dispatches_takes_a_launch(built: BuiltVariant) -> None:

@@ -153,7 +153,7 @@ def assert_ends_as_decided(
 ) -> None:
     """Require that the last process made no decision anew, and that the folder went from one result to the next."""
     assert result["trials"] == TRIALS
-    assert result["measured"] == 0
+    assert result["evaluated"] == 0
     assert result["program"]["verdict"] == "right"
     assert kept(tuned / "records.sqlite") == stored
     files = read_tuned_folder(tuned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import iree_cases as cases
@@ -13,7 +14,7 @@ from plans import convolution_sites, flagged
 from rewriting import rewritten_variants, run
 
 from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
-from mlir_sched.program.building import build_variant
+from mlir_sched.program.building import MeasuredPrograms, build_variant
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.runner import RunnerOptions
 
@@ -40,7 +41,8 @@ def layout(path: Path) -> BuiltVariant:
 
 @pytest.fixture(scope="module")
 def algorithms(path: Path, default: BuiltVariant) -> Algorithms:
-    return Algorithms(path, cases.TARGET, default, RunnerOptions(), convolution_sites(*SHAPES))
+    times = partial(MeasuredPrograms.open, RunnerOptions())
+    return Algorithms(path, cases.TARGET, default, times, convolution_sites(*SHAPES))
 
 
 @pytest.fixture(scope="module")

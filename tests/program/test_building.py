@@ -11,10 +11,11 @@ from channels_first_networks import function, network, separable
 from channels_first_networks import layer as convolution
 from rewriting import write
 
+from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.choice import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.settling import ATTENTION, LAYOUT, SETTLED, SETTLING
-from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
+from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.targets.target import Target
 
 pytestmark = pytest.mark.promise
@@ -59,8 +60,8 @@ class AtOnce(Told):
 
 def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> None:
     choice = Told(settled=True)
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(model, here, runner, (), choice)
+    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
+        variants = build_variants(model, here, times, (), choice)
     assert choice.asked == [LAYOUT, "settles"]
     assert [built.variant.name for built in variants.built] == ["default", LAYOUT]
     assert set(variants.left_out.values()) == {SETTLED.format(LAYOUT)}
@@ -70,8 +71,8 @@ def test_the_layout_is_tried_first_and_may_be_all(model: Path, here: Target) -> 
 @pytest.mark.landing
 def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, here: Target) -> None:
     choice = Told(settled=False)
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(model, here, runner, (), choice)
+    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
+        variants = build_variants(model, here, times, (), choice)
     assert choice.asked[:2] == [LAYOUT, "settles"]
     assert {built.variant.name for built in variants.built} - {"O3"} == {"default", LAYOUT}
     assert set(variants.left_out.values()) == {NO_TIME_TO_COMPILE}
@@ -87,8 +88,8 @@ def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
 ) -> None:
     monkeypatch.setattr("mlir_sched.program.settling.EXPECTED_SHARE", -1.0)
     choice = AtOnce(settled=False, wanted=(LAYOUT, compiled))
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(write(tmp_path, separable()), here, runner, (), choice)
+    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
+        variants = build_variants(write(tmp_path, separable()), here, times, (), choice)
     built = [each.variant.name for each in variants.built]
     if compiled:
         assert built == ["default", compiled]
@@ -135,8 +136,8 @@ def test_what_refines_attention_and_the_layout_comes_first(
     monkeypatch.setattr("mlir_sched.program.settling.channels_first_share", lambda _: -1.0)
     both = f"{LAYOUT}+{ATTENTION}+packed_weights"
     choice = AtOnce(settled=False, wanted=(both, f"{ATTENTION}+packed_weights"))
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(write(tmp_path, after_convolutions()), here, runner, (), choice)
+    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
+        variants = build_variants(write(tmp_path, after_convolutions()), here, times, (), choice)
     assert [built.variant.name for built in variants.built] == ["default", both]
     assert variants.settled == (ATTENTION,)
 
@@ -145,8 +146,8 @@ def test_what_refines_attention_and_the_layout_comes_first(
 def test_where_attention_takes_most_of_the_time_only_its_refinements_follow(tmp_path: Path, here: Target) -> None:
     refined = f"{ATTENTION}+packed_weights"
     choice = Told(settled=True, wanted=(ATTENTION, refined))
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        variants = build_variants(write(tmp_path, layer()), here, runner, (), choice)
+    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
+        variants = build_variants(write(tmp_path, layer()), here, times, (), choice)
     assert choice.asked == [ATTENTION, "settles", refined]
     assert [built.variant.name for built in variants.built] == ["default", ATTENTION, refined]
     assert {"O3", "data-tiling", "packed_weights"} <= variants.left_out.keys()
@@ -177,8 +178,8 @@ def test_in_a_hurry_the_times_of_the_default_are_known_before_refinements_are_co
     model: Path, here: Target
 ) -> None:
     choice = Hurried(settled=False)
-    with Runner(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        (default,) = build_variants(model, here, runner, (), choice).built
+    with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
+        (default,) = build_variants(model, here, times, (), choice).built
     assert default.timing is not None
     assert default.profile is not None
     assert choice.expected_s == default.profile.total_s

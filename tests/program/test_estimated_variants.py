@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from channels_first_networks import two_shapes
 from fixed_targets import FIXED_CUDA
+from plans import Named, Slow
 from rewriting import write
 
+from mlir_sched.evaluation import estimating
+from mlir_sched.evaluation.estimating import EstimatedPrograms
+from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.outcome import Timing
-from mlir_sched.program import building
+from mlir_sched.program import building, choosing
 from mlir_sched.program.choice import NO_TIME_TO_COMPILE, Choice
-from mlir_sched.program.choosing import BuiltVariants
-from mlir_sched.program.estimated_variants import estimate_variants
+from mlir_sched.program.choosing import BuiltVariants, build_variants
+from mlir_sched.program.plan import Plan
+from mlir_sched.program.rewritten import RewrittenVariants
 from mlir_sched.program.settling import LAYOUT, SETTLED
 from mlir_sched.program.variant import BuiltVariant, Variant
 from mlir_sched.targets.target import Target
@@ -48,22 +55,24 @@ def estimated(
         code = {"O3": "default"}.get(variant.name, variant.name)
         return BuiltVariant(variant, Model(str(path), (), (), target.flags), code.encode(), None, ())
 
-    def estimate(built: BuiltVariant, default: BuiltVariant | None) -> BuiltVariant:
-        ratio = ratios.get(built.variant.name, 1.0)
-        assert (default is None) == (built.variant.name == "default")
-        return replace(built, timing=Timing(1 / ratio, 1 / ratio, 1 / ratio, 0, ratio, ratio, ratio))
+    def estimate(built: BuiltVariant, reference: BuiltVariant | None, *others: object) -> BuiltVariant:
+        del others
+        assert (reference is None) == (built.variant.name == "default")
+        return replace(built, timing=Timing.estimated(1 / ratios.get(built.variant.name, 1.0), 1.0))
 
     monkeypatch.setattr(building, "build_variant", build_variant)
-    monkeypatch.setattr("mlir_sched.program.estimated_variants.build_variant", build_variant)
+    monkeypatch.setattr(estimating, "build_variant", build_variant)
+    monkeypatch.setattr(estimating, "with_estimate", estimate)
     monkeypatch.setattr("mlir_sched.program.choosing.program_hash", lambda vmfb: vmfb.decode())
-    return estimate_variants(write(folder, two_shapes()), FIXED_CUDA, (), choice or Choice(), estimate)
+    times = EstimatedPrograms(Evaluators(lambda _: nullcontext(cast(Any, None))), cast(Any, None))
+    return build_variants(write(folder, two_shapes()), FIXED_CUDA, times, (), choice)
 
 
 def test_variants_with_other_code_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = estimated(tmp_path, monkeypatch, {LAYOUT: 1.5})
     names = [built.variant.name for built in found.built]
-    assert names[:2] == ["default", LAYOUT]
-    assert {"winograd"} < {*names}
+    assert names[0] == "default"
+    assert {LAYOUT, "winograd"} < {*names}
     assert "O3" not in {*names, *found.left_out}
     assert not found.settled
     assert found.space.plans[0].name == "default"
@@ -74,6 +83,16 @@ def test_a_far_faster_layout_leaves_the_others_no_chance(tmp_path: Path, monkeyp
     assert [built.variant.name for built in found.built] == ["default", LAYOUT]
     assert found.left_out["winograd"] == SETTLED.format(LAYOUT)
     assert found.settled == (LAYOUT,)
+
+
+def test_what_refines_a_far_faster_layout_is_estimated_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refined, other = Plan((Named(LAYOUT), Slow("packed"))), Plan((Named("other"),))
+    rewritten = RewrittenVariants(tuple(Variant(plan) for plan in (Plan((Named(LAYOUT),)), refined, other)))
+    monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
+    found = estimated(tmp_path, monkeypatch, {LAYOUT: 3.0, refined.name: 6.0})
+    ratios = {built.variant.name: built.measured.ratio for built in found.built}
+    assert ratios == {"default": 1.0, LAYOUT: 3.0, refined.name: pytest.approx(6.0)}
+    assert found.left_out["other"] == SETTLED.format(LAYOUT)
 
 
 def test_in_a_short_run_the_layout_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

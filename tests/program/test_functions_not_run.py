@@ -12,6 +12,7 @@ from rewriting import write
 from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import Failure, FailureClass, UserError
 from mlir_sched.outcome import Verdict
+from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.choice import Choice
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.usable_functions import with_usable_functions
@@ -93,8 +94,9 @@ def test_functions_to_leave_out_can_be_named(tmp_path: Path) -> None:
 def test_a_function_whose_numbers_cannot_be_verified_does_not_refuse_the_program(
     text: str, name: str, why: str, tmp_path: Path, here: Target
 ) -> None:
-    with Runner(QUICK) as runner:
-        (built,) = build_variants(write(tmp_path, cases.MATMUL + text), here, runner, (), DefaultOnly()).built
+    path = write(tmp_path, cases.MATMUL + text)
+    with MeasuredPrograms.open(QUICK) as times:
+        (built,) = build_variants(path, here, times, (), DefaultOnly()).built
     assert [entry.name for entry in built.model.entries] == ["mm"]
     assert built.model.not_run == {name: f"{why}, and no result of its dispatches tells more"}
     assert len(built.model.tasks) == 1
@@ -105,10 +107,10 @@ def test_a_function_whose_numbers_cannot_be_verified_does_not_refuse_the_program
 def test_a_program_with_no_other_function_is_refused(tmp_path: Path, here: Target) -> None:
     path = write(tmp_path, NOT_A_NUMBER + NOT_A_NUMBER.replace("undefined", "neither"))
     with (
-        Runner(QUICK) as runner,
+        MeasuredPrograms.open(QUICK) as times,
         pytest.raises(UserError, match=r"nothing is tuned, as @undefined: its numbers cannot"),
     ):
-        build_variants(path, here, runner, (), DefaultOnly())
+        build_variants(path, here, times, (), DefaultOnly())
 
 
 SUM = """

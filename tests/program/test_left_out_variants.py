@@ -17,6 +17,7 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program import building, choosing
+from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.choice import EXTENDED, Choice
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.plan import Plan
@@ -50,10 +51,10 @@ def test_a_failure_or_a_mistake_costs_one_variant_and_not_the_others(
 
     monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
-    monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))
+    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
     no_rewrite = RewrittenVariants((), {"r": "no"}, ("t",))
     monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: no_rewrite))
-    found = build_variants(model, cases.TARGET, cast("Runner", None))
+    found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)))
     assert found.built[0].variant.name == "default"
     assert {name: found.left_out[name] for name in ("O3", "data-tiling", "r")} == {
         "O3": "IREE does not compile it: IREE's code needs 49152 bytes of stack, more than its limit of 32768",
@@ -93,8 +94,8 @@ def test_a_variant_that_is_extended_may_be_left_out_where_its_extension_compiles
     monkeypatch.setattr(choosing, "rewriting", lambda path, target: nullcontext(lambda: rewritten))
     monkeypatch.setattr(choosing, "program_hash", lambda vmfb: vmfb.decode())
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
-    monkeypatch.setattr(choosing, "time_variants", lambda built, runner: (tuple(built), {}))
-    found = build_variants(model, cases.TARGET, cast("Runner", None), choice=NoneExtended())
+    monkeypatch.setattr(building, "time_variants", lambda built, runner: (tuple(built), {}))
+    found = build_variants(model, cases.TARGET, MeasuredPrograms(cast("Runner", None)), choice=NoneExtended())
     assert built in [b.variant.name for b in found.built]
     (left_out,) = {"a", "a+b"} - {built}
     assert found.left_out[left_out] == why

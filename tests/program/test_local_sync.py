@@ -16,6 +16,7 @@ from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.cli.tune import summary_lines
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
+from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.choice import Choice
 from mlir_sched.program.choosing import BuiltVariants, build_variants
 from mlir_sched.program.whole_program import CompiledModel
@@ -51,8 +52,9 @@ class OnlyO3(Choice):
 
 def variants(path: Path, here: Target, *, local_sync: bool) -> BuiltVariants:
     path.write_text(SHORT)
-    with Runner(RunnerOptions(threads=2, racing=RacingOptions(budget_s=0.02, min_pairs=2))) as runner:
-        return build_variants(path, replace(here, cores=2), runner, (), OnlyO3(), local_sync=local_sync)
+    options = RunnerOptions(threads=2, racing=RacingOptions(budget_s=0.02, min_pairs=2))
+    with MeasuredPrograms.open(options) as times:
+        return build_variants(path, replace(here, cores=2), times, (), OnlyO3(), local_sync=local_sync)
 
 
 def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_that_is_unwanted(

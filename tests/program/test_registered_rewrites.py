@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +22,7 @@ from speedups import Speedups, timing
 from mlir_sched.database import RecordStore
 from mlir_sched.errors import UserError
 from mlir_sched.program.algorithms import Algorithms
-from mlir_sched.program.building import build_variant
+from mlir_sched.program.building import MeasuredPrograms, build_variant
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import ProgramSpace
 from mlir_sched.program.rewrites.offered import ENTRY_POINTS
@@ -72,7 +73,7 @@ def test_a_registered_algorithm_is_offered_built_and_searched(
     model: Path, programs: tuple[BuiltVariant, BuiltVariant], tmp_path: Path
 ) -> None:
     default, built = programs
-    algorithms = Algorithms(model, cases.TARGET, default, RunnerOptions(), (SITE,))
+    algorithms = Algorithms(model, cases.TARGET, default, partial(MeasuredPrograms.open, RunnerOptions()), (SITE,))
     (other,) = algorithms.alternatives(built)
     assert other.name == "column_products(48x64x96)"
     assert other.gone

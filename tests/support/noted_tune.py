@@ -48,5 +48,5 @@ def note(task: Task, what: str) -> None:
 
 
 if __name__ == "__main__":
-    with short_sessions(), patch("mlir_sched.pipeline.CompileAndRun", Noted):
+    with short_sessions(), patch("mlir_sched.meter.CompileAndRun", Noted):
         sys.exit(main(sys.argv[2:]))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlir_sched.outcome import Timing, Verdict
 from mlir_sched.sampling import Value
-from mlir_sched.tuned_folder.ablation_section import ablation_section
+from mlir_sched.tuned_folder.ablation_section import MEANING, ablation_section
 from mlir_sched.tuned_folder.decision_worth import Ablation, Alternative, DecisionWorth, SketchWorth, Standing
 from mlir_sched.tuned_folder.pictures import Curve, draw_dispatches, draw_program
 from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
@@ -40,7 +40,7 @@ ABLATION = Ablation(
 )
 DISPATCH = DispatchResult("d_0", "", "", 1, timing(1e-3), timing(5e-4, 2.0), sketch="registers", ablation=ABLATION)
 RESULT = TuneResult(
-    model="model.mlir", target="llvm-cpu", threads=1, seed=0, trials=8, measured=8, seconds=30.0, run_seconds=120.0,
+    model="model.mlir", target="llvm-cpu", threads=1, seed=0, trials=8, evaluated=8, seconds=30.0, run_seconds=120.0,
     phases={}, interrupted=False, left_out={}, dispatches=(DISPATCH,), output=None, store="", parameters=(),
     program=ProgramResult(timing(1e-3), timing(5e-4, 2.0), {"default": 1.0}, "default", "local-sync", Verdict.RIGHT),
     tunable_share=None, notes=(), model_accuracy=None, versions={},
@@ -92,6 +92,25 @@ def test_the_page_says_how_far_the_estimate_is_from_the_measurement() -> None:
     bare = replace(RESULT, dispatches=(replace(DISPATCH, tuned=None),))
     assert "but the emitted program has no script" in estimate_text(bare)
     assert estimate_text(RESULT) in page(RESULT, b"")
+
+
+def test_the_page_of_a_run_without_a_device_says_that_its_times_are_estimates() -> None:
+    tuned = Timing.estimated(5e-4, 1e-3)
+    result = replace(
+        RESULT,
+        dispatches=(replace(DISPATCH, tuned=tuned),),
+        program=replace(RESULT.program, tuned=tuned, device="", verdict=Verdict.NOT_CHECKED),
+        processor="NVIDIA H100 (sm_90)",
+        measured=False,
+    )
+    shown = page(result, b"")
+    assert "<b>NOT MEASURED</b>: nothing was run. Times are estimates for NVIDIA H100 (sm_90)" in shown
+    assert "Whole program, est.: untuned 1 ms, tuned 500 us:\n<b>2.00x (estimated)</b>" in shown
+    assert "8 estimated now" in shown
+    assert "tuned, est.</th>" in shown
+    assert "tuned, 500 us, est.</span>" in shown
+    assert "measured" not in shown.replace(MEANING, "").lower().replace("not measured", "")
+    assert "NOT MEASURED" not in page(RESULT, b"")
 
 
 def test_a_run_without_estimates_has_one_picture() -> None:

@@ -12,9 +12,10 @@ import pytest
 from contraction_payloads import matmul
 from plans import flagged
 
+from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.variant import BuiltVariant
-from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
+from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
@@ -47,8 +48,8 @@ class Found:
 def test_programs_are_compiled_with_their_scripts_and_timed_in_turns(tmp_path: Path, here: Target) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(matmul(48, 64, 32).text)
-    with Runner(QUICK) as runner:
-        default = build_variants(path, here, runner).built[0]
+    with MeasuredPrograms.open(QUICK) as measured:
+        default = build_variants(path, here, measured).built[0]
 
     def named(name: str, *flags: str) -> BuiltVariant:
         model = replace(default.model, flags=(*default.model.flags, *flags))

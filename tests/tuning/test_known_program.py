@@ -14,7 +14,8 @@ from channels_first_networks import SHAPES, two_shapes
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.outcome import Timing
-from mlir_sched.program import building, choosing
+from mlir_sched.program import building
+from mlir_sched.program.building import MeasuredPrograms
 from mlir_sched.program.choice import CHOSEN_BEFORE, Choice
 from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.settling import LAYOUT
@@ -127,8 +128,9 @@ def test_the_program_that_an_earlier_run_chose_comes_first_and_alone_in_a_short_
         return tuple(replace(b, timing=Timing(1e-3, 1e-3, 1e-3, 9, 1.0, 1.0, 1.0)) for b in built), {}
 
     monkeypatch.setattr(building, "with_usable_functions", lambda runner, model, compiled: model)
-    monkeypatch.setattr(choosing, "time_variants", timed)
-    found = build_variants(path, cases.TARGET, cast("Runner", None), choice=Knowing(decisions, settled=settled))
+    monkeypatch.setattr(building, "time_variants", timed)
+    times = MeasuredPrograms(cast("Runner", None))
+    found = build_variants(path, cases.TARGET, times, choice=Knowing(decisions, settled=settled))
     others = {built.variant.name for built in found.built} - {"default", LAYOUT}
     assert others == set(chosen)
     assert (CHOSEN_BEFORE in found.left_out.values()) == (not settled)

@@ -1,0 +1,147 @@
+"""What whole programs take at the end of a run: in sessions of a runner, or by a model where nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mlir_sched.emission.expected_time import expected_s
+from mlir_sched.emission.final_measurement import ProgramTimings, measure_program, measure_variants
+from mlir_sched.emission.finalists import Winner
+from mlir_sched.outcome import Timing, Verdict, as_untuned
+from mlir_sched.program.closing import call_s
+from mlir_sched.program.proof import Proven
+from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.whole_program import profile
+from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.targets.target import Target
+
+
+class Sessions(Protocol):
+    """Says what whole programs take, and what is known of their numbers."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is known of the numbers of a program without scripts that has a time."""
+
+    def device(self, options: RunnerOptions, threads: int) -> str:
+        """Return IREE's device that programs run on; empty where nothing was run."""
+
+    def program(
+        self,
+        options: RunnerOptions,
+        default: BuiltVariant,
+        reference: BuiltVariant,
+        others: Sequence[BuiltVariant],
+        proven: Proven,
+    ) -> ProgramTimings:
+        """Return the times of a program and its rivals relative to another program; see :func:`measure_program`.
+
+        Args:
+            options: How programs are run and timed.
+            default: The default variant, whose functions are compared.
+            reference: The variant that all are compared with.
+            others: The rivals.
+            proven: The program.
+
+        Raises:
+            ProgramFailedError: The program computes other results, or fails.
+            EnvironmentFailureError, BaselineError: The machine or the reference fails.
+        """
+
+    def variants(
+        self, options: RunnerOptions, default: BuiltVariant, others: Sequence[BuiltVariant]
+    ) -> tuple[Timing, Mapping[str, Timing]]:
+        """Return the times of the default and, by name, of other variants without scripts."""
+
+    def called(self, proven: Proven, target: Target, call_s: float) -> Collection[str]:
+        """Return the dispatches that a run of a program calls, as far as known.
+
+        Args:
+            proven: The program.
+            target: The target of the run.
+            call_s: About how long a call of the program takes, seconds.
+        """
+
+
+@dataclass(frozen=True)
+class MeasuredSessions:
+    """The sessions of runners, each in a process of its own."""
+
+    verdict: Verdict = Verdict.RIGHT
+
+    def device(self, options: RunnerOptions, threads: int) -> str:
+        """Return the device that the options are for."""
+        return options.driver.device(threads)
+
+    def program(
+        self,
+        options: RunnerOptions,
+        default: BuiltVariant,
+        reference: BuiltVariant,
+        others: Sequence[BuiltVariant],
+        proven: Proven,
+    ) -> ProgramTimings:
+        """Check and measure a program beside its rivals."""
+        with Runner(options) as runner:
+            programs = {built.variant.name: built.compiled() for built in others}
+            return measure_program(runner, default.model, reference.compiled(), programs, proven.compiled())
+
+    def variants(
+        self, options: RunnerOptions, default: BuiltVariant, others: Sequence[BuiltVariant]
+    ) -> tuple[Timing, Mapping[str, Timing]]:
+        """Check and measure variants."""
+        with Runner(options) as runner:
+            programs = {built.variant.name: built.compiled() for built in others}
+            return measure_variants(runner, default.model, default.compiled(), programs)
+
+    def called(self, proven: Proven, target: Target, call_s: float) -> Collection[str]:
+        """Return the dispatches of the program's profile; none where IREE records no profile."""
+        found = profile(proven.variant.model, proven.vmfb, proven.variant.on(target), call_s)
+        return () if found is None else found.calls
+
+
+@dataclass(frozen=True)
+class EstimatedSessions:
+    """What a model says in place of sessions; nothing is run, and no numbers are checked.
+
+    Attributes:
+        winners: The scripts that programs may have, by task key.
+    """
+
+    winners: Mapping[str, Winner]
+    verdict: Verdict = Verdict.NOT_CHECKED
+
+    def device(self, options: RunnerOptions, threads: int) -> str:
+        """Return no device."""
+        del options, threads
+        return ""
+
+    def program(
+        self,
+        options: RunnerOptions,
+        default: BuiltVariant,
+        reference: BuiltVariant,
+        others: Sequence[BuiltVariant],
+        proven: Proven,
+    ) -> ProgramTimings:
+        """Return the estimates, that of the program from those of its variant and its scripts."""
+        del options, default
+        reference_s = call_s(reference)
+        program_s = expected_s(proven.variant, [self.winners[key] for key in proven.sequences])
+        rivals = {built.variant.name: Timing.estimated(call_s(built), reference_s) for built in others}
+        emitted = Timing.estimated(program_s, reference_s)
+        return ProgramTimings(as_untuned(reference.measured), emitted, rivals, self.verdict)
+
+    def variants(
+        self, options: RunnerOptions, default: BuiltVariant, others: Sequence[BuiltVariant]
+    ) -> tuple[Timing, Mapping[str, Timing]]:
+        """Return the estimates."""
+        del options
+        return default.measured, {built.variant.name: built.measured for built in others}
+
+    def called(self, proven: Proven, target: Target, call_s: float) -> Collection[str]:
+        """Return all dispatches: which of them a run calls is not known, and no check of theirs is missing."""
+        del target, call_s
+        return [task.name for task in proven.variant.model.tasks]

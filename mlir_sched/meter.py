@@ -1,0 +1,213 @@
+"""What a run knows the times of its programs from: the device that they run on, or a model of a device.
+
+The one place where a run with a device and a run without one differ; everything else asks the run's meter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from mlir_sched.compiler import WorkerSet
+from mlir_sched.database.work_cost import CostOf
+from mlir_sched.emission.export import Emission, emit
+from mlir_sched.emission.finalists import FINALISTS, Finalists, choose_finalists
+from mlir_sched.emission.sessions import EstimatedSessions
+from mlir_sched.emission.time_left import TimeLeft
+from mlir_sched.evaluation.compiled_code import CompiledCode
+from mlir_sched.evaluation.estimating import CompileAndAssemble, EstimatedPrograms
+from mlir_sched.evaluation.evaluator import CompileAndRun, Evaluator, Evaluators
+from mlir_sched.evaluation.time_model import TimeModel, modelled_device
+from mlir_sched.gpu_model.estimate import VERSION
+from mlir_sched.gpu_model.ptxas import find_assembler
+from mlir_sched.program.building import MeasuredPrograms, ProgramTimes
+from mlir_sched.program.choosing import BuiltVariants
+from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.runner import RunnerOptions
+from mlir_sched.search.preselection import DRAWN
+from mlir_sched.targets import absent_target, detect_target
+from mlir_sched.targets.target import Target
+from mlir_sched.tuning.interim import interim_times
+from mlir_sched.tuning.options import TuneOptions
+from mlir_sched.tuning.program_search import ProgramSearch
+from mlir_sched.tuning.progress import STAGES, STAGES_WITHOUT_DEVICE, Phase
+from mlir_sched.tuning.task_search import TaskSearch
+
+
+class Meter(Protocol):
+    """Says what candidates and programs take, during the search and at its end."""
+
+    @property
+    def target(self) -> Target:
+        """What to compile for."""
+
+    @property
+    def stages(self) -> Mapping[Phase, str]:
+        """What each phase of the run is called."""
+
+    @property
+    def workers(self) -> WorkerSet:
+        """The compiler processes that all evaluators share; they end with the search."""
+
+    @property
+    def drawn(self) -> int:
+        """Traces per candidate of a task's first round (``TaskSearch``)."""
+
+    def evaluator(self, built: BuiltVariant) -> AbstractContextManager[Evaluator]:
+        """Return the evaluator for the tasks of a variant."""
+
+    def programs(self, evaluators: Evaluators) -> AbstractContextManager[ProgramTimes]:
+        """Return what says how long programs without scripts take.
+
+        Args:
+            evaluators: The evaluators of the run.
+        """
+
+    def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
+        """Return the times of programs with their best scripts so far, by name, relative to one of them."""
+
+    def finalists(
+        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
+    ) -> Finalists:
+        """Return the scripts to emit; arguments as in :func:`choose_finalists`, with the variant that has the tasks."""
+
+    def emission(
+        self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, time_left: TimeLeft
+    ) -> Emission:
+        """Return the result to write, proven as a user compiles it; arguments as in :func:`emit`."""
+
+
+def meter_of(model: Path, options: TuneOptions) -> Meter:
+    """Return the meter that the options ask for.
+
+    Raises:
+        UserError: The device is not there, or is one that nothing is known of without running programs.
+    """
+    return EstimatedByModel.of(model, options) if options.check_only else MeasuredOnDevice.of(model, options)
+
+
+@dataclass(frozen=True)
+class MeasuredOnDevice:
+    """The meter of a run on a device of this machine: programs are run, checked and timed.
+
+    Attributes:
+        model: The model's file.
+        options: The options of the run.
+        target: This machine.
+        time_model: Chooses the first candidates of a task among more; None where the target has no model.
+        code: The code that was compiled so far.
+    """
+
+    model: Path
+    options: TuneOptions
+    target: Target
+    time_model: TimeModel | None = None
+    stages: Mapping[Phase, str] = field(default_factory=lambda: STAGES)
+    code: CompiledCode = field(default_factory=lambda: CompiledCode(FINALISTS))
+    workers: WorkerSet = field(default_factory=WorkerSet)
+
+    @staticmethod
+    def of(model: Path, options: TuneOptions) -> MeasuredOnDevice:
+        """Return the meter for a device of this machine."""
+        target = detect_target(options.target, options.threads)
+        return MeasuredOnDevice(model, options, target, TimeModel.of(target))
+
+    @property
+    def drawn(self) -> int:
+        """Several traces per candidate where a model chooses among them."""
+        return 1 if self.time_model is None else DRAWN
+
+    def evaluator(self, built: BuiltVariant) -> CompileAndRun:
+        """Return an evaluator that runs candidates, on as many threads as the variant."""
+        on_cores = replace(self._measuring, threads=built.on(self.target).cores)
+        flags = built.model.task_flags
+        return CompileAndRun(flags, on_cores, model=self.time_model, code=self.code, shared=self.workers)
+
+    def programs(self, evaluators: Evaluators) -> AbstractContextManager[MeasuredPrograms]:
+        """Return what times programs, in a process of its own."""
+        del evaluators
+        return MeasuredPrograms.open(self._measuring.roughly, self.options.values)
+
+    def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
+        """Compile the programs with their scripts and time them in turns."""
+        return interim_times(self.model, [(each.built, each.searches) for each in programs], self._measuring)
+
+    def finalists(
+        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
+    ) -> Finalists:
+        """Measure the best candidates once more."""
+        final = RunnerOptions.final(self.target.driver, threads=tuned.on(self.target).cores)
+        return choose_finalists(searches, final, seconds, self.code, cost_of)
+
+    def emission(
+        self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, time_left: TimeLeft
+    ) -> Emission:
+        """Prove the program, and measure whether it is faster."""
+        final = RunnerOptions.final(self.target.driver, threads=self.target.cores)
+        return emit(self.model, variants, tuned, finalists, final, self.target, time_left)
+
+    @property
+    def _measuring(self) -> RunnerOptions:
+        return RunnerOptions.for_device(self.target.driver, threads=self.target.cores, seed=self.options.seed)
+
+
+@dataclass(frozen=True)
+class EstimatedByModel:
+    """The meter of a run without a device: code is proven applied and assembled, and a model estimates its time.
+
+    Nothing is run, so nothing is known of numbers and times. What is emitted says so.
+
+    Attributes:
+        model: The model's file.
+        target: A device that need not be there. Its times are of a kind of their own: they never meet measured ones.
+        code: The code that was compiled so far.
+    """
+
+    model: Path
+    target: Target
+    drawn: int = 1
+    stages: Mapping[Phase, str] = field(default_factory=lambda: STAGES_WITHOUT_DEVICE)
+    code: CompiledCode = field(default_factory=lambda: CompiledCode(FINALISTS))
+    workers: WorkerSet = field(default_factory=WorkerSet)
+
+    @staticmethod
+    def of(model: Path, options: TuneOptions) -> EstimatedByModel:
+        """Return the meter for a device that has a model.
+
+        Raises:
+            UserError: The target has to be a device of this machine, or has no model, or the assembler is missing.
+        """
+        described = absent_target(options.target)
+        modelled_device(described)
+        find_assembler()
+        machine = (*described.machine, ("times", f"estimated by model {VERSION}"))
+        return EstimatedByModel(model, replace(described, machine=machine))
+
+    def evaluator(self, built: BuiltVariant) -> CompileAndAssemble:
+        """Return an evaluator that runs nothing."""
+        return CompileAndAssemble(built.model.task_flags, self.target, code=self.code, shared=self.workers)
+
+    def programs(self, evaluators: Evaluators) -> AbstractContextManager[EstimatedPrograms]:
+        """Return what adds up the estimates of a program's dispatches."""
+        return nullcontext(EstimatedPrograms(evaluators, modelled_device(self.target)))
+
+    def interim(self, programs: Sequence[ProgramSearch]) -> Mapping[str, float]:
+        """Return what the programs are expected to take."""
+        return {program.name: program.expected_s() for program in programs}
+
+    def finalists(
+        self, searches: Sequence[TaskSearch], tuned: BuiltVariant, seconds: float, cost_of: CostOf
+    ) -> Finalists:
+        """Return the best candidate of every task by the estimates, which another look would not change."""
+        del tuned
+        return choose_finalists(searches, None, seconds, self.code, cost_of)
+
+    def emission(
+        self, variants: BuiltVariants, tuned: BuiltVariant, finalists: Finalists, time_left: TimeLeft
+    ) -> Emission:
+        """Prove the program, and compare the estimates."""
+        options, sessions = RunnerOptions.final(self.target.driver), EstimatedSessions(finalists.winners)
+        return emit(self.model, variants, tuned, finalists, options, self.target, time_left, sessions)
