@@ -106,5 +106,5 @@ def test_a_model_is_tuned_on_such_a_device(stand_in: Target, monkeypatch: pytest
     (tmp_path / "model.mlir").write_text(matmul(33, 40, 48).text)
     result = tune(tmp_path / "model.mlir", tmp_path / "tuned", options=TuneOptions(trials=3))
     assert result.program.verdict is Verdict.RIGHT
-    assert result.measured == 3
+    assert result.evaluated == 3
     assert result.tunable_share is None, "IREE records no dispatches of this device, so no part of its time is known"
