@@ -7,12 +7,12 @@ A further clock takes one more :class:`Clock` here, its options (``runner/option
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import StrEnum, auto
 
 from mlir_sched.compiler.chain import DEVICE_LENGTH, THREADS_LENGTH
 
 
-class SpareCores(Enum):
+class SpareCores(StrEnum):
     """Which cores other work may use while programs are timed."""
 
     NONE = auto()
