@@ -57,8 +57,7 @@ class PluginGroup(Generic[T]):
         return part
 
     def _registered(self) -> list[EntryPoint]:
-        found = sorted(entry_points(group=self.name), key=lambda entry: entry.name)
-        return [entry for entry in found if entry.name not in self.built_in]
+        return [entry for entry in _entries(self.name) if entry.name not in self.built_in]
 
 
 def make_all(group: str, what: str) -> Iterator[tuple[EntryPoint, Any]]:
@@ -67,10 +66,15 @@ def make_all(group: str, what: str) -> Iterator[tuple[EntryPoint, Any]]:
     Raises:
         UserError: A part cannot be loaded or made.
     """
-    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+    for entry in _entries(group):
         with _loading(entry, what):
             made = entry.load()()
         yield entry, made
+
+
+def _entries(group: str) -> list[EntryPoint]:
+    """Return what distributions register in a group, ordered by name."""
+    return sorted(entry_points(group=group), key=lambda entry: entry.name)
 
 
 @contextmanager

@@ -46,6 +46,19 @@ class SearchSpace(Protocol):
         ...
 
 
+def repaired_in(space: SearchSpace, traces: Iterable[Trace]) -> list[Trace]:
+    """Return the distinct traces that a space makes of traces of another space, or whose decisions were changed.
+
+    Those that cannot be repaired are left out.
+    """
+    repaired = dict[str, Trace]()
+    for trace in traces:
+        with suppress(IllegalTraceError):
+            legal = space.repaired(trace)
+            repaired.setdefault(legal.key, legal)
+    return list(repaired.values())
+
+
 @dataclass(frozen=True)
 class Observation:
     """The result of one candidate.
@@ -146,12 +159,7 @@ class SearchStrategy(ABC):
 
         Those that cannot be repaired are left out.
         """
-        repaired = dict[str, Trace]()
-        for trace in traces:
-            with suppress(IllegalTraceError):
-                legal = self.space.repaired(trace)
-                repaired[legal.key] = legal
-        return [trace for key, trace in repaired.items() if key not in self._seen]
+        return [trace for trace in repaired_in(self.space, traces) if trace.key not in self._seen]
 
     def sample_unseen(self, count: int, sketches: Sequence[str | None], taken: Iterable[str] = ()) -> list[Trace]:
         """Return up to ``count`` distinct new traces, the sketches taking turns.

@@ -26,13 +26,13 @@ from iree.compiler import ir
 
 from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.building import first_variant, time_variants, try_variant
+from mlir_sched.program.building import MeasuredPrograms, try_variant
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
 from mlir_sched.program.rewritten import planned_variant
 from mlir_sched.program.variant import Variant
-from mlir_sched.runner import Runner, RunnerOptions
+from mlir_sched.runner import RunnerOptions
 from mlir_sched.targets import detect_target
 from mlir_sched.transform_scripts.script.form import script_context
 
@@ -95,14 +95,15 @@ class RewriteTests(ABC):
     def test_rewritten_programs_compute_the_same(self) -> None:
         """The rewrite is proven applied, and the program computes what it computes without the rewrite."""
         target, made = detect_target(self.target, 1), self.make()
-        with temporary_folder() as folder, Runner(RunnerOptions.for_device(target.driver).roughly) as runner:
+        options = RunnerOptions.for_device(target.driver).roughly
+        with temporary_folder() as folder, MeasuredPrograms.open(options) as programs:
             for name, text in self.programs().items():
                 path = Path(folder) / "model.mlir"
                 path.write_text(text)
-                default = first_variant(path, target, Variant(Plan()), (), runner, ())
+                default = programs.first(path, target, Variant(Plan()), ())
                 attempt = try_variant(path, target, planned_variant(path, target, Plan((made,))), (), default.model)
                 assert attempt.built is not None, f"{name}: {attempt.why}"
-                (_, timed), failed = time_variants([default, attempt.built], runner)
+                (_, timed), failed = programs.time([default, attempt.built])
                 assert failed == {}, name
                 assert timed.timing is not None, name
 

@@ -11,11 +11,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from mlir_sched.compiler.model import iree_compile_path
+from mlir_sched.compiler import compile_to_bytes
 from mlir_sched.errors import UserError
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.space.space import Space
@@ -75,9 +74,7 @@ class TargetTests(ABC):
             path = Path(folder) / "model.mlir"
             path.write_text(PROGRAM)
             for name, flags in kind.variants.items():
-                command = [str(iree_compile_path()), *target.flags, *flags, str(path), "-o", f"{folder}/model.vmfb"]
-                ended = subprocess.run(command, capture_output=True, text=True, check=False)
-                assert ended.returncode == 0, f"{name}: {ended.stderr}"
+                assert compile_to_bytes(path, (*target.flags, *flags)), name
 
     def test_there_are_transform_modules(self) -> None:
         """Modules are registered, or lie in the target's folder."""

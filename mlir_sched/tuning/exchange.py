@@ -1,13 +1,11 @@
-"""Traces that a task tries beside its strategy's own: those that a user gave, and the best ones of other tasks."""
+"""The exchange of traces between tasks: the best trace of one task, repaired, is tried on others that it fits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlir_sched.errors import IllegalTraceError
 from mlir_sched.payload import Dispatch
-from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.trace import Trace
 from mlir_sched.tuning.task_search import TaskSearch
 
@@ -28,18 +26,6 @@ class Find:
     dispatch: Dispatch | None
     trace: Trace
     seconds_per_run: float
-
-
-def starts_in(space: DesignSpace, traces: Iterable[Trace]) -> list[Trace]:
-    """Return the traces that fit a space, each once, repaired where they were made for another space."""
-    starts: dict[str, Trace] = {}
-    for trace in traces:
-        try:
-            repaired = space.repaired(trace)
-        except IllegalTraceError:
-            continue
-        starts.setdefault(repaired.key, repaired)
-    return list(starts.values())
 
 
 def finds_of(searches: Sequence[TaskSearch]) -> list[Find]:

@@ -19,13 +19,14 @@ from mlir_sched.outcome import Timing
 from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
 from mlir_sched.search.similar_tasks import seconds_at_best_rates
+from mlir_sched.search.strategy import repaired_in
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.program_curve import CurvePoint, ProgramCurve
 from mlir_sched.tuning.budget import Part, Standing
-from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds, starts_in
+from mlir_sched.tuning.exchange import EXCHANGE, Find, finds_of, fits, start_from_finds
 from mlir_sched.tuning.progress import Phase, ProgramState, SearchEvents
 from mlir_sched.tuning.round_log import RoundLog
 from mlir_sched.tuning.task_history import TaskHistory
@@ -371,7 +372,7 @@ class ProgramSearch:
         assert untuned is not None
         space = DesignSpace(self.run.space, task.dispatch, self.target)
         strategy = self.run.method.strategy_for(space, self._model, self.run.options.seed, index)
-        starts, history = starts_in(space, self.run.start_from), TaskHistory(untuned)
+        starts, history = repaired_in(space, self.run.start_from), TaskHistory(untuned)
         search = TaskSearch(
             task, space, strategy, stored, history, starts, drawn=self.run.drawn if strategy.preselected else 1
         )
