@@ -24,8 +24,8 @@ from mlir_sched.evaluation.time_model import TimeModel, modelled_device
 from mlir_sched.gpu_model.estimate import VERSION
 from mlir_sched.gpu_model.ptxas import find_assembler
 from mlir_sched.program.building import MeasuredPrograms, ProgramTimes
-from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.search.preselection import DRAWN
 from mlir_sched.targets import absent_target, detect_target

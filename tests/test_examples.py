@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from folders import ROOT, SUPPORT
 
-from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import extract

@@ -33,6 +33,7 @@ LAYERS = (
     ("program.rewrites",),
     ("program",),
     ("program.worker",),
+    ("program.variants",),
     ("evaluation",),
     ("tuning",),
     ("preflight",),

@@ -13,7 +13,7 @@ from contraction_payloads import matmul
 from vulkan import require_vulkan
 
 from mlir_sched import RecordStore
-from mlir_sched.compiler.model import iree_compile_path
+from mlir_sched.compiler.iree_compile import iree_compile_path
 
 TRIALS = 4
 

@@ -25,7 +25,7 @@ from benchmarks.operators.table import OPERATORS, operator_named
 from benchmarks.search.enumeration import Size, size_of
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import Failure, IllegalTraceError, UserError
-from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
 from mlir_sched.runner.program import program_of_task

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.compiler.model import iree_compile_path
+from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.outcome import Timing
 from mlir_sched.program.whole_program import CompiledModel, measure_programs
 from mlir_sched.runner import Runner, RunnerOptions

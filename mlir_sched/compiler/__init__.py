@@ -1,6 +1,7 @@
 """Compiles whole models the way a user does, and candidates in worker processes."""
 
-from mlir_sched.compiler.model import (
+from mlir_sched.compiler.compile_result import CompileResult
+from mlir_sched.compiler.iree_compile import (
     ModelCompileError,
     applied_rewrites,
     compile_model,
@@ -9,7 +10,6 @@ from mlir_sched.compiler.model import (
     tuned_dispatches,
 )
 from mlir_sched.compiler.pool import CompilerPool
-from mlir_sched.compiler.result import CompileResult
 from mlir_sched.compiler.tuned_dispatch import TunedDispatch
 from mlir_sched.compiler.worker_process import WorkerLimits
 from mlir_sched.compiler.worker_set import WorkerSet

@@ -10,7 +10,7 @@ from multiprocessing.connection import wait
 from types import TracebackType
 
 from mlir_sched.compiler.chain import Chain
-from mlir_sched.compiler.result import CompileResult, failed
+from mlir_sched.compiler.compile_result import CompileResult, failed
 from mlir_sched.compiler.worker_process import JobError, Worker, WorkerLimits, candidate_limits
 from mlir_sched.compiler.worker_set import WorkerSet
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass, FailureOrigin

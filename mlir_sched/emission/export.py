@@ -27,10 +27,10 @@ from mlir_sched.errors import EnvironmentFailureError
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict, as_untuned
 from mlir_sched.processes.temporary import temporary_folder
-from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import Rivals, call_s, session_s
 from mlir_sched.program.proof import Proven, Prover
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.runner import BaselineError, RunnerOptions
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks.task import Task

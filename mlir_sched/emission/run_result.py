@@ -14,10 +14,10 @@ from mlir_sched.database.record import describe, measuring_context
 from mlir_sched.emission.ablation import ablation
 from mlir_sched.emission.export import Emission
 from mlir_sched.emission.finalists import Winner
-from mlir_sched.program.choosing import BuiltVariants
-from mlir_sched.program.tunability import tunable_share
 from mlir_sched.program.user_values import untuned_wrong_notes
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.choosing import BuiltVariants
+from mlir_sched.program.variants.tunability import tunable_share
 from mlir_sched.tasks.task import Task
 from mlir_sched.tasks.unscheduled import NOTHING_TO_SCHEDULE, why_unscheduled
 from mlir_sched.tensors.values import digests_of

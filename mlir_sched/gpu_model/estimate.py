@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlir_sched.compiler.result import Launch
+from mlir_sched.compiler.compile_result import Launch
 from mlir_sched.gpu_model.execution import Execution, Threads
 from mlir_sched.gpu_model.memory import WARP, accesses
 from mlir_sched.gpu_model.ptx import Kernel

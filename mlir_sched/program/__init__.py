@@ -1,1 +1,1 @@
-"""The program as a whole: its variants, its profile and its measurement."""
+"""The program as a whole: its plans and their code, its profile, its measurement and its proof."""

@@ -16,7 +16,7 @@ from mlir_sched.errors import UnusablePathError, UserError
 from mlir_sched.library.library import build_library
 from mlir_sched.processes.temporary import temporary_folder
 from mlir_sched.program.profile import CALLS, PROFILED_S, TWO_CALLS_S
-from mlir_sched.program.state import require_resettable
+from mlir_sched.program.stateful_programs import require_resettable
 from mlir_sched.program.usable_functions import ADVICE, with_usable_functions
 from mlir_sched.program.user_values import against_reference, with_values
 from mlir_sched.program.variant import BuiltVariant, Variant

@@ -10,7 +10,7 @@ from mlir_sched.outcome import Timing, of_all
 from mlir_sched.payload import TensorSpec
 from mlir_sched.program.inside import FunctionInside, hidden_types, verified_inside
 from mlir_sched.program.profile import ProgramProfile, profile_program, together
-from mlir_sched.program.state import in_two_orders, state_of
+from mlir_sched.program.stateful_programs import in_two_orders, state_of
 from mlir_sched.runner import BaselineError, Runner, RunResult, UnverifiableError
 from mlir_sched.runner.checks.check import Check, Checks, InputKind
 from mlir_sched.runner.checks.numeric_checks import checks_for_model

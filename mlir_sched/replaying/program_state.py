@@ -9,8 +9,8 @@ from mlir_sched.compiler.reasons import reason
 from mlir_sched.errors import IllegalTraceError, MlirSchedError, ScriptError
 from mlir_sched.library.library import has_rewrite, program_decisions, with_rewrite
 from mlir_sched.program.program_space import PROGRAM, VARIANT
-from mlir_sched.program.rewritten import decided_variant
 from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants.rewritten import decided_variant
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS

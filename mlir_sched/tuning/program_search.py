@@ -16,8 +16,8 @@ from mlir_sched.evaluation.task_records import TaskRecords
 from mlir_sched.evaluation.work import CandidateWork, UntunedWork, Work
 from mlir_sched.models import SharedCostModel
 from mlir_sched.outcome import Timing
-from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.search.similar_tasks import seconds_at_best_rates
 from mlir_sched.search.strategy import repaired_in
 from mlir_sched.space.design_space import DesignSpace

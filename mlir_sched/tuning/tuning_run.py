@@ -12,8 +12,8 @@ from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
 from mlir_sched.database.work_cost import WorkCost, WorkCosts, WorkKind
 from mlir_sched.program.closing import FINALIST_S, call_s, emission_s, finalist_s
-from mlir_sched.program.tunability import can_tune
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.runner import RunnerOptions
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mlir_sched.database import RecordStore
 from mlir_sched.database.record import measuring_context
-from mlir_sched.program.choice import Choice
+from mlir_sched.program.variants.compile_policy import Choice
 from mlir_sched.sampling import Value
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -162,8 +162,8 @@ class VariantChoice(Choice):
     def short(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the variants that are also timed in the calling thread, for all runs on as many threads.
 
-        A program that takes almost :data:`~mlir_sched.program.choosing.SHORT_S` is above it in one process and below it
-        in another: a resumed run would have other variants, and so begin anew.
+        A program that takes almost :data:`~mlir_sched.program.variants.choosing.SHORT_S` is above it in one process and
+        below it in another: a resumed run would have other variants, and so begin anew.
         """
         decided: list[str] = self.store.decide(f"{self.key}-short-{self.threads}", lambda: list(names))
         return decided

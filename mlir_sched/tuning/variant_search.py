@@ -17,8 +17,8 @@ from typing import TypeAlias, TypeVar
 from mlir_sched.database.work_cost import WorkKind
 from mlir_sched.evaluation.work import Work
 from mlir_sched.program.building import fastest, profiled
-from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.tunability import promising, worth_tuning
 from mlir_sched.tuning.algorithm_choice import AlgorithmChoice
 from mlir_sched.tuning.budget import MOST_FURTHER, Part, Turn
 from mlir_sched.tuning.exchange import Find, finds_of

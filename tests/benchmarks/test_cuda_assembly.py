@@ -11,7 +11,7 @@ from contraction_payloads import matmul
 
 from benchmarks.devices.cuda_assembly.records import Entry, append_entries, read_entries
 from benchmarks.peers.client import ROOT
-from mlir_sched.compiler.result import Launch
+from mlir_sched.compiler.compile_result import Launch
 from mlir_sched.gpu_model.ptxas import Resources
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import iree_cases as cases
 import pytest
 
-from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, Model, extract
 from mlir_sched.tasks.task import Task

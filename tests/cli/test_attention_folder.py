@@ -19,8 +19,8 @@ from mlir_sched.library.library import program_decisions
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import VARIANT, decision
 from mlir_sched.program.rewrites.attention.decomposed import Attentions
-from mlir_sched.program.rewritten import decided_variant
-from mlir_sched.program.settling import ATTENTION
+from mlir_sched.program.variants.early_decisions import ATTENTION
+from mlir_sched.program.variants.rewritten import decided_variant
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

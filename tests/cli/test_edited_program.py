@@ -15,7 +15,7 @@ from program_folders import SCRIPT, install_program, tasks_under
 from mlir_sched.library.library import program_decisions
 from mlir_sched.program.program_space import VARIANT
 from mlir_sched.program.rewrites.convolution.winograd import Convolutions
-from mlir_sched.program.rewritten import decided_variant
+from mlir_sched.program.variants.rewritten import decided_variant
 from mlir_sched.replaying.replay_result import NOT_IN_EDITED
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space

@@ -18,7 +18,7 @@ from applied_sequences import applied_sequences
 from machine_code import machine_code
 
 from mlir_sched.compiler import CompilerPool, ModelCompileError, WorkerLimits, compile_model
-from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.compile_result import CompileResult
 from mlir_sched.compiler.worker_process import Worker, candidate_limits
 from mlir_sched.errors import FailureClass, UserError
 from mlir_sched.processes import child
@@ -416,7 +416,7 @@ def test_a_worker_makes_the_machine_code_that_iree_compile_makes(
 def test_a_model_that_needs_too_much_memory_is_the_users_to_know(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.compiler.model.child_memory_bytes", lambda: 20 << 20)
+    monkeypatch.setattr("mlir_sched.compiler.iree_compile.child_memory_bytes", lambda: 20 << 20)
     with pytest.raises(UserError, match=r"model\.mlir: stopped: it used more than 20 MiB of memory"):
         compile_model(model, cases.FLAGS, None, tmp_path / "model.vmfb")
     assert not (tmp_path / "model.vmfb").exists()

@@ -14,7 +14,7 @@ from emission_cases import DISPATCH, OPTIONS, SPACE, Nothing, timing
 from plans import flagged
 from replayed_run import TARGET, task_of
 
-from mlir_sched.compiler.result import CompileResult, failed
+from mlir_sched.compiler.compile_result import CompileResult, failed
 from mlir_sched.emission import export, sessions
 from mlir_sched.emission.export import Emission, emit
 from mlir_sched.emission.final_measurement import ProgramFailedError, ProgramTimings, compile_scripts
@@ -23,11 +23,11 @@ from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.errors import EnvironmentFailureError, Failure, FailureClass
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict, as_untuned
-from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.closing import call_s
 from mlir_sched.program.profile import ProgramProfile
 from mlir_sched.program.proof import Proven
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import BaselineError
 from mlir_sched.tasks import Model

@@ -18,9 +18,9 @@ from mlir_sched.emission.sessions import EstimatedSessions
 from mlir_sched.emission.time_left import TimeLeft
 from mlir_sched.library.library import TunedSequence
 from mlir_sched.outcome import Timing, Verdict
-from mlir_sched.program.choosing import BuiltVariants
 from mlir_sched.program.proof import Proven
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.choosing import BuiltVariants
 from mlir_sched.tasks import Model
 from mlir_sched.trace import Trace
 from mlir_sched.tuned_folder.installation import EmittedFiles

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from mlir_sched.compiler import CompileResult, CompilerPool
+from mlir_sched.compiler.compile_result import failed
 from mlir_sched.compiler.pool import Candidate
-from mlir_sched.compiler.result import failed
 from mlir_sched.emission.final_measurement import compile_scripts
 from mlir_sched.errors import FailureClass
 from mlir_sched.evaluation import compiled_code

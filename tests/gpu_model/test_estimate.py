@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from gpu_model.kernels import LOOP, ptx, rows
 
-from mlir_sched.compiler.result import Launch
+from mlir_sched.compiler.compile_result import Launch
 from mlir_sched.gpu_model.estimate import Estimate, estimate
 from mlir_sched.gpu_model.ptx import read_kernel
 from mlir_sched.gpu_model.ptxas import AssemblyError, Resources

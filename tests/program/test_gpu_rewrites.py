@@ -11,7 +11,7 @@ from folders import TESTS
 from rewriting import rewritten_variants
 
 from mlir_sched.program.building import build_variant
-from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target
 

@@ -17,8 +17,8 @@ from mlir_sched.cli.tune import summary_lines
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.emission.final_measurement import ProgramTimings, measure_program
 from mlir_sched.program.building import MeasuredPrograms
-from mlir_sched.program.choice import Choice
-from mlir_sched.program.choosing import BuiltVariants, build_variants
+from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
+from mlir_sched.program.variants.compile_policy import Choice
 from mlir_sched.program.whole_program import CompiledModel
 from mlir_sched.runner import RacingOptions, Runner, RunnerOptions
 from mlir_sched.runner.checks.numeric_checks import checks_for_task
@@ -73,7 +73,7 @@ def test_every_variant_of_a_short_program_is_timed_in_the_calling_thread_unless_
 
 
 def test_a_long_program_is_not_tried_there(tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlir_sched.program.choosing.SHORT_S", 0.0)
+    monkeypatch.setattr("mlir_sched.program.variants.choosing.SHORT_S", 0.0)
     built = variants(tmp_path / "model.mlir", here, local_sync=True).built
     assert not any(b.variant.plan.local_sync for b in built)
 

@@ -20,8 +20,8 @@ from mlir_sched.program.program_space import PROGRAM, VARIANT, ProgramSpace
 from mlir_sched.program.rewrites.convolution.winograd import Convolutions
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.products.packed import PackedWeights
-from mlir_sched.program.rewritten import decided_variant, planned_variant
 from mlir_sched.program.variant import Variant
+from mlir_sched.program.variants.rewritten import decided_variant, planned_variant
 from mlir_sched.replaying.program_state import ProgramJudgement, judge_program
 from mlir_sched.replaying.script_state import ScriptState
 from mlir_sched.sampling import Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.compile_result import CompileResult
 
 _COUNT = rb"\.%s([\x00-\x7f]|\xcc.|\xcd..|\xce....)"
 

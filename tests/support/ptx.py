@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.compile_result import CompileResult
 from mlir_sched.gpu_model.ptx import device_code, read_kernel
 from mlir_sched.gpu_model.ptxas import Resources, assemble, find_assembler
 

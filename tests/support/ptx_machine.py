@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlir_sched.compiler.result import Launch
+from mlir_sched.compiler.compile_result import Launch
 from mlir_sched.gpu_model.memory import WARP
 from mlir_sched.gpu_model.ptx import Instruction, Kernel
 

@@ -11,13 +11,13 @@ import numpy as np
 from iree.compiler import ir
 from iree_cases import FLAGS
 
+from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.compiler.library_flags import library_flags
-from mlir_sched.compiler.model import iree_compile_path
 from mlir_sched.library.library import build_library
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites import pipeline
 from mlir_sched.program.rewrites.rewrite import ProgramRewrite
-from mlir_sched.program.rewritten import RewrittenVariants, rewriting
+from mlir_sched.program.variants.rewritten import RewrittenVariants, rewriting
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 

@@ -11,7 +11,7 @@ import pytest
 from folders import SUPPORT, TESTS
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.compiler.model import iree_compile_path
+from mlir_sched.compiler.iree_compile import iree_compile_path
 from mlir_sched.errors import UserError
 from mlir_sched.outcome import Verdict
 from mlir_sched.payload import TensorSpec

@@ -11,7 +11,7 @@ from contraction_payloads import matmul_and_relu
 from payload_text import O3, Payload
 from payloads import moments, sine_and_cosine
 
-from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import extract
 from mlir_sched.tasks.task import Task

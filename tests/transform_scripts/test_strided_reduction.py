@@ -16,7 +16,7 @@ from ptx_machine import run_kernel
 from reduction_payloads import reduced
 
 from mlir_sched.compiler import CompilerPool
-from mlir_sched.compiler.result import CompileResult
+from mlir_sched.compiler.compile_result import CompileResult
 from mlir_sched.gpu_model.ptx import read_kernel
 from mlir_sched.sampling import Value
 from mlir_sched.tasks.task import Task

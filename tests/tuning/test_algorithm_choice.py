@@ -17,9 +17,9 @@ from mlir_sched.compiler import ModelCompileError
 from mlir_sched.database import RecordStore
 from mlir_sched.payload import Dispatch
 from mlir_sched.processes.child import ChildCrashError
-from mlir_sched.program.algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.program.plan import Site
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.other_algorithms import Algorithms, OtherAlgorithm
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tasks.task import Task

@@ -16,10 +16,10 @@ from mlir_sched.database.record import StoredProgram, measuring_context
 from mlir_sched.outcome import Timing
 from mlir_sched.program import building
 from mlir_sched.program.building import MeasuredPrograms
-from mlir_sched.program.choice import CHOSEN_BEFORE, Choice
-from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.settling import LAYOUT
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.choosing import build_variants
+from mlir_sched.program.variants.compile_policy import CHOSEN_BEFORE, Choice
+from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.runner import Runner
 from mlir_sched.sampling import Value
 from mlir_sched.tasks import Model

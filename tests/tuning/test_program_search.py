@@ -15,7 +15,7 @@ from speedups import Factor, Speedups, timing
 from mlir_sched.database import RecordStore
 from mlir_sched.outcome import Outcome
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.settling import ATTENTION, LAYOUT
+from mlir_sched.program.variants.early_decisions import ATTENTION, LAYOUT
 from mlir_sched.search import Demand
 from mlir_sched.tasks.task import Task
 from mlir_sched.tuned_folder.program_curve import ProgramCurve

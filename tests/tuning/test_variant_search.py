@@ -19,8 +19,8 @@ from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.payload import Dispatch
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.tunability import promising, worth_tuning
 from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants.tunability import promising, worth_tuning
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 from mlir_sched.tuning.generation import generation_of

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlir_sched.compiler.result import Launch
+from mlir_sched.compiler.compile_result import Launch
 from mlir_sched.gpu_model.estimate import Estimate, estimate
 from mlir_sched.gpu_model.ptx import Kernel, read_kernel
 from mlir_sched.gpu_model.ptxas import Resources

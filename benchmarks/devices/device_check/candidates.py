@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.search.space_audit import SketchAudit, audit_task
 from mlir_sched.compiler import CompilerPool
 from mlir_sched.errors import MlirSchedError
-from mlir_sched.program.tunability import can_tune
+from mlir_sched.program.variants.tunability import can_tune
 from mlir_sched.runner import Runner, RunnerOptions
 from mlir_sched.space.space import Space
 from mlir_sched.targets.target import Target

@@ -19,8 +19,8 @@ from mlir_sched.attributes import SEQUENCE
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.compiler.chain import Chain
 from mlir_sched.compiler.code_digest import code_digest
+from mlir_sched.compiler.compile_result import CompileResult, Launch, failed
 from mlir_sched.compiler.operations import first_function, symbol_of, walk
-from mlir_sched.compiler.result import CompileResult, Launch, failed
 from mlir_sched.compiler.worker.applied import codegen_choice, why_not_applied, why_not_honoured
 from mlir_sched.compiler.worker.chaining import add_chain
 from mlir_sched.compiler.worker.preconfiguration import prepared_module

@@ -1,4 +1,4 @@
-"""The plans that apply to a program, with the scripts of their rewrites (the worker's side of ``rewritten.py``)."""
+"""The plans that apply to a program, with the scripts of their rewrites (for ``variants/rewritten.py``)."""
 
 from __future__ import annotations
 

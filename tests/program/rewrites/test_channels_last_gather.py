@@ -15,7 +15,7 @@ from iree_cases import FLAGS
 from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.compiler.model import iree_compile_path, rewrites_in
+from mlir_sched.compiler.iree_compile import iree_compile_path, rewrites_in
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.layout.gather import ChannelsLastGather
 

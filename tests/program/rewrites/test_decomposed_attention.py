@@ -14,14 +14,14 @@ from iree_cases import FLAGS, TARGET
 from rewriting import applies, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
-from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.outcome import Verdict
 from mlir_sched.pipeline import tune
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites.attention.decomposed import DecomposedAttention
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.products.packed import PackedWeights
-from mlir_sched.program.settling import LAYOUT
+from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.tuning.options import TuneOptions
 
 pytestmark = pytest.mark.promise

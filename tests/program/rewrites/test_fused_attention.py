@@ -14,16 +14,16 @@ from iree_cases import FLAGS, TARGET
 from rewriting import abi, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import compile_to_bytes
+from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.compiler.library_flags import library_flags
-from mlir_sched.compiler.model import rewrites_in
 from mlir_sched.library.library import build_library
 from mlir_sched.program.plan import Plan, Site
 from mlir_sched.program.program_space import VARIANT, decision
 from mlir_sched.program.rewrites import SITE_KINDS
 from mlir_sched.program.rewrites.attention.decomposed import MIN_SCORES, Attentions, DecomposedAttention
 from mlir_sched.program.rewrites.attention.fused import MOST_KEYS, VECTOR
-from mlir_sched.program.rewritten import decided_variant
-from mlir_sched.program.settling import ATTENTION
+from mlir_sched.program.variants.early_decisions import ATTENTION
+from mlir_sched.program.variants.rewritten import decided_variant
 from mlir_sched.space.design_space import DesignSpace
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import TASK_FLAGS, extract

@@ -13,13 +13,13 @@ from plans import convolution_sites
 from rewriting import abi, applies, compiled_to, library_for, rewritten_variants, run, write
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites.convolution.winograd import Convolutions
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.padding.fused import FusedPadding
 from mlir_sched.program.rewrites.products.packed import PackedWeights
-from mlir_sched.program.settling import LAYOUT
+from mlir_sched.program.variants.early_decisions import LAYOUT
 from mlir_sched.targets.target import Target
 from mlir_sched.transform_scripts.script.form import script_context
 

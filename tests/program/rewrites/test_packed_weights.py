@@ -13,7 +13,7 @@ from product_cases import Case, tensor_of
 from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.plan import Plan
 from mlir_sched.program.rewrites.layout.channels_last import ChannelsLast
 from mlir_sched.program.rewrites.products.packed import PackedWeights

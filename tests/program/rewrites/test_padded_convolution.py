@@ -12,7 +12,7 @@ from folders import ROOT
 from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import ModelCompileError, compile_to_bytes
-from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.convolution.padded import PaddedConvolution
 from mlir_sched.program.rewrites.convolution.padded_axis import PaddedAxis, Run
 

@@ -12,7 +12,7 @@ from product_cases import Case
 from rewriting import applies, compiled_to, library_for, run, write
 
 from mlir_sched.compiler import compile_to_bytes
-from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.products.packed import PackedWeights
 from mlir_sched.program.rewrites.products.patches import PatchProducts
 

@@ -14,7 +14,7 @@ from rewriting import abi, applies, compiled_to, library_for, run, write
 
 from mlir_sched import TuneOptions, replay, tune
 from mlir_sched.compiler import ModelCompileError, applied_rewrites, compile_to_bytes
-from mlir_sched.compiler.model import rewrites_in
+from mlir_sched.compiler.iree_compile import rewrites_in
 from mlir_sched.program.rewrites.convolution.axis import Axis, Block
 from mlir_sched.program.rewrites.convolution.input_dilation import find_sites
 from mlir_sched.program.rewrites.convolution.transposed import TransposedConvolution

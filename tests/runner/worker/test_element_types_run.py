@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mlir_sched.compiler.model import compile_to_bytes
+from mlir_sched.compiler.iree_compile import compile_to_bytes
 from mlir_sched.payload import TensorSpec
 from mlir_sched.runner.checks.check import Check, InputKind, Integers
 from mlir_sched.runner.checks.inputs import make_inputs

@@ -19,7 +19,7 @@ from iree.compiler.dialects import arith, linalg
 
 from mlir_sched.compiler.operations import walk
 from mlir_sched.compiler.program_flags import GROWTH
-from mlir_sched.program.rewrites.constants import with_constant_weights
+from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import (
     FILTER_TO_LAST,
     PLANE_FIRST,

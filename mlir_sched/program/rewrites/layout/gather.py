@@ -16,7 +16,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg, tensor
 
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.constants import constant_globals, is_constant
+from mlir_sched.program.rewrites.constant_values import constant_globals, is_constant
 from mlir_sched.program.rewrites.convolution_ops import TO_FIRST, TO_LAST, leads_to_convolutions
 from mlir_sched.program.rewrites.layout.gather_rewrite import GatherRewrite
 from mlir_sched.program.rewrites.layout.gather_site import BATCH, CHANNEL, EXTRACT, INDEX, GatherSite, loop_of

@@ -17,7 +17,7 @@ from iree.compiler import ir
 
 from mlir_sched.attributes import REWRITTEN
 from mlir_sched.compiler.operations import producer
-from mlir_sched.program.rewrites.constants import scalar_constant
+from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.convolution_ops import is_static_f32
 from mlir_sched.program.rewrites.linalg_ops import COLLAPSE, EXPAND, maps_of
 from mlir_sched.program.rewrites.replacement import attributes_of

@@ -14,7 +14,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, transform
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.constants import scalar_constant
+from mlir_sched.program.rewrites.constant_values import scalar_constant
 from mlir_sched.program.rewrites.linalg_ops import dims_map, expand, generic, number, zeros
 from mlir_sched.program.rewrites.padding.tensor_pad import only_pad, pads_with_zeros, sides_of
 from mlir_sched.program.rewrites.replacement import (

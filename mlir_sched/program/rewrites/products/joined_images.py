@@ -16,7 +16,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import tensor
 
 from mlir_sched.compiler.operations import producer, walk
-from mlir_sched.program.rewrites.constants import with_constant_weights
+from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.linalg_ops import CONCAT, expand
 from mlir_sched.program.rewrites.products.packed_product import ProductSite, packed, pays, product

@@ -20,7 +20,7 @@ from typing import Any
 from iree.compiler import ir
 
 from mlir_sched.compiler.operations import walk
-from mlir_sched.program.rewrites.constants import with_constant_weights
+from mlir_sched.program.rewrites.constant_values import with_constant_weights
 from mlir_sched.program.rewrites.convolution_ops import CHANNELS_LAST
 from mlir_sched.program.rewrites.linalg_ops import EXPAND, collapse, expand
 from mlir_sched.program.rewrites.products.joined_images import JoinedImages

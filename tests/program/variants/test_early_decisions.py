@@ -11,7 +11,8 @@ from speedups import timing
 
 from mlir_sched.payload import Dispatch, LinalgOp, LinearExpr, Operand, OpKind, TensorSpec
 from mlir_sched.program.profile import ProgramProfile
-from mlir_sched.program.settling import (
+from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.early_decisions import (
     ATTENTION,
     LAYOUT,
     SETTLING,
@@ -20,8 +21,7 @@ from mlir_sched.program.settling import (
     expected_of,
     is_far_faster,
 )
-from mlir_sched.program.tunability import worth_tuning
-from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.tunability import worth_tuning
 from mlir_sched.space.space import Space
 from mlir_sched.tasks import Model
 

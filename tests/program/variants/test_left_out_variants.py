@@ -16,13 +16,14 @@ from mlir_sched.compiler import ModelCompileError
 from mlir_sched.compiler.reasons import reason
 from mlir_sched.compiler.worker_process import JobError
 from mlir_sched.library.rewrite_script import RewriteScript
-from mlir_sched.program import building, choosing
+from mlir_sched.program import building
 from mlir_sched.program.building import MeasuredPrograms
-from mlir_sched.program.choice import EXTENDED, Choice
-from mlir_sched.program.choosing import build_variants
 from mlir_sched.program.plan import Plan
-from mlir_sched.program.rewritten import ALL, RewrittenVariants
 from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants import choosing
+from mlir_sched.program.variants.choosing import build_variants
+from mlir_sched.program.variants.compile_policy import EXTENDED, Choice
+from mlir_sched.program.variants.rewritten import ALL, RewrittenVariants
 from mlir_sched.runner import Runner
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
@@ -114,7 +115,7 @@ def test_a_rewrite_that_fails_costs_no_more_than_the_rewrites(
     job: str, names: list[str], left_out: dict[str, str], internal: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
-    monkeypatch.setattr("mlir_sched.program.rewritten._JOB", f"broken_rewrites:{job}")
+    monkeypatch.setattr("mlir_sched.program.variants.rewritten._JOB", f"broken_rewrites:{job}")
     found = rewritten_variants(model, cases.TARGET)
     assert [variant.name for variant in found.variants] == names
     assert found.left_out == left_out

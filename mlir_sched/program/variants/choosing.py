@@ -10,12 +10,18 @@ from pathlib import Path
 from mlir_sched.compiler.binary_hash import program_hash
 from mlir_sched.errors import MlirSchedError
 from mlir_sched.program.building import ProgramTimes, fastest, profiled, profiled_first, try_variant
-from mlir_sched.program.choice import CHOSEN_BEFORE, EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
 from mlir_sched.program.plan import Site
 from mlir_sched.program.program_space import DEFAULT_ONLY, ProgramSpace
-from mlir_sched.program.rewritten import RewrittenVariants, flagged_variants, planned_variant, rewriting
-from mlir_sched.program.settling import SETTLED, SETTLING, expected_of, is_far_faster
 from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants.compile_policy import (
+    CHOSEN_BEFORE,
+    EXTENDED,
+    NO_TIME_TO_COMPILE,
+    REFINED_AT_ONCE,
+    Choice,
+)
+from mlir_sched.program.variants.early_decisions import SETTLED, SETTLING, expected_of, is_far_faster
+from mlir_sched.program.variants.rewritten import RewrittenVariants, flagged_variants, planned_variant, rewriting
 from mlir_sched.targets.kind import DATA_TILING
 from mlir_sched.targets.target import Target
 from mlir_sched.tensors.parameters import ParameterFile

@@ -18,13 +18,14 @@ from mlir_sched.evaluation import estimating
 from mlir_sched.evaluation.estimating import EstimatedPrograms
 from mlir_sched.evaluation.evaluator import Evaluators
 from mlir_sched.outcome import Timing
-from mlir_sched.program import building, choosing
-from mlir_sched.program.choice import NO_TIME_TO_COMPILE, Choice
-from mlir_sched.program.choosing import BuiltVariants, build_variants
+from mlir_sched.program import building
 from mlir_sched.program.plan import Plan
-from mlir_sched.program.rewritten import RewrittenVariants
-from mlir_sched.program.settling import LAYOUT, SETTLED
 from mlir_sched.program.variant import BuiltVariant, Variant
+from mlir_sched.program.variants import choosing
+from mlir_sched.program.variants.choosing import BuiltVariants, build_variants
+from mlir_sched.program.variants.compile_policy import NO_TIME_TO_COMPILE, Choice
+from mlir_sched.program.variants.early_decisions import LAYOUT, SETTLED
+from mlir_sched.program.variants.rewritten import RewrittenVariants
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import Model
 
@@ -63,7 +64,7 @@ def estimated(
     monkeypatch.setattr(building, "build_variant", build_variant)
     monkeypatch.setattr(estimating, "build_variant", build_variant)
     monkeypatch.setattr(estimating, "with_estimate", estimate)
-    monkeypatch.setattr("mlir_sched.program.choosing.program_hash", lambda vmfb: vmfb.decode())
+    monkeypatch.setattr("mlir_sched.program.variants.choosing.program_hash", lambda vmfb: vmfb.decode())
     times = EstimatedPrograms(Evaluators(lambda _: nullcontext(cast(Any, None))), cast(Any, None))
     return build_variants(write(folder, two_shapes()), FIXED_CUDA, times, (), choice)
 

@@ -18,8 +18,8 @@ from mlir_sched.library.library import build_library
 from mlir_sched.library.rewrite_script import RewriteScript
 from mlir_sched.program.building import ProgramTimes, build_variant
 from mlir_sched.program.plan import Site
-from mlir_sched.program.rewritten import planned_variant
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.rewritten import planned_variant
 from mlir_sched.targets import target_kind
 from mlir_sched.targets.target import Target
 from mlir_sched.tasks import TASK_FLAGS, extract

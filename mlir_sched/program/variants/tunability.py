@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mlir_sched.program.settling import CLEARLY_FASTER, is_far_faster
 from mlir_sched.program.variant import BuiltVariant
+from mlir_sched.program.variants.early_decisions import CLEARLY_FASTER, is_far_faster
 from mlir_sched.space.space import Space
 from mlir_sched.targets.kind import DEFAULT
 from mlir_sched.targets.target import Target

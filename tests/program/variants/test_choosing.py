@@ -12,9 +12,9 @@ from channels_first_networks import layer as convolution
 from rewriting import write
 
 from mlir_sched.program.building import MeasuredPrograms
-from mlir_sched.program.choice import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
-from mlir_sched.program.choosing import build_variants
-from mlir_sched.program.settling import ATTENTION, LAYOUT, SETTLED, SETTLING
+from mlir_sched.program.variants.choosing import build_variants
+from mlir_sched.program.variants.compile_policy import EXTENDED, NO_TIME_TO_COMPILE, REFINED_AT_ONCE, Choice
+from mlir_sched.program.variants.early_decisions import ATTENTION, LAYOUT, SETTLED, SETTLING
 from mlir_sched.runner import RacingOptions, RunnerOptions
 from mlir_sched.targets.target import Target
 
@@ -86,7 +86,7 @@ def test_a_layout_that_settles_nothing_is_a_variant_among_others(model: Path, he
 def test_a_layout_that_the_profile_speaks_for_may_be_refined_at_once(
     compiled: str, tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.program.settling.EXPECTED_SHARE", -1.0)
+    monkeypatch.setattr("mlir_sched.program.variants.early_decisions.EXPECTED_SHARE", -1.0)
     choice = AtOnce(settled=False, wanted=(LAYOUT, compiled))
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
         variants = build_variants(write(tmp_path, separable()), here, times, (), choice)
@@ -132,8 +132,8 @@ def after_convolutions() -> str:
 def test_what_refines_attention_and_the_layout_comes_first(
     tmp_path: Path, here: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlir_sched.program.settling.EXPECTED_SHARE", 0.0)
-    monkeypatch.setattr("mlir_sched.program.settling.channels_first_share", lambda _: -1.0)
+    monkeypatch.setattr("mlir_sched.program.variants.early_decisions.EXPECTED_SHARE", 0.0)
+    monkeypatch.setattr("mlir_sched.program.variants.early_decisions.channels_first_share", lambda _: -1.0)
     both = f"{LAYOUT}+{ATTENTION}+packed_weights"
     choice = AtOnce(settled=False, wanted=(both, f"{ATTENTION}+packed_weights"))
     with MeasuredPrograms.open(RunnerOptions(racing=RacingOptions(budget_s=0.02, min_pairs=2))) as times:
